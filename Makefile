@@ -1,0 +1,42 @@
+# Everything a newcomer or CI needs. Only Python 3.11+ and make must be there already.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PY     := $(BIN)/python
+
+.PHONY: demo test test-slow lint docs bench clean
+
+$(VENV)/.base: pyproject.toml
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check -e ".[plot]"
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml
+	test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $(VENV)/.base $@
+
+demo: $(VENV)/.base
+	$(BIN)/permix demo
+
+test: $(VENV)/.dev
+	$(PY) -m pytest -n auto --dist loadfile -m "not slow" $(ARGS)
+
+test-slow: $(VENV)/.dev
+	$(PY) -m pytest -n auto -m slow $(ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(VENV)/.dev
+	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+bench: $(VENV)/.dev
+	$(PY) -m benchmarks $(ARGS)
+
+clean:
+	rm -rf $(VENV) .numba_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/_build build dist

@@ -1,0 +1,101 @@
+"""permix: nonparametric Bayesian discovery in rankings, preferences and matrices.
+
+Parts load on first use, so ``import permix`` is quick; ``dir(permix)`` lists all public names.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from permix import datasets as datasets
+    from permix import errors as errors
+    from permix import moves as moves
+    from permix import plots as plots
+    from permix.data import Preferences as Preferences
+    from permix.data import Rankings as Rankings
+    from permix.data import from_frame as from_frame
+    from permix.data import read as read
+    from permix.data import read_preflib as read_preflib
+    from permix.data import read_table as read_table
+    from permix.data import write as write
+    from permix.data import write_preflib as write_preflib
+    from permix.data import write_table as write_table
+    from permix.data.distances import distance as distance
+    from permix.data.distances import distance_matrix as distance_matrix
+    from permix.families import Categorical as Categorical
+    from permix.families import Gaussian as Gaussian
+    from permix.families import GaussianNIW as GaussianNIW
+    from permix.families import Multinomial as Multinomial
+    from permix.models.dp_mixture import DPMixture as DPMixture
+    from permix.models.kemeny import KemenyResult as KemenyResult
+    from permix.models.kemeny import kemeny as kemeny
+    from permix.models.persistence import load as load
+    from permix.partitions import DirichletProcess as DirichletProcess
+    from permix.partitions import FiniteDirichlet as FiniteDirichlet
+    from permix.partitions import Gamma as Gamma
+    from permix.partitions import PitmanYor as PitmanYor
+    from permix.partitions import adjusted_rand as adjusted_rand
+    from permix.partitions import assignment_confidence as assignment_confidence
+    from permix.partitions import binder_loss as binder_loss
+    from permix.partitions import canonical_labels as canonical_labels
+    from permix.partitions import credible_ball as credible_ball
+    from permix.partitions import point_estimate as point_estimate
+    from permix.partitions import similarity_matrix as similarity_matrix
+    from permix.partitions import variation_of_information as variation_of_information
+
+# Where each public name lives. Adding a name: one line here and one above for type checkers.
+_HOME = {
+    "Categorical": "permix.families",
+    "DPMixture": "permix.models.dp_mixture",
+    "DirichletProcess": "permix.partitions",
+    "FiniteDirichlet": "permix.partitions",
+    "Gamma": "permix.partitions",
+    "Gaussian": "permix.families",
+    "GaussianNIW": "permix.families",
+    "KemenyResult": "permix.models.kemeny",
+    "Multinomial": "permix.families",
+    "PitmanYor": "permix.partitions",
+    "Preferences": "permix.data",
+    "Rankings": "permix.data",
+    "adjusted_rand": "permix.partitions",
+    "assignment_confidence": "permix.partitions",
+    "binder_loss": "permix.partitions",
+    "canonical_labels": "permix.partitions",
+    "credible_ball": "permix.partitions",
+    "distance": "permix.data.distances",
+    "distance_matrix": "permix.data.distances",
+    "from_frame": "permix.data",
+    "kemeny": "permix.models.kemeny",
+    "load": "permix.models.persistence",
+    "point_estimate": "permix.partitions",
+    "read": "permix.data",
+    "read_preflib": "permix.data",
+    "read_table": "permix.data",
+    "similarity_matrix": "permix.partitions",
+    "variation_of_information": "permix.partitions",
+    "write": "permix.data",
+    "write_preflib": "permix.data",
+    "write_table": "permix.data",
+}
+_MODULES = {"datasets", "errors", "moves", "plots"}
+
+__all__ = ["__version__", *sorted(_HOME), *sorted(_MODULES)]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        value = getattr(importlib.import_module(_HOME[name]), name)
+    elif name in _MODULES:
+        value = importlib.import_module(f"permix.{name}")
+    else:
+        raise AttributeError(f"module 'permix' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

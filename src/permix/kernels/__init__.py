@@ -1,0 +1,1 @@
+"""Compiled free functions on arrays. No Python objects, no validation: callers check."""

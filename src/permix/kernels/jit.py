@@ -1,0 +1,36 @@
+"""The one place that says how permix compiles.
+
+Every kernel is a module-level function under ``@kernel``: cached on disk across processes, run
+without the GIL, and without ``fastmath`` because minus infinity is meaningful here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numba
+from numba.core import types
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def kernel(function: F) -> F:
+    """Compile ``function`` on first call; later processes load it from the cache."""
+    compiled: F = numba.njit(cache=True, nogil=True)(function)
+    return compiled
+
+
+def parallel_kernel(function: F) -> F:
+    """Like :func:`kernel`, with ``numba.prange`` loops spread over threads.
+
+    Loop bodies must draw from :mod:`permix.kernels.streams` (never from a shared generator), so
+    that results do not depend on the number of threads.
+    """
+    compiled: F = numba.njit(cache=True, nogil=True, parallel=True)(function)
+    return compiled
+
+
+def is_instance(numba_type: object, cls: type) -> bool:
+    """Say, inside an ``overload``, whether an argument is the NamedTuple ``cls``."""
+    return isinstance(numba_type, types.BaseNamedTuple) and numba_type.instance_class is cls

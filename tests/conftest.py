@@ -1,0 +1,26 @@
+"""Shared by all tests: a compilation cache that cannot be stale, and the real-data folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from tools.numba_cache import use_fresh_cache
+
+use_fresh_cache()
+
+# The first call of compiled code compiles, so no deadline; the same examples in every run.
+settings.register_profile("permix", deadline=None, derandomize=True)
+settings.load_profile("permix")
+
+
+@pytest.fixture
+def data_folder() -> Path:
+    """Folder of real data; the test is skipped where PERMIX_DATA does not name one."""
+    folder = os.environ.get("PERMIX_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("PERMIX_DATA does not name a folder")
+    return Path(folder)
