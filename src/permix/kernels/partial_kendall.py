@@ -1,0 +1,216 @@
+"""Kendall's distance where rankings are partial.
+
+A pair of items that both rankings order costs 1 when they disagree; a pair that only one of them orders
+costs a penalty p (Fagin et al. 2006: a metric on rankings with ties for p in [1/2, 1]); a pair that neither
+orders costs nothing.
+
+Three forms of a partial order: *levels* (one number per item below the number of items, small is good,
+equal = not ordered, -1 = nothing said about the item), *listed levels* (only the items an agent mentioned),
+and *keys*: the transitively closed pairs as sorted numbers ``better * n_items + worse``, for orders that are
+not made of levels.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from permix.kernels.fenwick import count_below, insert, n_words
+from permix.kernels.jit import kernel, parallel_kernel
+
+
+@kernel
+def discordant_pairs(pairs, ranks):
+    """Count the pairs (better, worse) that the full ranking with vector ``ranks`` orders the other way."""
+    count = 0
+    for row in range(pairs.shape[0]):
+        count += ranks[pairs[row, 0]] > ranks[pairs[row, 1]]
+    return count
+
+
+@kernel
+def discordant_with_levels(items, levels, rest_below, ranks):
+    """Count the pairs ordered by listed levels that a full ranking orders the other way.
+
+    ``items`` are the k listed items, ``levels`` theirs, non-decreasing; with ``rest_below`` all others are
+    below them. O(k log k), however many items there are.
+    """
+    k = items.size
+    listed_ranks = np.empty(k, np.int64)
+    for i in range(k):
+        listed_ranks[i] = ranks[items[i]]
+    ascending = np.argsort(listed_ranks)
+    place = np.empty(k, np.int64)  # rank among the listed items
+    count = 0
+    for i in range(k):
+        place[ascending[i]] = i
+        if rest_below:
+            count += listed_ranks[ascending[i]] - i  # unlisted items ranked above this one
+    words = np.zeros(n_words(k), np.uint64)
+    tree = np.zeros(words.size + 1, np.int32)
+    start = 0
+    while start < k:  # one level at a time: its items are compared with those of better levels only
+        stop = start
+        while stop < k and levels[stop] == levels[start]:
+            count += start - count_below(words, tree, place[stop])
+            stop += 1
+        for i in range(start, stop):
+            insert(words, tree, place[i])
+        start = stop
+    return count
+
+
+@kernel
+def ordered_pairs(levels, work):
+    """Count the pairs of items that a level vector orders; ``work`` has one entry per item."""
+    work[:] = 0
+    listed = 0
+    for item in range(levels.size):
+        if levels[item] >= 0:
+            listed += 1
+            work[levels[item]] += 1
+    ordered = listed * (listed - 1) // 2
+    for level in range(levels.size):
+        ordered -= np.int64(work[level]) * (work[level] - 1) // 2
+    return ordered
+
+
+@kernel
+def common_and_discordant(levels_a, levels_b, scratch):
+    """Count the pairs that both level vectors order, and those of them on which they disagree.
+
+    ``scratch`` has shape (3, n + 1). Items are taken by level of a; a Fenwick tree over levels of b
+    counts those before. O(n log n).
+    """
+    n = levels_a.size
+    start, tree, group = scratch[0], scratch[1], scratch[2]
+    start[:] = 0
+    tree[:] = 0
+    n_common = 0
+    for item in range(n):
+        if levels_a[item] >= 0 and levels_b[item] >= 0:
+            start[levels_a[item] + 1] += 1
+            n_common += 1
+    for level in range(n):
+        start[level + 1] += start[level]
+    for item in range(n):  # counting sort; afterwards start[level] is the end of the level
+        if levels_a[item] >= 0 and levels_b[item] >= 0:
+            group[start[levels_a[item]]] = levels_b[item]
+            start[levels_a[item]] += 1
+    common = 0
+    discordant = 0
+    first = 0
+    for level in range(n):
+        last = start[level]
+        for position in range(first, last):
+            not_larger = 0
+            node = group[position] + 1
+            while node > 0:
+                not_larger += tree[node]
+                node -= node & -node
+            smaller = 0
+            node = group[position]
+            while node > 0:
+                smaller += tree[node]
+                node -= node & -node
+            discordant += first - not_larger
+            common += first - not_larger + smaller
+        for position in range(first, last):
+            node = group[position] + 1
+            while node <= n:
+                tree[node] += 1
+                node += node & -node
+        first = last
+        if last == n_common:
+            break
+    return common, discordant
+
+
+@kernel
+def kendall_of_levels(levels_a, levels_b, ordered_a, ordered_b, penalty, work):
+    """Kendall's distance with penalty between two level vectors whose ordered pairs are counted already."""
+    common, discordant = common_and_discordant(levels_a, levels_b, work)
+    return discordant + penalty * (ordered_a + ordered_b - 2 * common)
+
+
+@kernel
+def kendall_of_keys(keys_a, keys_b, n_items, penalty):
+    """Kendall's distance with penalty between two closed partial orders given by sorted keys."""
+    agreed = 0
+    i = j = 0
+    while i < keys_a.size and j < keys_b.size:
+        if keys_a[i] == keys_b[j]:
+            agreed += 1
+            i += 1
+            j += 1
+        elif keys_a[i] < keys_b[j]:
+            i += 1
+        else:
+            j += 1
+    reversed_b = np.empty(keys_b.size, np.int64)
+    for j in range(keys_b.size):
+        reversed_b[j] = (keys_b[j] % n_items) * n_items + keys_b[j] // n_items
+    reversed_b.sort()
+    discordant = 0
+    i = j = 0
+    while i < keys_a.size and j < reversed_b.size:
+        if keys_a[i] == reversed_b[j]:
+            discordant += 1
+            i += 1
+            j += 1
+        elif keys_a[i] < reversed_b[j]:
+            i += 1
+        else:
+            j += 1
+    return discordant + penalty * (keys_a.size + keys_b.size - 2 * (agreed + discordant))
+
+
+@parallel_kernel
+def kendall_matrix_of_levels(levels_a, levels_b, penalty, out):
+    """Fill the matrix of Kendall distances with penalty between rows of level vectors."""
+    n = levels_a.shape[1]
+    n_a, n_b = levels_a.shape[0], levels_b.shape[0]
+    ordered_b = np.empty(n_b, np.int64)
+    for j in range(n_b):
+        ordered_b[j] = ordered_pairs(levels_b[j], np.empty(n, np.int64))
+    for i in numba.prange(n_a):
+        work = np.empty((3, n + 1), np.int64)
+        ordered_a = ordered_pairs(levels_a[i], work[0])
+        for j in range(n_b):
+            out[i, j] = kendall_of_levels(levels_a[i], levels_b[j], ordered_a, ordered_b[j], penalty, work)
+
+
+@kernel
+def kendall_rows_of_levels(levels_a, levels_b, penalty):
+    """Kendall distance with penalty of row i from row i, where one row stands for all rows of the other."""
+    n_a, n_b, n = levels_a.shape[0], levels_b.shape[0], levels_a.shape[1]
+    work = np.empty((3, n + 1), np.int64)
+    out = np.empty(max(n_a, n_b))
+    for row in range(out.size):
+        a, b = levels_a[min(row, n_a - 1)], levels_b[min(row, n_b - 1)]
+        out[row] = kendall_of_levels(
+            a, b, ordered_pairs(a, work[0]), ordered_pairs(b, work[0]), penalty, work
+        )
+    return out
+
+
+@parallel_kernel
+def kendall_matrix_of_keys(indptr_a, keys_a, indptr_b, keys_b, n_items, penalty, out):
+    """Fill the matrix of Kendall distances with penalty between closed partial orders (keys in CSR form)."""
+    for i in numba.prange(indptr_a.size - 1):
+        mine = keys_a[indptr_a[i] : indptr_a[i + 1]]
+        for j in range(indptr_b.size - 1):
+            out[i, j] = kendall_of_keys(mine, keys_b[indptr_b[j] : indptr_b[j + 1]], n_items, penalty)
+
+
+@kernel
+def kendall_rows_of_keys(indptr_a, keys_a, indptr_b, keys_b, n_items, penalty):
+    """As :func:`kendall_rows_of_levels`, for closed partial orders."""
+    n_a, n_b = indptr_a.size - 1, indptr_b.size - 1
+    out = np.empty(max(n_a, n_b))
+    for row in range(out.size):
+        i, j = min(row, n_a - 1), min(row, n_b - 1)
+        out[row] = kendall_of_keys(
+            keys_a[indptr_a[i] : indptr_a[i + 1]], keys_b[indptr_b[j] : indptr_b[j + 1]], n_items, penalty
+        )
+    return out

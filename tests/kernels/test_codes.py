@@ -1,0 +1,117 @@
+"""Stage, inversion and insertion codes against list manipulation, both ways."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from permix.kernels import codes
+from permix.kernels.fenwick import count_inversions, count_smaller_before, take_in_turn
+from tests.reference import permutations as naive
+
+
+@st.composite
+def pair_of_orders(draw, max_n=90):
+    """Two orderings of the same items; sizes on both sides of one machine word."""
+    n = draw(st.integers(1, max_n))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    return rng.permutation(n), rng.permutation(n)
+
+
+def encode_stage(order, reference):
+    out = np.empty(len(order), np.int64)
+    codes.stage_code(order, len(order), np.argsort(reference), out)
+    return out
+
+
+@given(pair_of_orders(), st.data())
+def test_stage_code_of_top_lists(pair, data):
+    order, reference = pair
+    top = order[: data.draw(st.integers(0, len(order)))]
+    code = encode_stage(top, reference)
+    assert code.tolist() == naive.stage_code(top.tolist(), reference.tolist())
+    back = np.empty_like(top)
+    codes.order_from_stage_code(code, len(top), reference, back)
+    assert back.tolist() == top.tolist()
+
+
+@given(pair_of_orders())
+def test_inversion_code(pair):
+    order, reference = pair
+    code = codes.inversion_codes(order[None], reference)
+    assert code[0].tolist() == naive.inversion_code(order.tolist(), reference.tolist())
+    assert codes.orders_from_inversion_codes(code, reference)[0].tolist() == order.tolist()
+
+
+@given(pair_of_orders())
+def test_insertion_code(pair):
+    order, reference = pair
+    code = codes.insertion_codes(order[None], reference)
+    assert naive.order_from_insertion_code(code[0], reference.tolist()) == order.tolist()
+    assert codes.orders_from_insertion_codes(code, reference)[0].tolist() == order.tolist()
+
+
+@given(pair_of_orders())
+def test_every_code_sums_to_the_kendall_distance(pair):
+    order, reference = pair
+    n = len(order)
+    distance = naive.kendall(order, reference)
+    assert encode_stage(order, reference).sum() == distance
+    assert codes.inversion_codes(order[None], reference).sum() == distance
+    assert (np.arange(n) - codes.insertion_codes(order[None], reference)[0]).sum() == distance
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_codes_are_bijections(n):
+    reference = np.random.default_rng(n).permutation(n)
+    orders = np.array(list(itertools.permutations(range(n))), np.int32)
+    lengths = np.full(len(orders), n)
+    for code in (
+        codes.stage_codes(orders, lengths, reference),
+        codes.inversion_codes(orders, reference),
+        np.arange(n) - codes.insertion_codes(orders, reference)[:, :],
+    ):
+        assert len(np.unique(code, axis=0)) == len(orders)
+        assert code.min() == 0
+    # The stage and inversion codes range over 0..n-1-j, the displacements of insertion over 0..a.
+    assert codes.stage_codes(orders, lengths, reference).max(axis=0).tolist() == list(range(n - 1, -1, -1))
+    assert codes.inversion_codes(orders, reference).max(axis=0).tolist() == list(range(n - 1, -1, -1))
+    assert codes.insertion_codes(orders, reference).max(axis=0).tolist() == list(range(n))
+
+
+def test_rows_of_unequal_length():
+    reference = np.arange(6)[::-1].copy()
+    orders = np.array([[0, 5, -1, -1], [5, 4, 3, 2], [-1, -1, -1, -1]], np.int32)
+    lengths = np.array([2, 4, 0])
+    code = codes.stage_codes(orders, lengths, reference)
+    assert code.tolist() == [[5, 0, -1, -1], [0, 0, 0, 0], [-1, -1, -1, -1]]
+    assert codes.orders_from_stage_codes(code, lengths, reference).tolist() == orders.tolist()
+
+
+@pytest.mark.parametrize("n", [63, 64, 65, 128, 129, 1000, 4096, 5000])
+@pytest.mark.parametrize("backwards", [False, True])
+def test_large_universes(n, backwards):
+    """Word boundaries and the tree, where hypothesis seldom goes."""
+    values = np.random.default_rng(n).permutation(n)
+    smaller = np.empty(n, np.int64)
+    count_smaller_before(values, n, n, smaller)
+    assert smaller.tolist() == [int((values[:j] < values[j]).sum()) for j in range(n)]
+    assert count_inversions(values, n, n) == (np.arange(n) - smaller).sum()
+    taken = np.empty(n, np.int64)
+    turn_codes = values - smaller  # place among those not yet taken
+    if backwards:
+        take_in_turn(turn_codes[::-1].copy(), n, n, True, taken)
+        taken = taken[::-1]
+    else:
+        take_in_turn(turn_codes, n, n, False, taken)
+    assert taken.tolist() == values.tolist()
+
+
+def test_a_code_off_by_one_is_rejected():
+    """The reference tells a stage code that forgets to leave out used items."""
+    order, reference = np.array([2, 0, 1]), np.array([0, 1, 2])
+    forgetful = np.argsort(reference)[order]
+    assert forgetful.tolist() != naive.stage_code(order.tolist(), reference.tolist())
+    assert encode_stage(order, reference).tolist() == [2, 0, 0]
