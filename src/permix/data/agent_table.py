@@ -1,0 +1,265 @@
+"""What Rankings and Preferences have in common: rows of agents with ids and counts, never changed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+import numpy as np
+
+from permix.data.labels import Array, Label
+from permix.errors import DataError
+
+
+class AgentTable(ABC):
+    """Rows of agents over common items; immutable.
+
+    Attributes
+    ----------
+    items : tuple of str or int
+        Item names; everything else refers to items by their position here.
+    counts : ndarray of int64
+        How many agents gave each row.
+    metadata : dict
+        What a file said about itself; not part of equality.
+    """
+
+    items: tuple[Label, ...]
+    counts: Array
+    metadata: dict[str, Any]
+    _agents: Array | None
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _store(self, **values: object) -> None:
+        """Set attributes once, arrays read-only."""
+        for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                value = value.view()
+                value.flags.writeable = False
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} cannot be changed; build a new one instead")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} cannot be changed; build a new one instead")
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self._store(**state)
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.items)
+
+    @property
+    def n_agents(self) -> int:
+        """Number of agents, each row taken as often as its count says."""
+        return int(self.counts.sum())
+
+    @property
+    def agents(self) -> Array:
+        """Agent id of each row (0, 1, … where none were given)."""
+        if self._agents is None:
+            return np.arange(len(self))
+        return self._agents
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """``(rows, items)``; lets scikit-learn's splitters index the rows."""
+        return len(self), self.n_items
+
+    def row_name(self, row: int) -> str:
+        """Name a row for a message, by agent id where there is one."""
+        return row_name(row, self._agents)
+
+    @abstractmethod
+    def _take(self, rows: Array) -> Self:
+        """Return the rows at these positions."""
+
+    @abstractmethod
+    def _replaced(self, **changes: object) -> Self:
+        """Return a copy with some of the stored values replaced."""
+
+    @abstractmethod
+    def _row_keys(self) -> list[bytes]:
+        """One key per row, equal exactly when two rows say the same."""
+
+    @classmethod
+    @abstractmethod
+    def _joined(cls, parts: list[Self], **common: Any) -> Self:
+        """Join parts over the same items."""
+
+    def __getitem__(self, key: object) -> Self:
+        """Return rows: an integer gives one row; slices, index arrays and boolean masks give several."""
+        if isinstance(key, tuple) and len(key) == 2 and key[1] is Ellipsis:
+            key = key[0]  # what scikit-learn's splitters write
+        return self._take(row_positions(key, len(self)))
+
+    def _taken_agents(self, rows: Array) -> Array | None:
+        """Ids of some rows; a row keeps the id it had."""
+        if self._agents is not None:
+            return self._agents[rows]
+        return None if np.array_equal(rows, np.arange(len(rows))) else rows.astype(np.int64)
+
+    @classmethod
+    def concat(cls, parts: Iterable[Self]) -> Self:
+        """Join several tables over the same items, rows one after the other.
+
+        Ids are kept; where no part had ids, the rows are numbered anew.
+
+        Examples
+        --------
+        >>> from permix import Rankings
+        >>> r = Rankings.from_orders([["a", "b"], ["b", "a"]])
+        >>> Rankings.concat([r[:1], r[1:]]) == r
+        True
+        """
+        listed = list(parts)
+        if not listed:
+            raise DataError("nothing to join: pass at least one part")
+        for part in listed:
+            if not isinstance(part, cls):
+                raise DataError(f"cannot join {cls.__name__} with {type(part).__name__}")
+        items = listed[0].items
+        for position, part in enumerate(listed):
+            if part.items != items:
+                different = sorted(map(str, set(part.items) ^ set(items)))[:5]
+                why = f"only one of them has {', '.join(different)}" if different else "the order differs"
+                raise DataError(
+                    f"parts 0 and {position} are not over the same items ({why}); "
+                    "build both with the same items=[...]"
+                )
+        agents: Array | None = None
+        if any(part._agents is not None for part in listed):
+            ids = [part.agents for part in listed]
+            if len({array.dtype for array in ids}) > 1:
+                ids = [array.astype(object) for array in ids]
+            agents = np.concatenate(ids)
+        metadata = listed[0].metadata if len(listed) == 1 else {}
+        counts = np.concatenate([part.counts for part in listed])
+        return cls._joined(listed, items=items, counts=counts, agents=agents, metadata=metadata)
+
+    def split(
+        self, test_size: float | int = 0.25, random_state: int | np.random.Generator | None = None
+    ) -> tuple[Self, Self]:
+        """Split the agents at random into a training and a test part.
+
+        Agents are split, not rows: a row given by many agents may appear in both parts with its count
+        divided (a multivariate hypergeometric draw, the same as shuffling the expanded rows).
+
+        Parameters
+        ----------
+        test_size : float or int
+            Share of the agents (between 0 and 1, rounded to whole agents, at least one on each side) or
+            their number.
+        random_state : int, Generator or None
+            Seed or generator.
+
+        Returns
+        -------
+        train, test : tuple
+            Two tables, rows in their old order.
+        """
+        n = self.n_agents
+        if isinstance(test_size, bool) or not isinstance(test_size, int | float | np.integer | np.floating):
+            raise DataError(f"test_size={test_size!r} must be a share between 0 and 1 or a number of agents")
+        if isinstance(test_size, int | np.integer):
+            n_test = int(test_size)
+        elif 0.0 < test_size < 1.0:
+            n_test = min(max(round(float(test_size) * n), 1), n - 1)
+        else:
+            raise DataError(f"test_size={test_size} must lie between 0 and 1, or be a whole number of agents")
+        if not 0 < n_test < n:
+            raise DataError(
+                f"cannot put {n_test} of {n} agents into the test part; both parts need at least one"
+            )
+        if n >= 10**9:
+            raise DataError(
+                f"{n} agents are too many to split (the limit is a billion); divide the counts first"
+            )
+        rng = np.random.default_rng(random_state)
+        drawn = rng.multivariate_hypergeometric(self.counts, n_test, method="marginals")
+        return self._with_counts(self.counts - drawn), self._with_counts(drawn)
+
+    def _with_counts(self, counts: Array) -> Self:
+        rows = np.flatnonzero(counts)
+        return self._take(rows)._replaced(counts=counts[rows])
+
+    def collapse(self) -> Self:
+        """Merge rows that say the same into one with a count; agent ids are dropped.
+
+        Rows stay in order of first appearance. :meth:`expand` undoes it, up to the order of rows.
+
+        Examples
+        --------
+        >>> from permix import Rankings
+        >>> Rankings.from_orders([["a", "b"], ["b", "a"], ["a", "b"]]).collapse().counts.tolist()
+        [2, 1]
+        """
+        place_of: dict[bytes, int] = {}
+        keys = self._row_keys()
+        group = np.fromiter(
+            (place_of.setdefault(key, len(place_of)) for key in keys), np.int64, count=len(keys)
+        )
+        counts = np.zeros(len(place_of), dtype=np.int64)
+        np.add.at(counts, group, self.counts)
+        first = np.empty(len(place_of), dtype=np.int64)
+        first[group[::-1]] = np.arange(len(self))[::-1]
+        return self._take(first)._replaced(counts=counts, agents=None)
+
+    def expand(self) -> Self:
+        """Repeat every row as often as its count says; all counts become one, given ids are repeated."""
+        rows = np.repeat(np.arange(len(self)), self.counts)
+        agents = None if self._agents is None else self._agents[rows]
+        return self._take(rows)._replaced(counts=np.ones(len(rows), dtype=np.int64), agents=agents)
+
+    def _same_frame(self, other: AgentTable) -> bool:
+        """Compare everything but the statements themselves."""
+        return (
+            self.items == other.items
+            and len(self) == len(other)
+            and np.array_equal(self.counts, other.counts)
+            and (
+                (self._agents is None and other._agents is None) or np.array_equal(self.agents, other.agents)
+            )
+        )
+
+
+def row_positions(key: object, n: int) -> Array:
+    """Turn an integer, slice, index array or boolean mask into row positions."""
+    if isinstance(key, slice):
+        return np.arange(n)[key]
+    if isinstance(key, int | np.integer) and not isinstance(key, bool):
+        if not -n <= key < n:
+            raise IndexError(f"row {key} of {n} rows")
+        return np.array([int(key) % n])
+    rows = np.asarray(key)
+    if rows.ndim == 1 and rows.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if rows.ndim != 1 or rows.dtype.kind not in "iub":
+        raise IndexError("rows are chosen by an integer, a slice, integer positions or a boolean mask")
+    if rows.dtype.kind == "b":
+        if len(rows) != n:
+            raise IndexError(f"the mask has {len(rows)} entries for {n} rows")
+        return np.flatnonzero(rows)
+    if rows.min() < -n or rows.max() >= n:
+        raise IndexError(f"row {int(rows.min() if rows.min() < -n else rows.max())} of {n} rows")
+    return np.where(rows < 0, rows + n, rows).astype(np.int64)
+
+
+def row_name(row: int, agents: Array | None) -> str:
+    """Name a row for a message."""
+    if agents is None:
+        return f"row {row} (counting from 0)"
+    return f"row {row} (agent {agents[row]!r})"
+
+
+def row_namer(agents: Array | None, width: int = 1) -> Callable[[int], str]:
+    """Name rows by the flat position of an entry, ``width`` entries to a row."""
+    return lambda position: row_name(position // width, agents)

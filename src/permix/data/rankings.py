@@ -1,0 +1,405 @@
+"""Rankings: orderings of items, best first, that say what was listed and what the rest means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from permix.data.agent_table import AgentTable, row_name
+from permix.data.labels import Array, Label, as_column, clean_agents, clean_counts, clean_items, encode_items
+from permix.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Rankings(AgentTable):
+    """Rankings without ties: full, top-t (the rest is below) or of a subset (the rest is unknown).
+
+    Build one with :meth:`from_orders`, :meth:`from_ranks` or a reader such as ``permix.read_preflib``.
+
+    Attributes
+    ----------
+    orders : ndarray of int32, shape (rows, longest)
+        Item indices, best first, padded by -1.
+    lengths : ndarray of int64
+        Number of items listed in each row.
+    unlisted_below : ndarray of bool
+        True where items that are not listed are below those listed; False where nothing is known about
+        them. Full rows are always True.
+    items, counts, agents, metadata
+        Item names, multiplicities, agent ids, what a file said about itself.
+
+    Examples
+    --------
+    >>> from permix import Rankings
+    >>> Rankings.from_orders([["salmon", "tuna", "egg"], ["egg", "salmon"]], agents=["anna", "bo"])
+    Rankings: 2 agents over 3 items, top lists of 2 to 3 items
+      anna: salmon ≻ tuna ≻ egg
+      bo: egg ≻ salmon ≻ rest
+    """
+
+    orders: Array
+    lengths: Array
+    unlisted_below: Array
+
+    def __init__(self) -> None:
+        raise TypeError("build Rankings with Rankings.from_orders(...) or Rankings.from_ranks(...)")
+
+    @classmethod
+    def _from_arrays(
+        cls,
+        orders: Array,
+        items: Iterable[Label],
+        counts: Array | None = None,
+        agents: Array | None = None,
+        unlisted_below: Array | bool = True,
+        metadata: dict[str, Any] | None = None,
+    ) -> Self:
+        """Build from arrays that are known to be right; shared, not copied."""
+        self = object.__new__(cls)
+        names = tuple(items)
+        orders = np.asarray(orders, dtype=np.int32)
+        lengths = np.count_nonzero(orders >= 0, axis=1).astype(np.int64)
+        longest = int(lengths.max(initial=0))
+        self._store(
+            orders=np.ascontiguousarray(orders[:, :longest]),
+            lengths=lengths,
+            unlisted_below=np.asarray(unlisted_below, dtype=np.bool_) | (lengths == len(names)),
+            items=names,
+            counts=np.ones(len(orders), dtype=np.int64) if counts is None else np.asarray(counts, np.int64),
+            _agents=clean_agents(agents, len(orders)),
+            metadata=dict(metadata or {}),
+        )
+        return self
+
+    @classmethod
+    def from_orders(
+        cls,
+        orders: object,
+        items: Iterable[object] | None = None,
+        n_items: int | None = None,
+        unlisted: str = "below",
+        counts: object | None = None,
+        agents: object | None = None,
+    ) -> Self:
+        """Build from orderings, best first.
+
+        Parameters
+        ----------
+        orders : sequence of sequences or 2-D array
+            One ordering per row, by item name or by number. ``None``, NaN, ``-1`` or ``""`` at the end of
+            a row is padding.
+        items : sequence of str or int, optional
+            All item names, also those nobody listed. Left out, the names found are the items: sorted when
+            all are integers, else in order of first appearance. With names that are not integers, rows of
+            integers are 0-based positions in ``items``.
+        n_items : int, optional
+            Instead of ``items``: entries are integers from 0 to ``n_items - 1``.
+        unlisted : {"below", "unknown"} or one of them per row
+            What a row says about items it does not list.
+        counts : sequence of int, optional
+            How many agents gave each row.
+        agents : sequence of str or int, optional
+            Agent ids; 0, 1, … when left out.
+
+        Examples
+        --------
+        >>> from permix import Rankings
+        >>> Rankings.from_orders([[2, 0, 1], [1, 2, -1]], n_items=3).orders
+        array([[ 2,  0,  1],
+               [ 1,  2, -1]], dtype=int32)
+        """
+        flat, sizes = _flatten(orders)
+        n = len(sizes)
+        ids = clean_agents(agents, n)
+        ends = np.cumsum(sizes)
+
+        def where(position: int) -> str:
+            return row_name(int(np.searchsorted(ends, position, side="right")), ids)
+
+        names, codes = encode_items(flat, items, n_items, where)
+        if not names:
+            raise DataError("there are no rankings and no items; pass items= for an empty table")
+        padded = _padded(codes, sizes)
+        _check_orders(padded, names, ids)
+        below = _unlisted_below(unlisted, n)
+        return cls._from_arrays(padded, names, clean_counts(counts, n, _namer(ids)), ids, below)
+
+    @classmethod
+    def from_ranks(
+        cls,
+        ranks: object,
+        items: Iterable[object] | None = None,
+        unlisted: str = "below",
+        counts: object | None = None,
+        agents: object | None = None,
+    ) -> Self:
+        """Build from rank vectors: for each row the rank of every item, 1 = best.
+
+        Only the order of the ranks within a row matters, so ranks with gaps (1, 3, 4 for a subset of a
+        larger contest) are taken as they stand. Equal ranks are ties and refused; use
+        :meth:`permix.Preferences.from_ranks` for those.
+
+        Parameters
+        ----------
+        ranks : 2-D array or data frame, shape (rows, items)
+            Positive numbers; NaN or 0 = not ranked.
+        items : sequence of str or int, optional
+            Item names, one per column; the column names of a frame, else 0, 1, ….
+        unlisted, counts, agents
+            As in :meth:`from_orders`.
+
+        Examples
+        --------
+        >>> from permix import Rankings
+        >>> Rankings.from_ranks([[2, 1, 3], [0, 1, 0]], items=["a", "b", "c"])
+        Rankings: 2 agents over 3 items, top lists of 1 to 3 items
+          0: b ≻ a ≻ c
+          1: b ≻ rest
+        """
+        values, names = rank_matrix(ranks, items)
+        n = len(values)
+        ids = clean_agents(agents, n)
+        best_first = np.argsort(values, axis=1, kind="stable")
+        ascending = np.take_along_axis(values, best_first, axis=1)
+        with np.errstate(invalid="ignore"):
+            tied = (ascending[:, 1:] == ascending[:, :-1]) & np.isfinite(ascending[:, 1:])
+        if tied.any():
+            row, place = np.argwhere(tied)[0]
+            first, second = (names[best_first[row, place + step]] for step in (0, 1))
+            raise DataError(
+                f"{row_name(int(row), ids)}: {first!r} and {second!r} share rank {ascending[row, place]:g}; "
+                "rankings have no ties. Use Preferences.from_ranks, which keeps them"
+            )
+        orders = np.where(np.isfinite(ascending), best_first, -1).astype(np.int32)
+        _check_orders(orders, names, ids)
+        below = _unlisted_below(unlisted, n)
+        return cls._from_arrays(orders, names, clean_counts(counts, n, _namer(ids)), ids, below)
+
+    @property
+    def unlisted(self) -> str:
+        """What unlisted items mean: "below", "unknown", or "mixed" where rows differ."""
+        if self.unlisted_below.all():
+            return "below"
+        partial = self.lengths < self.n_items
+        return "mixed" if self.unlisted_below[partial].any() else "unknown"
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every row ranks every item."""
+        return bool((self.lengths == self.n_items).all())
+
+    def ranks(self, missing: float = np.nan) -> Array:
+        """Rank vectors: the rank of every item in every row, 1 = best, ``missing`` = not ranked."""
+        result = np.full((len(self), self.n_items), missing, dtype=np.float64)
+        row, place = np.nonzero(self.orders >= 0)
+        result[row, self.orders[row, place]] = place + 1
+        return result
+
+    def pairwise_counts(self) -> Array:
+        """Count, for every pair of items, the agents who put the first before the second.
+
+        Returns
+        -------
+        ndarray of float, shape (items, items)
+            ``W[a, b]`` agents say a before b; an unlisted item is behind all listed ones where the row
+            says so, and not compared where it does not.
+
+        Examples
+        --------
+        >>> from permix import Rankings
+        >>> Rankings.from_orders([[0, 1, 2], [1]], n_items=3, counts=[3, 2]).pairwise_counts()
+        array([[0., 3., 3.],
+               [2., 0., 5.],
+               [0., 0., 0.]])
+        """
+        from permix.kernels.pairwise_counts import ranking_pair_counts
+
+        return np.asarray(
+            ranking_pair_counts(self.orders, self.lengths, self.unlisted_below, self.counts, self.n_items)
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas frame with one row per ranking and items by name.
+
+        Columns ``agent``, ``count``, ``unlisted`` (only where some row is not full), ``1st``, ``2nd``, ….
+        """
+        from permix.data.to_pandas import rankings_to_frame
+
+        return rankings_to_frame(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.array(self.orders, dtype=dtype, copy=copy)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Rankings):
+            return NotImplemented
+        return (
+            self._same_frame(other)
+            and np.array_equal(self.orders, other.orders)
+            and np.array_equal(self.unlisted_below, other.unlisted_below)
+        )
+
+    def __repr__(self) -> str:
+        from permix.data.display import text_of
+
+        return text_of(self)
+
+    def _repr_html_(self) -> str:
+        from permix.data.display import html_of
+
+        return html_of(self)
+
+    def _take(self, rows: Array) -> Self:
+        return type(self)._from_arrays(
+            self.orders[rows],
+            self.items,
+            self.counts[rows],
+            self._taken_agents(rows),
+            self.unlisted_below[rows],
+            self.metadata,
+        )
+
+    def _replaced(self, **changes: Any) -> Self:
+        values: dict[str, Any] = {
+            "orders": self.orders,
+            "items": self.items,
+            "counts": self.counts,
+            "agents": self._agents,
+            "unlisted_below": self.unlisted_below,
+            "metadata": self.metadata,
+        }
+        return type(self)._from_arrays(**(values | changes))
+
+    def _row_keys(self) -> list[bytes]:
+        rows = np.column_stack([self.orders, self.unlisted_below.astype(np.int32)]).astype(np.int32)
+        data, width = rows.tobytes(), 4 * rows.shape[1]
+        return [data[start : start + width] for start in range(0, len(data), width)]
+
+    @classmethod
+    def _joined(cls, parts: list[Self], **common: Any) -> Self:
+        longest = max(part.orders.shape[1] for part in parts)
+        orders = np.full((sum(map(len, parts)), longest), -1, dtype=np.int32)
+        start = 0
+        for part in parts:
+            orders[start : start + len(part), : part.orders.shape[1]] = part.orders
+            start += len(part)
+        below = np.concatenate([part.unlisted_below for part in parts])
+        return cls._from_arrays(orders, unlisted_below=below, **common)
+
+
+def rank_matrix(ranks: object, items: Iterable[object] | None) -> tuple[Array, tuple[Label, ...]]:
+    """Check a matrix of ranks; what is not ranked becomes infinity. Also the item names."""
+    if items is None and hasattr(ranks, "columns"):
+        items = list(ranks.columns)
+    raw = ranks.to_numpy() if hasattr(ranks, "to_numpy") else ranks
+    try:
+        values = np.array(raw, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("ranks must be numbers in rows of equal length, one column per item") from None
+    if values.ndim != 2:
+        raise DataError(f"ranks must be a table of rows × items, not an array of shape {values.shape}")
+    names = tuple(range(values.shape[1])) if items is None else clean_items(items)
+    if len(names) != values.shape[1]:
+        raise DataError(
+            f"ranks has {values.shape[1]} columns but items has {len(names)} names; they must agree"
+        )
+    if not names:
+        raise DataError("ranks has no columns; every item needs one")
+    bad = np.isinf(values) | (values < 0)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise DataError(
+            f"row {row} (counting from 0): rank {values[row, column]:g} of item {names[column]!r} is not a "
+            "positive number; write NaN or 0 for items that are not ranked"
+        )
+    values[np.isnan(values) | (values == 0)] = np.inf
+    return values, names
+
+
+def _flatten(orders: Any) -> tuple[Array, Array]:
+    """All entries of all rows in one column, and how many each row has."""
+    raw = orders.to_numpy() if hasattr(orders, "to_numpy") else orders
+    if isinstance(raw, np.ndarray) and raw.ndim == 2:
+        if raw.dtype.kind == "f":  # NaN is padding; anything else must be whole
+            raw = np.where(np.isnan(raw), -1.0, raw)
+        return as_column(raw.ravel(), "item"), np.full(len(raw), raw.shape[1], dtype=np.int64)
+    try:
+        rows = list(raw)
+        sizes = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+    except TypeError:
+        raise DataError(
+            "orders must be a sequence of rows, each a sequence of items, best first; "
+            "wrap a single ranking in a list"
+        ) from None
+    for row, entries in enumerate(rows):
+        if isinstance(entries, str | dict | set | frozenset):
+            raise DataError(
+                f"row {row} (counting from 0) is a {type(entries).__name__}; "
+                "give a list of items, best first, such as ['a', 'b']"
+            )
+    if rows and all(isinstance(entries, np.ndarray) for entries in rows):
+        return as_column(np.concatenate(rows), "item"), sizes
+    return as_column(list(chain.from_iterable(rows)), "item"), sizes
+
+
+def _padded(codes: Array, sizes: Array) -> Array:
+    """Rows of given sizes as one array padded by -1."""
+    longest = int(sizes.max(initial=0))
+    if (sizes == longest).all():
+        return codes.reshape(len(sizes), longest)
+    padded = np.full((len(sizes), longest), -1, dtype=np.int32)
+    padded[np.arange(longest) < sizes[:, None]] = codes
+    return padded
+
+
+def _check_orders(orders: Array, names: tuple[Label, ...], agents: Array | None) -> None:
+    """Refuse empty rows, gaps and items listed twice."""
+    listed = orders >= 0
+    empty = ~listed.any(axis=1)
+    if empty.any():
+        row = int(np.argmax(empty))
+        raise DataError(
+            f"{row_name(row, agents)} is empty ({int(empty.sum())} such row(s)); a ranking of nothing says "
+            "nothing. Leave such rows out"
+        )
+    gap = listed[:, 1:] & ~listed[:, :-1]
+    if gap.any():
+        row, place = np.argwhere(gap)[0]
+        raise DataError(
+            f"{row_name(int(row), agents)}: place {place + 1} is empty but {names[orders[row, place + 1]]!r} "
+            "follows; missing entries may only stand at the end of a row. Close the gap"
+        )
+    ascending = np.sort(orders, axis=1)
+    twice = (ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] >= 0)
+    if twice.any():
+        row, place = np.argwhere(twice)[0]
+        item = ascending[row, place]
+        places = np.flatnonzero(orders[row] == item) + 1
+        raise DataError(
+            f"{row_name(int(row), agents)}: {names[item]!r} is listed twice, at places {places[0]} and "
+            f"{places[1]}; keep one of them"
+        )
+
+
+def _unlisted_below(unlisted: object, n: int) -> Array:
+    """Turn "below" / "unknown", or one of them per row, into a boolean array."""
+    kinds = np.asarray(unlisted)
+    if kinds.ndim == 0:
+        kinds = np.full(n, kinds[()])
+    if kinds.shape != (n,):
+        raise DataError(
+            f"unlisted has shape {kinds.shape} but there are {n} rows; give one word or one per row"
+        )
+    bad = (kinds != "below") & (kinds != "unknown")
+    if n and np.any(bad):
+        raise DataError(f"unlisted={kinds.tolist()[int(np.argmax(bad))]!r} must be 'below' or 'unknown'")
+    return np.asarray(kinds == "below", dtype=np.bool_)
+
+
+def _namer(agents: Array | None) -> Callable[[int], str]:
+    return lambda row: row_name(row, agents)

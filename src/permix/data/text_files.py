@@ -1,0 +1,67 @@
+"""Text files in and out: plain or gzipped, UTF-8, written whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from pathlib import Path
+
+from permix.errors import FileFormatError
+from permix.files import atomic_writer
+
+PathLike = str | os.PathLike[str]
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def read_text(path: PathLike) -> str:
+    """Return the text of a UTF-8 file; gzip is recognised by content, not by name.
+
+    Raises
+    ------
+    FileFormatError
+        When the gzip stream is damaged or cut short, the bytes are not UTF-8, or nothing is there.
+    """
+    raw = Path(path).read_bytes()
+    if raw[:2] == _GZIP_MAGIC:
+        try:
+            raw = gzip.decompress(raw)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise FileFormatError(
+                f"{path}: the gzip stream is truncated or damaged ({error}); fetch the file again", path
+            ) from error
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise FileFormatError(
+            f"{path}, line {line}: byte 0x{raw[error.start]:02x} is not UTF-8; convert the file to UTF-8",
+            path,
+            line,
+        ) from error
+    if not text.strip():
+        raise FileFormatError(f"{path}: the file is empty", path)
+    return text
+
+
+def write_text(path: PathLike, text: str) -> None:
+    """Write UTF-8 text atomically, gzipped when the name ends in ``.gz``.
+
+    The gzip header carries neither name nor time, so equal text gives equal bytes.
+    """
+    raw = text.encode("utf-8")
+    with atomic_writer(path) as stream:
+        stream.write(gzip.compress(raw, mtime=0) if str(path).endswith(".gz") else raw)
+
+
+def plain_suffix(path: PathLike) -> str:
+    """Return the ending that says what is inside: ``votes.soi.gz`` gives ``soi``."""
+    name = Path(path).name.lower().removesuffix(".gz")
+    return name.rpartition(".")[2] if "." in name else ""
+
+
+def shorten(text: str, width: int = 60) -> str:
+    """Cut a line to what an error message can carry."""
+    text = text.strip()
+    return text if len(text) <= width else text[: width - 1] + "…"

@@ -1,0 +1,448 @@
+"""CSV files and data frames in four layouts: detection, reading, writing, refusals with line numbers."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from permix import Preferences, Rankings
+from permix.data import from_frame, read, read_table, write, write_table
+from permix.errors import CycleError, DataError, FileFormatError
+
+FRAMES = [pd.DataFrame, pl.DataFrame]
+
+
+def put(tmp_path, text, name="t.csv"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+# -- orders ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize(
+    "names", [("1st", "2nd", "3rd"), ("pos1", "pos2", "pos3"), ("Choice 1", "Choice 2", "Choice 3")]
+)
+def test_orders_by_name(frame, names):
+    columns = dict(zip(names, (["tea", "milk"], ["milk", "juice"], ["juice", None]), strict=True))
+    votes = from_frame(frame({"user": ["ann", "bo"], **columns, "count": [3, 1]}))
+    assert votes == Rankings.from_orders(
+        [["tea", "milk", "juice"], ["milk", "juice"]], counts=[3, 1], agents=["ann", "bo"]
+    )
+
+
+def test_orders_columns_count_by_number_not_by_place(tmp_path):
+    votes = read_table(put(tmp_path, "pos2,pos1\nb,a\n"))
+    assert votes.to_frame()["1st"].tolist() == ["a"]
+    with pytest.raises(DataError, match="without a gap"):
+        read_table(put(tmp_path, "pos1,pos3\nb,a\n"))
+
+
+@pytest.mark.parametrize("dtype", [int, float, "Int64"])
+def test_orders_of_numbers_padded_by_zero(dtype):
+    frame = pd.DataFrame({"pos1": [3, 1], "pos2": [0, 3], "pos3": [0, 2]}).astype(dtype)
+    votes = from_frame(frame)
+    assert votes.items == (1, 2, 3)
+    assert votes.orders.tolist() == [[2, -1, -1], [0, 2, 1]]
+
+
+def test_zero_is_an_item_where_others_follow_it(tmp_path):
+    votes = read_table(put(tmp_path, "pos1,pos2,pos3\n0,2,1\n1,,\n"))
+    assert votes.items == (0, 1, 2)
+    assert votes.orders.tolist() == [[0, 2, 1], [1, -1, -1]]
+
+
+def test_zero_that_could_be_either_must_be_said(tmp_path):
+    path = put(tmp_path, "pos1,pos2\n2,1\n1,0\n")
+    with pytest.raises(DataError, match=r"line 3: 0 could be an item or a place left empty; pass items="):
+        read_table(path)
+    assert read_table(path, items=[1, 2]).lengths.tolist() == [2, 1]
+    assert read_table(path, items=[0, 1, 2]).lengths.tolist() == [2, 2]
+    with pytest.raises(DataError, match="leave places without an item blank"):
+        read_table(put(tmp_path, "pos1,pos2,pos3\n0,1,2\n1,0,0\n"))
+
+
+def test_unlisted_argument_and_column(tmp_path):
+    path = put(tmp_path, "pos1,pos2\na,b\nb,\n")
+    assert read_table(path).unlisted == "below"
+    assert read_table(path, unlisted="unknown").unlisted == "unknown"
+    marked = put(tmp_path, "pos1,pos2,unlisted\na,b,below\nb,,unknown\na,,below\n")
+    assert read_table(marked).unlisted_below.tolist() == [True, False, True]
+
+
+def test_items_give_the_order_and_those_nobody_listed(tmp_path):
+    votes = read_table(put(tmp_path, "pos1\na\nb\n"), items=["c", "b", "a"])
+    assert votes.items == ("c", "b", "a")
+    assert votes.orders.ravel().tolist() == [2, 1]
+
+
+# -- ranks ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_ranks_of_named_items(frame):
+    votes = from_frame(frame({"tea": [1, 3], "milk": [2, 1], "juice": [3, 2], "n": [4, 5]}))
+    assert votes == Rankings.from_orders(
+        [["tea", "milk", "juice"], ["milk", "juice", "tea"]], items=["tea", "milk", "juice"], counts=[4, 5]
+    )
+
+
+def test_ranks_blank_zero_and_na_are_not_ranked(tmp_path):
+    votes = read_table(put(tmp_path, ",tea,milk,juice\nann,1,,2\nbo,0,NA,1\n"), unlisted="unknown")
+    assert votes.agents.tolist() == ["ann", "bo"]
+    assert votes.orders.tolist() == [[0, 2], [2, -1]]
+    assert votes.unlisted == "unknown"
+
+
+@pytest.mark.parametrize("rows", ["1,1,3", "1,1,2", "2,2,3", "1.5,1.5,3"])
+def test_ranks_with_ties_become_preferences(tmp_path, rows):
+    votes = read_table(put(tmp_path, f"tea,milk,juice\n{rows}\n1,2,3\n"))
+    assert votes == Preferences.from_ranks([[1, 1, 2], [1, 2, 3]], items=["tea", "milk", "juice"])
+
+
+def test_tied_ranks_with_a_column_that_says_what_is_unlisted(tmp_path):
+    votes = read_table(put(tmp_path, "unlisted,a,b,c\nbelow,1,1,\nunknown,1,1,\nbelow,1,1,\n"))
+    assert votes.rest_below.tolist() == [True, False, True]
+
+
+def test_scores_are_not_taken_for_ranks(tmp_path):
+    path = put(tmp_path, "tea,milk,juice\n1,2,3\n5,4,4\n")
+    with pytest.raises(
+        DataError, match=r"line 3: .*ranks \(1 = best\) or ratings.*layout='ranks'.*from_ratings"
+    ):
+        read_table(path)
+    assert isinstance(read_table(path, layout="ranks"), Preferences)
+
+
+def test_items_choose_the_columns_of_ranks(tmp_path):
+    path = put(tmp_path, "age,b,a\n30,1,2\n")
+    assert read_table(path, layout="ranks", items=["a", "b"]).orders.tolist() == [[1, 0]]
+    with pytest.raises(DataError, match="no column for item 'z'"):
+        read_table(path, layout="ranks", items=["a", "z"])
+
+
+# -- what is ambiguous ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", ["Rank_1,Rank_2,Rank_3", "X1,X2,X3", "V1,V2,V3", "0,1,2"])
+def test_square_tables_of_numbers_must_be_named(tmp_path, names):
+    path = put(tmp_path, f"{names}\n2,3,1\n3,1,2\n")
+    with pytest.raises(DataError, match=r"could be orders .* or ranks .*layout='orders' or layout='ranks'"):
+        read_table(path)
+    orders, ranks = read_table(path, layout="orders"), read_table(path, layout="ranks")
+    assert orders.orders.tolist() == [[1, 2, 0], [2, 0, 1]]
+    assert ranks.orders.tolist() == [[2, 0, 1], [1, 2, 0]]
+
+
+def test_text_or_repeats_decide_where_names_do_not(tmp_path):
+    assert read_table(put(tmp_path, "X1,X2\na,b\n")).items == ("a", "b")
+    assert isinstance(read_table(put(tmp_path, "X1,X2,X3\n1,1,2\n")), Preferences)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("pos1,pos2,age\na,b,30\n", "'age' is not; drop it"),
+        ("tea,milk,town\n1,2,Rome\n", "'town' holds text"),
+        ("count\n3\n", "no columns are left"),
+        (
+            "user,voter,pos1\na,b,x\n",
+            "'user' and 'voter' could both be the agent; name it with agent_column=",
+        ),
+    ],
+)
+def test_tables_that_are_not_understood(tmp_path, text, words):
+    with pytest.raises(DataError, match=words):
+        read_table(put(tmp_path, text))
+
+
+def test_named_columns(tmp_path):
+    path = put(tmp_path, "who,pos1,pos2,how many\nann,a,b,2\nbo,b,a,3\n")
+    votes = read_table(path, agent_column="who", count_column="how many")
+    assert votes.counts.tolist() == [2, 3]
+    assert votes.agents.tolist() == ["ann", "bo"]
+    with pytest.raises(DataError, match=r"no column 'whom' for the agent; the columns are 'who'"):
+        read_table(path, agent_column="whom")
+    n_is_an_item = put(tmp_path, "m,n\n1,2\n2,1\n")
+    assert read_table(n_is_an_item, count_column=False).items == ("m", "n")
+
+
+def test_rows_that_nobody_stated_are_left_out(tmp_path):
+    votes = read_table(put(tmp_path, "a,b,n\n1,2,0\n2,1,4\n"))
+    assert len(votes) == 1
+    assert votes.n_agents == 4
+    with pytest.raises(DataError, match="all counts are 0"):
+        read_table(put(tmp_path, "a,b,n\n1,2,0\n"))
+
+
+# -- pairs and ratings ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize(
+    ("agent", "better", "worse"),
+    [
+        ("agent", "better", "worse"),
+        ("assessor", "top_item", "bottom_item"),
+        ("User ID", "Winner", "Loser"),
+    ],
+)
+def test_pairs_by_their_names(frame, agent, better, worse):
+    table = frame({worse: ["b", "c", "b"], agent: [7, 7, 5], better: ["a", "b", "c"]})
+    assert from_frame(table) == Preferences.from_pairs([(7, "a", "b"), (7, "b", "c"), (5, "c", "b")])
+
+
+def test_pairs_of_numbers_in_a_file(tmp_path):
+    votes = read_table(put(tmp_path, "assessor,bottom_item,top_item\n1,2,15\n1,5,3\n2,15,2\n"))
+    assert votes.items == (2, 3, 5, 15)
+    assert votes.agents.tolist() == [1, 2]
+    assert votes.prefers(0, 15, 2)
+
+
+def test_pairs_without_agents_must_say_so(tmp_path):
+    path = put(tmp_path, "winner,loser\na,b\nb,a\n")
+    with pytest.raises(DataError, match="agent_column=False makes every row an agent"):
+        read_table(path)
+    assert len(read_table(path, agent_column=False)) == 2
+
+
+def test_pairs_with_a_cycle_and_counts(tmp_path):
+    path = put(tmp_path, "agent,better,worse,count\nx,a,b,3\nx,b,a,3\ny,a,b,2\n")
+    with pytest.raises(CycleError, match="x") as caught:
+        read_table(path)
+    assert caught.value.agent == "x"
+    kept = read_table(path, on_cycle="keep")
+    assert kept.consistent.tolist() == [False, True]
+    assert kept.counts.tolist() == [3, 2]
+    with pytest.raises(DataError, match="line 3: an agent's rows have different counts"):
+        read_table(put(tmp_path, "agent,better,worse,count\nx,a,b,3\nx,b,c,4\n"), layout="pairs")
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_ratings(frame):
+    table = frame({"userId": [2, 2, 9], "movieId": [10, 30, 10], "rating": [4.5, 4.5, 1.0]})
+    assert from_frame(table) == Preferences.from_ratings([(2, 10, 4.5), (2, 30, 4.5), (9, 10, 1.0)])
+
+
+def test_ratings_twice_and_bad(tmp_path):
+    with pytest.raises(DataError, match=r"line 4: agent 'x' rates 'a' a second time \(first: .*line 2\)"):
+        read_table(put(tmp_path, "agent,item,rating\nx,a,3\ny,a,4\nx,a,5\n"))
+    with pytest.raises(DataError, match="line 3: rating 'good' is not a number"):
+        read_table(put(tmp_path, "agent,item,rating\nx,a,3\ny,a,good\n"))
+    with pytest.raises(DataError, match="line 2: rating '' is not a number"):
+        read_table(put(tmp_path, "agent,item,rating\nx,a,\n"))
+
+
+# -- refusals with line numbers -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("pos1,pos2\na,b\n\na,a\n", r"line 4: 'a' is listed twice"),
+        ("pos1,pos2\na,b\n,a\n", r"line 3: an entry is blank, but another follows"),
+        ("pos1,pos2,agent\na,b,1\n,,2\n", r"line 3: no item is listed"),
+        ("pos1,count\na,1\na,x\n", r"line 3: count 'x' is not a number"),
+        ("pos1,count\na,1\na,1.5\n", r"line 3: count '1.5' is not a whole number"),
+        ("pos1,count\na,1\na,-1\n", r"line 3: count '-1' is not"),
+        ("pos1,count\na,1\na,\n", r"line 3: count '' is not"),
+        ("pos1,agent\na,x\nb,\n", r"line 3: nothing in column 'agent'"),
+        ("pos1,unlisted\na,below\nb,above\n", r"line 3: column 'unlisted' says"),
+        ("agent,better,worse\n1,a,b\n1,b,b\n", r"line 3: 'b' is compared with itself"),
+        ("agent,better,worse\n1,a,b\n1,,b\n", r"line 3: nothing in column 'better'"),
+    ],
+)
+def test_bad_rows_are_named_by_line(tmp_path, text, words):
+    with pytest.raises(DataError, match=words) as caught:
+        read_table(put(tmp_path, text))
+    assert "t.csv" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b\n1,2\n-1,2\n", r"line 3, column 'a': rank '-1' is not a positive number"),
+        ("a,b\n1,2\n1,x\n", r"line 3, column 'b': rank 'x' is not a number"),
+        ("a,b\n1,2\n0,\n", r"line 3: no item is ranked"),
+    ],
+)
+def test_bad_ranks_are_named_by_line_and_column(tmp_path, text, words):
+    with pytest.raises(DataError, match=words):
+        read_table(put(tmp_path, text), layout="ranks")
+
+
+def test_unknown_items_are_named_by_line_and_column(tmp_path):
+    with pytest.raises(DataError, match=r"line 3, column 'pos2': 'z' is not an item"):
+        read_table(put(tmp_path, "pos1,pos2\na,b\nb,z\n"), items=["a", "b"])
+    with pytest.raises(DataError, match="row 1 of the frame"):
+        from_frame(pd.DataFrame({"pos1": ["a", "a"], "pos2": ["b", "a"]}))
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"", "empty"),
+        (b"pos1,pos2\n", "no rows after it"),
+        (b"pos1,pos2\na,b\na\n", "line 3: 1 fields where the header has 2"),
+        (b"pos1,pos2\na,b\na,b,c\n", "line 3: 3 fields where the header has 2"),
+        (b'pos1,pos2\na,"b\n', "line 2"),
+        (b"pos1,pos1\na,b\n", "line 1: two columns are called 'pos1'"),
+        (b"pos1,pos2\na,\xe9\n", "line 2: byte 0xe9 is not UTF-8"),
+        (gzip.compress(b"pos1,pos2\na,b\n" * 30)[:-5], "truncated"),
+    ],
+)
+def test_bad_files(tmp_path, raw, words):
+    (tmp_path / "t.csv").write_bytes(raw)
+    with pytest.raises(FileFormatError, match=words):
+        read_table(tmp_path / "t.csv")
+
+
+def test_quoted_fields_over_lines_keep_line_numbers_right(tmp_path):
+    text = 'pos1,pos2\n"a\nlong name",b\nb,b\n'
+    with pytest.raises(DataError, match="line 4: 'b' is listed twice"):
+        read_table(put(tmp_path, text))
+
+
+def test_what_is_no_frame_and_no_layout():
+    with pytest.raises(DataError, match="not a data frame"):
+        from_frame([[1, 2]])
+    with pytest.raises(DataError, match="layout is one of"):
+        from_frame(pd.DataFrame({"pos1": ["a"]}), layout="wide")
+    with pytest.raises(DataError, match="there are no rows"):
+        from_frame(pd.DataFrame({"pos1": []}))
+    with pytest.raises(DataError, match="unlisted is"):
+        from_frame(pd.DataFrame({"pos1": ["a"]}), unlisted="maybe")
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+FULL = Rankings.from_orders([["b", "a", "c"], ["c", "b", "a"]], counts=[3, 1], agents=["x", "y"])
+MIXED = Rankings.from_orders([["b", "a"], ["c"]], items=["a", "b", "c"], unlisted=["unknown", "below"])
+NUMBERS = Rankings.from_orders([[1, 2, 3], [3, 1, 2], [2]])
+LEVELS = Preferences.from_levels([[["a", "b"], ["c"]], [["c"]]], items=["a", "b", "c"], counts=[2, 1])
+RATED = Preferences.from_ratings([(1, "a", 5), (1, "b", 5), (1, "c", 2), (4, "b", 1)])
+PAIRS = Preferences.from_pairs([("x", "a", "b"), ("x", "a", "c"), ("y", "c", "b")])
+
+
+@pytest.mark.parametrize(
+    ("obj", "layout", "how"),
+    [
+        (FULL, "auto", {}),
+        (FULL, "ranks", {"items": ["b", "a", "c"]}),
+        (MIXED, "orders", {"items": ["a", "b", "c"]}),
+        (MIXED, "ranks", {}),
+        (NUMBERS, "auto", {}),
+        (LEVELS, "auto", {}),
+        (RATED, "ratings", {}),
+        (PAIRS, "auto", {}),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz"])
+def test_round_trip(tmp_path, obj, layout, how, ending):
+    path = tmp_path / f"t.{ending}"
+    write_table(obj, path, layout)
+    assert read_table(path, **how) == obj
+    assert [found.name for found in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("obj", [FULL, MIXED, NUMBERS])
+def test_frames_of_rankings_are_read_back(obj):
+    assert from_frame(obj.to_frame(), items=obj.items) == obj._replaced(agents=obj.agents)
+
+
+@pytest.mark.parametrize(
+    ("obj", "layout", "words"),
+    [
+        (FULL, "pairs", "very many pairs"),
+        (LEVELS, "orders", "ties or comparisons"),
+        (LEVELS, "ratings", "puts the unlisted items below"),
+        (PAIRS, "ranks", "use layout='pairs'"),
+        (PAIRS, "ratings", "use layout='pairs'"),
+        (FULL, "wide", "layout is one of"),
+        (Rankings.from_orders([["agent", "b"]], agents=[5]), "ranks", "an item is called 'agent'"),
+        (Preferences.from_pairs([(0, "a", "b")], agents=[0, 1]), "pairs", "states nothing"),
+    ],
+)
+def test_what_a_layout_cannot_hold(tmp_path, obj, layout, words):
+    with pytest.raises(DataError, match=words):
+        write_table(obj, tmp_path / "t.csv", layout)
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- read and write by ending ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["v.soi", "v.soc.gz", "v.csv", "v.tsv.gz", "v.tab"])
+def test_read_and_write_by_ending(tmp_path, name):
+    votes = Rankings.from_orders([["b", "a"], ["a", "b"]], counts=[2, 1])
+    write(votes, tmp_path / name)
+    assert read(tmp_path / name) == votes
+
+
+def test_options_are_passed_on(tmp_path):
+    votes = Rankings.from_orders([["b", "a"], ["b"]], counts=[2, 1])
+    write(votes, tmp_path / "v.csv", layout="ranks")
+    assert "b,a" in (tmp_path / "v.csv").read_text()
+    assert read(tmp_path / "v.csv", layout="ranks", unlisted="unknown").unlisted == "unknown"
+    with pytest.raises(DataError, match="layout"):
+        write(votes, tmp_path / "v.soi", layout="ranks")
+    write(votes, tmp_path / "v.soi")
+    with pytest.raises(DataError, match="layout"):
+        read(tmp_path / "v.soi", layout="ranks")
+    with pytest.raises(DataError, match=r"known endings are \.soc"):
+        read(tmp_path / "v.xlsx")
+    with pytest.raises(DataError, match="known endings"):
+        write(votes, tmp_path / "v")
+
+
+def test_entries_written_as_numbers_with_zeros_in_front_stay_text(tmp_path):
+    votes = read_table(put(tmp_path, "pos1,pos2\n007,10\n"))
+    assert votes.items == ("007", "10")
+
+
+def test_large_tables_of_ratings_are_read_without_a_loop_over_pairs(tmp_path):
+    rng = np.random.default_rng(1)
+    users, movies = np.divmod(rng.choice(500 * 100, size=20_000, replace=False), 100)
+    rows = "\n".join(
+        f"{u},{m},{r}" for u, m, r in zip(users, movies, rng.integers(1, 6, 20_000), strict=True)
+    )
+    votes = read_table(put(tmp_path, "user,item,rating\n" + rows + "\n"))
+    assert len(votes.level_items) == 20_000
+
+
+def test_damaged_tables_are_read_or_refused_but_never_crash(tmp_path):
+    tables = (
+        b"agent,pos1,pos2,count\nx,a,b,2\ny,b,a,1\n",
+        b"tea,milk,juice\n1,2,3\n2,1,\n",
+        b"agent,better,worse\n1,2,15\n1,5,3\n",
+        b"user,item,rating\n1,2,4.5\n1,5,3\n",
+    )
+    rng = np.random.default_rng(1)
+    refused = 0
+    for trial in range(1500):
+        raw = bytearray(tables[trial % 4])
+        for _ in range(rng.integers(1, 3)):
+            place = rng.integers(len(raw))
+            kind = rng.integers(3)
+            if kind == 0:
+                raw[place] = rng.integers(256)
+            elif kind == 1:
+                del raw[place : place + rng.integers(1, 9)]
+            else:
+                raw[place:place] = rng.choice(
+                    [b",", b'"', b"\n", b"9" * 30, b"-", b"inf", b"1e400", "²".encode(), b"\x00"]
+                )
+            if not raw:
+                break
+        (tmp_path / "t.csv").write_bytes(bytes(raw))
+        try:
+            read_table(tmp_path / "t.csv")
+        except DataError:
+            refused += 1
+    assert 200 < refused < 1500
