@@ -1,0 +1,403 @@
+"""Files that are safe: written whole or not at all, and read without trusting them.
+
+A permix archive is a zip of ``manifest.json`` and ``arrays/<name>.npy``. Nothing in it is ever
+executed or unpickled; every size is checked before memory is taken.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import stat
+import struct
+import sys
+import threading
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from permix.errors import DataError, FileFormatError
+
+Array = npt.NDArray[Any]
+PathLike = str | os.PathLike[str]
+
+FORMAT = "permix"
+VERSION = 1
+MANIFEST = "manifest.json"
+# Keys of the manifest that this module writes; callers use others.
+RESERVED = ("format", "version", "permix", "arrays")
+# An archive that unpacks to more than this is refused unless the reader asks for more.
+MAX_BYTES = 8 * 2**30
+MAX_MANIFEST_BYTES = 64 * 2**20
+_CHUNK = 2**20
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.\-]*)*")
+# The header NumPy writes for plain arrays, and nothing else: no evaluation of any expression.
+_HEADER = re.compile(
+    r"\{'descr': '(\|b1|\|[iu]1|<[iu][248]|<f[248]|<U[1-9][0-9]{0,5})', 'fortran_order': False, "
+    r"'shape': \(((?:[0-9]{1,18},)?(?: [0-9]{1,18},)*(?: [0-9]{1,18})?)\), \} *\n"
+)
+_NPY_MAGIC = b"\x93NUMPY\x01\x00"
+# What the standard library raises on damaged or hostile zips and JSON (RuntimeError includes
+# RecursionError and NotImplementedError).
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OSError,
+    ValueError,
+    LookupError,
+    OverflowError,
+    RuntimeError,
+    TypeError,
+    MemoryError,
+)
+
+
+@contextmanager
+def atomic_writer(path: PathLike) -> Iterator[IO[bytes]]:
+    """Yield a binary file that takes the place of ``path`` only when all went well.
+
+    The bytes go to a temporary file in the same folder, reach the disk, and are then renamed. If
+    anything fails, the file that was there before is untouched.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "note.txt"
+    >>> with atomic_writer(path) as handle:
+    ...     _ = handle.write(b"all or nothing")
+    >>> path.read_bytes()
+    b'all or nothing'
+    """
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.tmp")
+    try:
+        with open(temporary, "wb") as handle:
+            yield handle
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself last through a power cut, where folders can be synced (not on Windows)."""
+    if sys.platform == "win32":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_archive(path: PathLike, manifest: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    """Write ``manifest`` and ``arrays`` as one permix archive, whole or not at all.
+
+    The same content gives the same bytes.
+
+    Parameters
+    ----------
+    path : path
+        The file; an existing one is replaced.
+    manifest : dict
+        Values that JSON holds, no NaN or infinity. ``kind`` (a string) says what the file is.
+    arrays : dict of str to ndarray
+        Boolean, integer, real or string arrays. Names are made of letters, digits, ``_.-`` and ``/``.
+
+    Raises
+    ------
+    DataError
+        If something cannot be written without loss or without pickle.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "fit.permix"
+    >>> write_archive(path, {"kind": "example"}, {"labels": np.array([0, 0, 1])})
+    >>> manifest, arrays = read_archive(path)
+    >>> manifest["kind"], arrays["labels"].tolist()
+    ('example', [0, 0, 1])
+    """
+    from permix import __version__
+
+    taken = [key for key in RESERVED if key in manifest]
+    if taken:
+        raise DataError(f"manifest keys {taken} are written by permix itself; choose other names.")
+    if not isinstance(manifest.get("kind"), str):
+        raise DataError("manifest['kind'] must be a string that says what the file is.")
+    ready = {name: _writable(name, array) for name, array in arrays.items()}
+    head = {"format": FORMAT, "version": VERSION, "permix": __version__}
+    text = _to_json({**head, **manifest, "arrays": list(ready)})
+    with atomic_writer(path) as handle, zipfile.ZipFile(handle, "w") as archive:
+        archive.writestr(_member(MANIFEST), text)
+        for name in ready:
+            # Zip64 only where it may be needed: sizes beyond 32 bits are known only afterwards.
+            large = ready[name].nbytes > 2**30
+            with archive.open(_member(f"arrays/{name}.npy"), "w", force_zip64=large) as member:
+                np.lib.format.write_array(member, ready[name], version=(1, 0), allow_pickle=False)
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    # A fixed date: the same content shall give the same bytes.
+    info = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = 0o644 << 16
+    return info
+
+
+def _to_json(value: object) -> bytes:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1).encode("utf-8")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise DataError(f"the manifest cannot be written as JSON: {error}") from error
+
+
+def _writable(name: str, array: Array) -> Array:
+    """Return the array as it is stored (C order, little-endian), or say why it cannot be."""
+    if not _NAME.fullmatch(name):
+        raise DataError(f"array name {name!r}: use letters, digits, '_', '.', '-' and '/' only.")
+    array = np.asarray(array)
+    if array.dtype.kind == "O":
+        raise DataError(
+            f"array {name!r} holds Python objects, which cannot be stored safely; "
+            "turn it into numbers or strings first."
+        )
+    if array.dtype.kind == "U":
+        if array.dtype.itemsize == 0:
+            array = array.astype("<U1")
+        _check_text(array, f"array {name!r}")
+    array = np.ascontiguousarray(array).reshape(array.shape)
+    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    if not _HEADER.match(f"{{'descr': '{array.dtype.str}', 'fortran_order': False, 'shape': (), }}\n"):
+        raise DataError(f"array {name!r} has type {array.dtype}, which the format does not hold.")
+    return array
+
+
+def _check_text(array: Array, what: str) -> None:
+    native = array.astype(array.dtype.newbyteorder("="), order="C", copy=False)
+    codes = native.reshape(-1).view(np.uint32)
+    if codes.size and (codes.max() > 0x10FFFF or np.any((codes >= 0xD800) & (codes < 0xE000))):
+        raise DataError(f"{what} holds text with invalid characters (unpaired surrogates).")
+
+
+def read_archive(
+    path: PathLike, *, kind: str | None = None, max_bytes: int = MAX_BYTES
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Read a permix archive without trusting it.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    kind : str, optional
+        What the file must be; anything else is refused.
+    max_bytes : int
+        The most that the archive may unpack to.
+
+    Returns
+    -------
+    manifest : dict
+    arrays : dict of str to ndarray
+
+    Raises
+    ------
+    FileFormatError
+        If the file is not a permix archive, is damaged, too large, or written by a newer version.
+    FileNotFoundError
+        If there is no such file.
+    """
+    # Opened first: that a file is missing or forbidden is no matter of its format.
+    with open(path, "rb") as handle:
+        try:
+            with zipfile.ZipFile(handle) as archive:
+                members = _checked_members(archive, max_bytes)
+                manifest = _read_manifest(archive, members.pop(MANIFEST, None))
+                _check_manifest(manifest, set(members), kind)
+                arrays = {name: _read_array(archive, name, members[name]) for name in manifest["arrays"]}
+        except FileFormatError as error:
+            raise FileFormatError(f"{os.fspath(path)}: {error}", path) from error.__cause__
+        except _DAMAGE as error:
+            reason = str(error) or type(error).__name__
+            raise FileFormatError(
+                f"{os.fspath(path)}: not a permix file, or damaged ({reason}).", path
+            ) from error
+    return manifest, arrays
+
+
+def _checked_members(archive: zipfile.ZipFile, max_bytes: int) -> dict[str, zipfile.ZipInfo]:
+    """Return the members by array name, after checking all that the directory of the zip declares."""
+    members: dict[str, zipfile.ZipInfo] = {}
+    total = 0
+    for info in archive.infolist():
+        shown = repr(info.filename[:80])
+        name = _array_name(info.filename)
+        if name is None or info.orig_filename != info.filename:
+            raise FileFormatError(f"unexpected member {shown}.")
+        if name in members:
+            raise FileFormatError(f"member {shown} appears twice.")
+        mode = info.external_attr >> 16
+        if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+            raise FileFormatError(f"member {shown} is a link or another special file.")
+        if info.flag_bits & 0x1:
+            raise FileFormatError(f"member {shown} is encrypted.")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise FileFormatError(f"member {shown} is compressed by a method permix does not use.")
+        if name == MANIFEST and info.file_size > MAX_MANIFEST_BYTES:
+            raise FileFormatError(f"the manifest declares {info.file_size} bytes.")
+        total += info.file_size
+        if total > max_bytes:
+            raise FileFormatError(
+                f"it would unpack to more than {max_bytes} bytes; if you trust it, "
+                "read it with a larger max_bytes."
+            )
+        members[name] = info
+    return members
+
+
+def _array_name(filename: str) -> str | None:
+    """Return the array's name (or ``manifest.json`` for the manifest), None for anything else."""
+    if filename == MANIFEST:
+        return MANIFEST
+    inner = filename.removeprefix("arrays/").removesuffix(".npy")
+    if filename == f"arrays/{inner}.npy" and _NAME.fullmatch(inner) and inner != MANIFEST:
+        return inner
+    return None
+
+
+def _read_bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytearray:
+    """Unpack a member; memory grows with what is really there, not with what was declared."""
+    content = bytearray()
+    with archive.open(info) as member:
+        while chunk := member.read(_CHUNK):
+            content += chunk
+    if len(content) != info.file_size:
+        raise FileFormatError(f"member {info.filename!r} is cut short.")
+    return content
+
+
+def _read_manifest(archive: zipfile.ZipFile, info: zipfile.ZipInfo | None) -> dict[str, Any]:
+    if info is None:
+        raise FileFormatError("not a permix file (it has no manifest).")
+    return parse_json(bytes(_read_bytes(archive, info)))
+
+
+def parse_json(content: bytes) -> dict[str, Any]:
+    """Parse a JSON object; repeated keys, NaN, infinity and unpaired surrogates are refused.
+
+    Raises
+    ------
+    FileFormatError
+        If ``content`` is anything else.
+    """
+    try:
+        value = json.loads(
+            content.decode("utf-8"),
+            object_pairs_hook=_unique,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+        )
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except FileFormatError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise FileFormatError(f"the JSON text is malformed ({error}).") from error
+    if not isinstance(value, dict):
+        raise FileFormatError("the JSON text is not an object.")
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise FileFormatError("a key of the JSON text appears twice.")
+    return value
+
+
+def _refuse_constant(name: str) -> float:
+    raise FileFormatError(f"the JSON text holds {name}, which is no JSON number.")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise FileFormatError("the JSON text holds a number too large for a float.")
+    return value
+
+
+def _check_manifest(manifest: dict[str, Any], found: set[str], kind: str | None) -> None:
+    check_version(manifest, FORMAT, VERSION)
+    if not isinstance(manifest.get("kind"), str) or not isinstance(manifest.get("permix"), str):
+        raise FileFormatError("the manifest does not say what the file is.")
+    if kind is not None and manifest["kind"] != kind:
+        raise FileFormatError(f"this is a file of kind {manifest['kind'][:80]!r}, not {kind!r}.")
+    listed = manifest.get("arrays")
+    if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+        raise FileFormatError("the manifest does not list the arrays.")
+    if set(listed) != found or len(listed) != len(found):
+        odd = sorted(set(listed) ^ found)[:5]
+        raise FileFormatError(f"the arrays are not those the manifest lists (see {odd}).")
+
+
+def check_version(manifest: Mapping[str, Any], name: str, version: int) -> None:
+    """Refuse a manifest of another format or of a newer version.
+
+    Raises
+    ------
+    FileFormatError
+        With a message that says which permix wrote it and what to do.
+    """
+    if manifest.get("format") != name:
+        raise FileFormatError(f"not a file of the format {name!r}.")
+    found = manifest.get("version")
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise FileFormatError("the format version is missing or no positive integer.")
+    if found > version:
+        writer = str(manifest.get("permix"))[:40]
+        raise FileFormatError(
+            f"written by permix {writer} with format version {found}; "
+            f"this permix reads up to {version}: update permix."
+        )
+
+
+def _read_array(archive: zipfile.ZipFile, name: str, info: zipfile.ZipInfo) -> Array:
+    with archive.open(info) as member:
+        start = member.read(len(_NPY_MAGIC) + 2)
+        if start[:-2] != _NPY_MAGIC or len(start) != len(_NPY_MAGIC) + 2:
+            raise FileFormatError(f"array {name!r} is no .npy file of version 1.0.")
+        header_length = int.from_bytes(start[-2:], "little")
+        header = member.read(header_length).decode("latin-1")
+    match = _HEADER.fullmatch(header)
+    if match is None:
+        raise FileFormatError(f"array {name!r} has a header that permix does not write: {header[:80]!r}.")
+    dtype = np.dtype(match[1])
+    shape = tuple(int(size) for size in match[2].replace(",", " ").split())
+    offset = len(start) + header_length
+    # An empty array may declare any other sizes, since zero times anything is zero: keep them sane.
+    if len(shape) > 32 or any(size >= 2**48 for size in shape):
+        raise FileFormatError(f"array {name!r} declares the absurd shape {shape[:5]}.")
+    if math.prod(shape) * dtype.itemsize != info.file_size - offset:
+        raise FileFormatError(f"array {name!r} declares shape {shape}, which is not the size of its data.")
+    content = _read_bytes(archive, info)
+    array = np.frombuffer(content, dtype, offset=offset).reshape(shape)
+    if dtype.kind == "b" and array.size and array.view(np.uint8).max() > 1:
+        raise FileFormatError(f"array {name!r} holds bytes that are neither true nor false.")
+    if dtype.kind == "U":
+        try:
+            _check_text(array, f"array {name!r}")
+        except DataError as error:
+            raise FileFormatError(str(error)) from error
+    return np.require(array, dtype.newbyteorder("="), "A")

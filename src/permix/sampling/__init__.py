@@ -1,0 +1,10 @@
+"""Chains: seeds, the loop, the store that survives being killed, and progress."""
+
+from __future__ import annotations
+
+from permix.sampling.chain import REFRESH
+from permix.sampling.draws import Draws
+from permix.sampling.loop import run_chains
+from permix.sampling.protocol import ChainState, Move, MoveInfo
+
+__all__ = ["REFRESH", "ChainState", "Draws", "Move", "MoveInfo", "run_chains"]

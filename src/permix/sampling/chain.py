@@ -1,0 +1,225 @@
+"""One chain: the loop, its snapshots, and what it keeps."""
+
+from __future__ import annotations
+
+import copy
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from permix.sampling.draws import Block, Tally, length, own_copy, stack
+from permix.sampling.protocol import Array, ChainState, Move, MoveInfo, Restorable
+from permix.sampling.store import ChainFolder, Snapshot
+
+# Cached statistics are computed afresh at iterations that are multiples of this, in every run, and a
+# chain resumes only from such an iteration: that is why a resumed chain repeats an undisturbed one
+# to the last bit.
+REFRESH = 32
+# Draws joined into one block in memory when there is no store.
+BLOCK = 256
+# Seconds between two looks at the live numbers of a state, which may cost as much as a step.
+WATCH_SECONDS = 0.25
+
+
+class Settings(NamedTuple):
+    """How long chains run and what they keep."""
+
+    n_draws: int
+    n_burn_in: int
+    n_thin: int
+    n_chains: int
+
+    @property
+    def n_iterations(self) -> int:
+        return self.n_burn_in + self.n_draws * self.n_thin
+
+    def keeps(self, iteration: int) -> bool:
+        """Say whether the state after ``iteration`` steps is a kept draw."""
+        return iteration > self.n_burn_in and (iteration - self.n_burn_in) % self.n_thin == 0
+
+
+@dataclass
+class Monitor:
+    """What a running chain lets others see. Only the chain writes to it."""
+
+    n_iterations: int
+    n_burn_in: int
+    iteration: int = 0
+    tally: Tally = field(default_factory=dict)
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    # The last write to the store that failed and has not been made good since.
+    write_error: OSError | None = None
+    watched: bool = False
+
+
+class Chain:
+    """One chain, from its seed (or from its folder in a store) to its kept draws."""
+
+    def __init__(
+        self,
+        seed: np.random.SeedSequence,
+        make_state: Callable[[np.random.Generator], ChainState],
+        move: Move,
+        burn_in_move: Move | None,
+        settings: Settings,
+        folder: ChainFolder | None,
+        checkpoint_seconds: float,
+        stop: threading.Event,
+    ) -> None:
+        self.settings = settings
+        self.monitor = Monitor(settings.n_iterations, settings.n_burn_in)
+        self.blocks: list[Block] = []
+        self.seconds = 0.0
+        self._make_state = make_state
+        self._rng = np.random.Generator(np.random.PCG64(seed))
+        # Copied together, so that parts which both share stay shared within the chain.
+        self._move, self._burn_in_move = copy.deepcopy((move, burn_in_move or move))
+        self._folder = folder
+        self._checkpoint_seconds = checkpoint_seconds
+        self._stop = stop
+        self._pending: list[dict[str, Array]] = []
+        self._tally: Tally = {}
+        self._snapshot: Snapshot | None = None
+        self._last_look = -np.inf
+
+    @property
+    def n_draws(self) -> int:
+        """Draws kept so far, those of earlier runs included."""
+        return sum(map(length, self.blocks)) + len(self._pending)
+
+    @property
+    def tally(self) -> Tally:
+        """Changes proposed and made since burn-in ended."""
+        return self._tally
+
+    def load(self) -> None:
+        """Read what the store holds of this chain."""
+        if self._folder is None:
+            return
+        saved = self._folder.load()
+        if saved is None:
+            return
+        self.blocks = saved.blocks
+        self.seconds = saved.seconds
+        self._tally = saved.tally
+        self._snapshot = saved.snapshot
+        self.monitor.iteration = min(
+            self.settings.n_iterations, max(saved.snapshot.iteration, self._iteration_of_draw(self.n_draws))
+        )
+
+    def run(self) -> None:
+        """Run until all draws are there or ``stop`` is set."""
+        if self.n_draws >= self.settings.n_draws or self._stop.is_set():
+            return
+        started = last_write = time.monotonic()
+        seconds_before = self.seconds
+        state = self._make_state(self._rng)
+        iteration = self._resume(state)
+        # Draws between the snapshot and the end of an earlier run are there already.
+        known_until = self._iteration_of_draw(self.n_draws)
+        settings, monitor = self.settings, self.monitor
+        while True:
+            if iteration % REFRESH == 0:
+                if self._folder is not None:
+                    self._snapshot = self._take_snapshot(iteration, state)
+                    now = time.monotonic()
+                    if now - last_write >= self._checkpoint_seconds:
+                        self.seconds = seconds_before + now - started
+                        self._write()
+                        last_write = now
+                elif len(self._pending) >= BLOCK:
+                    self._close_block()
+                state.refresh()
+            if iteration == settings.n_iterations or self._stop.is_set():
+                break
+            if iteration == settings.n_burn_in:
+                self._tally = {}
+            move = self._burn_in_move if iteration < settings.n_burn_in else self._move
+            count(self._tally, move.step(self._rng, state))
+            iteration += 1
+            if iteration > known_until:
+                if settings.keeps(iteration):
+                    self._pending.append(own_copy(state.record()))
+                monitor.iteration = iteration
+            if monitor.watched:
+                self._look(state)
+        self.seconds = seconds_before + time.monotonic() - started
+        if self._folder is not None:
+            self._write()
+        self._close_block()
+
+    def _iteration_of_draw(self, n_draws: int) -> int:
+        return self.settings.n_burn_in + n_draws * self.settings.n_thin if n_draws else 0
+
+    def _resume(self, state: ChainState) -> int:
+        if self._snapshot is None:
+            return 0
+        iteration, generator, arrays, tally = self._snapshot
+        self._rng.bit_generator.state = generator
+        state.restore(arrays_of("state", arrays))
+        for place, move in self._moves_with_state():
+            move.restore(arrays_of(place, arrays))
+        self._tally = copy.deepcopy(tally)
+        return iteration
+
+    def _moves_with_state(self) -> Iterable[tuple[str, Restorable]]:
+        moves = {"move": self._move}
+        if self._burn_in_move is not self._move:
+            moves["burn_in_move"] = self._burn_in_move
+        for place, move in moves.items():
+            if hasattr(move, "checkpoint") and hasattr(move, "restore"):
+                yield place, cast(Restorable, move)
+
+    def _take_snapshot(self, iteration: int, state: ChainState) -> Snapshot:
+        arrays = {}
+        for place, part in (("state", state), *self._moves_with_state()):
+            for name, array in part.checkpoint().items():
+                arrays[f"{place}/{name}"] = np.array(array)
+        generator = cast(dict[str, Any], self._rng.bit_generator.state)
+        return Snapshot(iteration, copy.deepcopy(generator), arrays, copy.deepcopy(self._tally))
+
+    def _write(self) -> None:
+        """Write new draws, then the snapshot that follows them; what cannot be written stays pending."""
+        assert self._folder is not None
+        assert self._snapshot is not None
+        block = stack(self._pending) if self._pending else None
+        try:
+            self._folder.write(block, self._snapshot, tally=self._tally, seconds=self.seconds)
+        except OSError as error:
+            self.monitor.write_error = error
+        else:
+            self.monitor.write_error = None
+            self._close_block()
+
+    def _close_block(self) -> None:
+        if self._pending:
+            self.blocks.append(stack(self._pending))
+            self._pending = []
+
+    def _look(self, state: ChainState) -> None:
+        now = time.monotonic()
+        if now - self._last_look >= WATCH_SECONDS:
+            self._last_look = now
+            self.monitor.numbers = dict(state.progress())
+            self.monitor.tally = copy.deepcopy(self._tally)
+
+
+def arrays_of(place: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Select the arrays under ``place`` and strip it from their names."""
+    prefix = f"{place}/"
+    return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+
+
+def count(tally: Tally, info: MoveInfo) -> None:
+    """Add what one step reported; of a move made of moves, its parts."""
+    parts = getattr(info, "parts", ())
+    for part in parts:
+        count(tally, part)
+    if not parts:
+        totals = tally.setdefault(info.name, [0, 0])
+        totals[0] += int(info.proposed)
+        totals[1] += int(info.accepted)

@@ -1,0 +1,101 @@
+"""What chains hand over: arrays over chain and draw, in the smallest type that holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from permix.sampling.protocol import Array
+
+# Name of a move -> [changes proposed, changes made].
+Tally = dict[str, list[int]]
+# Consecutive draws of one chain: name -> array whose first axis is the draw.
+Block = dict[str, Array]
+
+
+@dataclass(frozen=True)
+class Draws:
+    """The kept draws of all chains.
+
+    Attributes
+    ----------
+    arrays : dict of str to ndarray
+        Each of shape (chain, draw, ...). Integer arrays within a draw, such as labels, are stored in
+        the smallest integer type; scalars keep 64 bits.
+    statistics : dict
+        ``moves``: names of the moves; ``proposed`` and ``accepted``: totals after burn-in, of shape
+        (chain, move); ``seconds``: time spent per chain, earlier runs of a store included.
+    interrupted : bool
+        True when Ctrl-C ended the run early.
+    n_draws : int
+        Draws kept per chain.
+    seeds : tuple of dict
+        Per chain, the arguments that rebuild its ``numpy.random.SeedSequence``.
+    """
+
+    arrays: dict[str, Array]
+    statistics: dict[str, Any] = field(default_factory=dict)
+    interrupted: bool = False
+    n_draws: int = 0
+    seeds: tuple[dict[str, Any], ...] = ()
+
+
+def smallest(array: Array) -> Array:
+    """Return integers in the smallest type that holds them, unsigned where none is negative."""
+    if array.dtype.kind not in "iu" or array.size == 0:
+        return array
+    low, high = int(array.min()), int(array.max())
+    dtype = np.min_scalar_type(high) if low >= 0 else np.min_scalar_type(min(low, -high - 1))
+    return array.astype(dtype, copy=False)
+
+
+def own_copy(record: Mapping[str, float | int | Array]) -> dict[str, Array]:
+    """Copy one draw, since a state may return arrays that it goes on changing."""
+    kept: dict[str, Array] = {}
+    if not record:
+        raise ValueError("a draw must hold at least one quantity")
+    for name, value in record.items():
+        array = np.asarray(value)
+        if array.dtype.kind not in "biuf":
+            raise TypeError(f"a draw holds numbers only, but {name!r} has type {array.dtype}")
+        kept[name] = smallest(array).copy() if array.ndim else array.copy()
+    return kept
+
+
+def stack(records: Sequence[Mapping[str, Array]]) -> Block:
+    """Join draws of one chain into a block."""
+    names = list(records[0])
+    for record in records:
+        if list(record) != names:
+            raise ValueError(f"every draw must hold the same quantities: {names}, then {list(record)}")
+    return {name: np.stack([record[name] for record in records]) for name in names}
+
+
+def length(block: Block) -> int:
+    """Return the number of draws in a block."""
+    return len(next(iter(block.values())))
+
+
+def assemble(chains: Sequence[Sequence[Block]], n_draws: int) -> dict[str, Array]:
+    """Join the first ``n_draws`` draws of every chain into arrays of shape (chain, draw, ...)."""
+    arrays: dict[str, Array] = {}
+    for name in chains[0][0]:
+        parts = [[block[name] for block in chain] for chain in chains]
+        shapes = {part.shape[1:] for chain in parts for part in chain}
+        if len(shapes) > 1:
+            raise ValueError(f"{name!r} must have one shape in every draw, but has {sorted(shapes)}")
+        shape = shapes.pop()
+        dtype = np.result_type(*[part.dtype for chain in parts for part in chain])
+        joined = np.empty((len(chains), n_draws, *shape), dtype)
+        for row, chain in zip(joined, parts, strict=True):
+            start = 0
+            for part in chain:
+                stop = min(n_draws, start + len(part))
+                row[start:stop] = part[: stop - start]
+                start = stop
+        # Once more over everything: the type must not depend on how draws were cut into blocks.
+        arrays[name] = smallest(joined) if shape else joined
+    return arrays

@@ -1,0 +1,262 @@
+"""Several chains at once: threads, Ctrl-C, errors, progress."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from permix.errors import DataError, PermixWarning
+from permix.sampling.chain import REFRESH, Chain, Settings
+from permix.sampling.compiling import announce_compilation
+from permix.sampling.draws import Draws, assemble
+from permix.sampling.progress import Display
+from permix.sampling.protocol import ChainState, Move
+from permix.sampling.seeds import describe, rebuild, seed_sequence
+from permix.sampling.store import Store, open_store
+
+# The main thread looks around this often; a wait without a limit cannot be interrupted on Windows.
+POLL_SECONDS = 0.1
+
+
+def run_chains(
+    make_state: Callable[[np.random.Generator], ChainState],
+    move: Move,
+    *,
+    n_draws: int,
+    n_burn_in: int,
+    n_thin: int,
+    n_chains: int,
+    random_state: object = None,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+    store: str | os.PathLike[str] | None = None,
+    fingerprint: Mapping[str, Any],
+    burn_in_move: Move | None = None,
+    checkpoint_seconds: float = 5.0,
+) -> Draws:
+    """Run chains and return their draws.
+
+    A chain makes ``n_burn_in`` steps, then ``n_draws * n_thin`` more and keeps the state after every
+    ``n_thin``-th of these. The draws depend on ``random_state`` and the settings alone: not on the
+    number of threads, and not on how often a run with a store was killed and started again.
+
+    Parameters
+    ----------
+    make_state : callable
+        Makes the initial state of a chain from its generator.
+    move : Move
+        The step after burn-in; it must be exact.
+    n_draws, n_burn_in, n_thin, n_chains : int
+        Length of the chains, see above.
+    random_state : None, int, SeedSequence, Generator or RandomState
+        The seed; every chain gets a child of it.
+    n_jobs : int, optional
+        Chains that run at the same time; by default as many as there are processors. As in
+        scikit-learn, -1 means all processors.
+    progress : bool, optional
+        True shows a live display, False does not; by default it appears after two seconds in a
+        terminal or a notebook.
+    store : path, optional
+        Folder that keeps draws and states while the chains run. The same call on the same folder
+        goes on where the last one ended; a larger ``n_draws`` makes the chains longer.
+    fingerprint : dict
+        What identifies model and data, in values that JSON holds; a store made for another
+        fingerprint is refused.
+    burn_in_move : Move, optional
+        The step during burn-in, if it differs; it need not be exact.
+    checkpoint_seconds : float
+        Time between two writes to the store; 0 writes as often as possible.
+
+    Returns
+    -------
+    Draws
+
+    Raises
+    ------
+    DataError
+        If a setting makes no sense, if the move is an optimiser, or if the store belongs to another run.
+    FileFormatError
+        If a file of the store is damaged.
+    KeyboardInterrupt
+        If the run was interrupted before all chains had kept a draw.
+    """
+    settings = _checked(n_draws, n_burn_in, n_thin, n_chains)
+    if not move.exact:
+        raise DataError(
+            f"{type(move).__name__} is an optimiser: it does not leave the posterior invariant, so the "
+            "draws would be wrong. Use it during burn-in only and an exact move afterwards."
+        )
+    if not checkpoint_seconds >= 0:
+        raise DataError(f"checkpoint_seconds must not be negative, but is {checkpoint_seconds}.")
+    stop = threading.Event()
+    with ExitStack() as stack:
+        root = seed_sequence(random_state)
+        opened: Store | None = None
+        if store is not None:
+            lasting = {**settings._asdict(), "refresh": REFRESH}
+            del lasting["n_draws"]  # a run may be made longer
+            asked = None if random_state is None else describe(root)
+            opened = stack.enter_context(open_store(store, lasting, asked, describe(root), fingerprint))
+            root = rebuild(opened.seed)
+        seeds = root.spawn(n_chains)
+        chains = [
+            Chain(
+                child,
+                make_state,
+                move,
+                burn_in_move,
+                settings,
+                opened.chain(index) if opened else None,
+                checkpoint_seconds,
+                stop,
+            )
+            for index, child in enumerate(seeds)
+        ]
+        interrupted = _run_all(chains, _n_threads(n_jobs, n_chains), stop, progress)
+    return _collect(chains, settings, seeds, interrupted, store)
+
+
+def _checked(n_draws: object, n_burn_in: object, n_thin: object, n_chains: object) -> Settings:
+    values = {"n_draws": n_draws, "n_burn_in": n_burn_in, "n_thin": n_thin, "n_chains": n_chains}
+    checked = {}
+    for name, value in values.items():
+        least = 0 if name == "n_burn_in" else 1
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+            raise DataError(f"{name} must be an integer of at least {least}, but is {value!r}.")
+        checked[name] = int(value)
+    return Settings(**checked)
+
+
+def _n_threads(n_jobs: int | None, n_chains: int) -> int:
+    n_processors = os.cpu_count() or 1
+    if n_jobs is None:
+        n_jobs = n_processors
+    elif n_jobs < 0:
+        n_jobs = max(1, n_processors + 1 + n_jobs)
+    elif n_jobs == 0:
+        raise DataError("n_jobs must not be 0: give the number of chains to run at once, or None.")
+    return min(n_jobs, n_chains)
+
+
+def _run_all(chains: Sequence[Chain], n_threads: int, stop: threading.Event, progress: bool | None) -> bool:
+    """Run the chains to their end; say whether Ctrl-C cut them short."""
+    for chain in chains:
+        chain.load()
+    if all(chain.n_draws >= chain.settings.n_draws for chain in chains):
+        return False
+    interrupted = False
+    display = Display([chain.monitor for chain in chains], progress)
+    with _threads(n_threads, stop) as pool, announce_compilation(display.wanted), display:
+        futures = [pool.submit(chain.run) for chain in chains]
+        reported = False
+        while True:
+            try:
+                done, pending = wait(futures, POLL_SECONDS)
+                if any(future.exception() for future in done):
+                    stop.set()
+                reported = reported or _report_failed_write(chains)
+                display.update()
+                if not pending:
+                    break
+            except KeyboardInterrupt:
+                if interrupted:
+                    raise
+                interrupted = True
+                stop.set()
+    _raise_first_error(futures)
+    return interrupted and any(chain.n_draws < chain.settings.n_draws for chain in chains)
+
+
+@contextmanager
+def _threads(n_threads: int, stop: threading.Event) -> Iterator[ThreadPoolExecutor]:
+    """Yield a pool that, unlike the standard one, does not wait for its threads after an exception.
+
+    That is for the second Ctrl-C: the chains end with their current step, and the caller need not
+    wait for them.
+    """
+    pool = ThreadPoolExecutor(n_threads, thread_name_prefix="permix-chain")
+    try:
+        yield pool
+    except BaseException:
+        stop.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
+
+
+def _raise_first_error(futures: Sequence[Future[None]]) -> None:
+    for index, future in enumerate(futures):
+        error = future.exception()
+        if error is not None:
+            error.add_note(f"This happened in chain {index} of {len(futures)} (counted from 0).")
+            raise error
+
+
+def _report_failed_write(chains: Sequence[Chain]) -> bool:
+    for chain in chains:
+        error = chain.monitor.write_error
+        if error is not None:
+            warnings.warn(
+                f"A checkpoint could not be written: {error}. The chains go on in memory and try again "
+                "at every checkpoint; the store stays as it was.",
+                PermixWarning,
+                stacklevel=4,
+            )
+            return True
+    return False
+
+
+def _collect(
+    chains: Sequence[Chain],
+    settings: Settings,
+    seeds: Sequence[np.random.SeedSequence],
+    interrupted: bool,
+    store: str | os.PathLike[str] | None,
+) -> Draws:
+    n_draws = min(settings.n_draws, *(chain.n_draws for chain in chains))
+    unwritten = next((c.monitor.write_error for c in chains if c.monitor.write_error is not None), None)
+    if unwritten is not None:
+        warnings.warn(
+            f"The last checkpoint could not be written: {unwritten}. All draws are in memory and are "
+            f"returned, but {os.fspath(store or '')} holds fewer. Make room and run again to complete it.",
+            PermixWarning,
+            stacklevel=3,
+        )
+    if interrupted:
+        if n_draws == 0:
+            raise KeyboardInterrupt
+        steps = ", ".join(str(chain.monitor.iteration) for chain in chains)
+        way_on = (
+            f"the same call with store={os.fspath(store)!r} continues the run"
+            if store is not None
+            else "with store=... an interrupted run can be continued"
+        )
+        warnings.warn(
+            f"interrupted after {steps} of {settings.n_iterations} iterations: {n_draws} of "
+            f"{settings.n_draws} draws kept per chain; {way_on}.",
+            PermixWarning,
+            stacklevel=3,
+        )
+    names = list(dict.fromkeys(name for chain in chains for name in chain.tally))
+    totals = np.array([[chain.tally.get(name, [0, 0]) for name in names] for chain in chains], np.int64)
+    totals = totals.reshape(len(chains), len(names), 2)
+    return Draws(
+        arrays=assemble([chain.blocks for chain in chains], n_draws),
+        statistics={
+            "moves": names,
+            "proposed": totals[:, :, 0],
+            "accepted": totals[:, :, 1],
+            "seconds": np.array([chain.seconds for chain in chains]),
+        },
+        interrupted=interrupted,
+        n_draws=n_draws,
+        seeds=tuple(describe(seed) for seed in seeds),
+    )
