@@ -1,0 +1,365 @@
+"""Public data sets, ready to use. Their licences are in the docstrings and in every result."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from permix.data.preferences import Preferences
+from permix.data.rankings import Rankings
+from permix.datasets import registry
+from permix.datasets.fetch import find, obtain, read_bytes
+from permix.datasets.registry import Source
+from permix.errors import DataError, FileFormatError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+APA_PREFLIB_YEARS = {1998 + place: f"00028-{place + 1:08d}" for place in range(12)}
+
+
+@dataclass(frozen=True, repr=False)
+class Dataset:
+    """A public data set.
+
+    Attributes
+    ----------
+    name : str
+    data : Rankings, Preferences, scipy.sparse.csr_matrix or array
+    row_names, column_names : tuple of str or int
+        Names of a matrix's rows and columns; empty for rankings, which carry their own.
+    details : mapping
+        Further columns about the rows, by name.
+    description, licence, citation, source : str
+        What it is; what is allowed; what to cite; who publishes it.
+    """
+
+    name: str
+    data: Any
+    description: str
+    licence: str
+    citation: str
+    source: str
+    row_names: tuple[Any, ...] = ()
+    column_names: tuple[Any, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        named = isinstance(self.data, Rankings | Preferences)
+        data = repr(self.data).splitlines()[0] if named else f"{type(self.data).__name__} {self.data.shape}"
+        return (
+            f"Dataset {self.name}: {self.description}\n  data: {data}\n  licence: {self.licence}\n"
+            f"  cite: {self.citation}\n  source: {self.source}"
+        )
+
+
+def _dataset(source: Source, data: Any, description: str, **more: Any) -> Dataset:
+    return Dataset(source.key, data, description, source.licence, source.citation, source.homepage, **more)
+
+
+def load_sushi(
+    kind: Literal["a", "b", "scores"] = "a",
+    *,
+    unlisted: Literal["unknown", "below"] = "unknown",
+    download: bool = True,
+) -> Dataset:
+    """Load the sushi preferences of Kamishima (2003).
+
+    Licence: any research purpose, citing the authors; "You must not redistribute without our permission".
+
+    Parameters
+    ----------
+    kind : {"a", "b", "scores"}
+        Full rankings of the 10 items of set A; rankings of 10 out of the 100 items of set B; scores 0-4 of
+        the same items of set B. The two sets number their items differently; results carry the names.
+    unlisted : {"unknown", "below"}
+        For ``"b"``: people ranked the ten items they were shown, so the rest is unknown; ``"below"`` takes
+        the lists as top tens, as some papers do.
+    download : bool
+        Whether files may be fetched from the publisher.
+
+    Returns
+    -------
+    Dataset
+        ``details`` has the people's ``gender``, ``age`` group, ``region_childhood``,
+        ``east_west_childhood`` (0 East, 1 West), ``region_now`` and ``east_west_now``.
+    """
+    files = {"a": "sushi3a.5000.10.order", "b": "sushi3b.5000.10.order", "scores": "sushi3b.5000.10.score"}
+    if kind not in files:
+        raise DataError(f"kind is 'a', 'b' or 'scores', not {kind!r}")
+    paths = obtain(registry.SUSHI, "README-en.txt", "sushi3.udata", files[kind], download=download)
+    names = _sushi_names(paths[0], "A" if kind == "a" else "B")
+    users = np.loadtxt(io.BytesIO(read_bytes(paths[1])), dtype=np.int64)
+    columns = {
+        "gender": 1,
+        "age": 2,
+        "region_childhood": 5,
+        "east_west_childhood": 6,
+        "region_now": 8,
+        "east_west_now": 9,
+    }
+    details = {name: users[:, column] for name, column in columns.items()}
+    raw = io.BytesIO(read_bytes(paths[2]))
+    data: Any
+    if kind == "scores":
+        scores = np.loadtxt(raw, dtype=np.int64)
+        data = Preferences.from_ratings(np.where(scores < 0, np.nan, scores), items=names)
+        text = "scores 0-4 of ten sushi each out of 100 (set B)"
+    else:
+        orders = np.loadtxt(raw, dtype=np.int32, skiprows=1)[:, 2:]
+        full = kind == "a"
+        data = Rankings.from_orders(orders, items=names, unlisted="below" if full else unlisted)
+        text = (
+            "full rankings of ten sushi (set A)" if full else "rankings of ten sushi each out of 100 (set B)"
+        )
+    return _dataset(registry.SUSHI, data, f"5000 people's {text}", details=details)
+
+
+def _sushi_names(readme: Path, item_set: str) -> list[str]:
+    """Item names from the list in the README; a name that occurs twice gets its number."""
+    text = read_bytes(readme).decode("utf-8", errors="replace")
+    start = text.find(f"ID for the item set {item_set}")
+    end = text.find("ID for the item set B", start + 1) if item_set == "A" else text.find("###", start)
+    found = re.findall(r"(?m)(?:^|\s)(\d+):(\S+(?: roll)?)", text[start:end]) if start >= 0 else []
+    names = [name for _, name in found]
+    if [int(number) for number, _ in found] != list(range(10 if item_set == "A" else 100)):
+        raise FileFormatError(f"{readme}: the list of items of set {item_set} is not there", readme)
+    return [name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names)]
+
+
+def load_apa(year: int = 1980, *, ballots: Literal["all", "full"] = "all", download: bool = True) -> Dataset:
+    """Load ballots of a presidential election of the American Psychological Association.
+
+    Licence: 1980 is published with the R package PLMIX under "GPL (>= 2)"; 1998-2009 are PrefLib series
+    00028, GPL-3.0 with required citations.
+
+    Parameters
+    ----------
+    year : int
+        1980, or 1998 to 2009.
+    ballots : {"all", "full"}
+        All ballots, as top lists, or those that rank all five candidates.
+    download : bool
+        Whether files may be fetched from the publisher (1998-2003; the others must be in place).
+    """
+    if ballots not in ("all", "full"):
+        raise DataError(f"ballots is 'all' or 'full', not {ballots!r}")
+    if year in APA_PREFLIB_YEARS:
+        found = load_preflib(APA_PREFLIB_YEARS[year], ".soi", download=download)
+        data, source = found.data, registry.PREFLIB
+        citation = (
+            f"{source.citation} S. Popov, A. Popova and M. Regenwetter (2015). Consensus formation in "
+            "organizations: Hunting for the social choice conundrum in American Psychological Association "
+            "elections. Decision."
+        )
+    elif year == 1980:
+        from permix.data.tables import read_table
+
+        (path,) = obtain(registry.APA_1980, "apa1980_top_orderings.csv", download=download)
+        numbered = read_table(path, layout="orders", items=range(1, 6), count_column="count")
+        data = numbered._replaced(items=tuple(f"Candidate {number}" for number in range(1, 6)))
+        source, citation = registry.APA_1980, registry.APA_1980.citation
+    else:
+        raise DataError(f"there are ballots of 1980 and of 1998 to 2009, not of {year}")
+    if ballots == "full":
+        data = data[data.lengths == data.n_items]
+    which = "full ballots" if ballots == "full" else "ballots"
+    text = f"{data.n_agents:,} {which} over 5 candidates, APA election of {year}"
+    return Dataset("apa", data, text, source.licence, citation, source.homepage)
+
+
+def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = True) -> Dataset:
+    """Load MovieLens ratings as a sparse matrix, users by movies.
+
+    Licence: research use with acknowledgement; "The user may not redistribute the data without separate
+    permission", no commercial use without permission.
+
+    Parameters
+    ----------
+    size : {"100k", "1m"}
+        For ``"1m"`` a file ``ratings_no_timestamp.dat`` (999,714 ratings of 3449 movies, without those of
+        257 rarely rated movies) is used where the publisher's ``ratings.dat`` is not at hand; the
+        description says which.
+    download : bool
+        Whether files may be fetched from the publisher.
+
+    Returns
+    -------
+    Dataset
+        ``permix.Preferences.from_ratings(result.data, items=result.column_names)`` makes preferences of it.
+    """
+    from scipy.sparse import csr_matrix
+
+    if size not in ("100k", "1m"):
+        raise DataError(f"size is '100k' or '1m', not {size!r}")
+    if size == "100k":
+        source = registry.MOVIELENS_100K
+        ratings, movies = obtain(source, "u.data", "u.item", download=download)
+        rows = np.loadtxt(io.BytesIO(read_bytes(ratings)), dtype=np.int64, usecols=(0, 1, 2))
+        separator = "|"
+    else:
+        source = registry.MOVIELENS_1M
+        name = "ratings.dat"
+        if find(source, name) is None and find(source, "ratings_no_timestamp.dat") is not None:
+            name = "ratings_no_timestamp.dat"
+        ratings, movies = obtain(source, name, "movies.dat", download=download)
+        table = read_bytes(ratings).replace(b"::", b"\t")
+        rows = np.loadtxt(io.BytesIO(table), dtype=np.int64, usecols=(0, 1, 2))
+        separator = "::"
+    titles = {}
+    for line in read_bytes(movies).decode("latin-1").splitlines():
+        number, title = line.split(separator)[:2]
+        titles[int(number)] = title
+    users, user = np.unique(rows[:, 0], return_inverse=True)
+    ids, movie = np.unique(rows[:, 1], return_inverse=True)
+    matrix = csr_matrix((rows[:, 2], (user, movie)), shape=(users.size, ids.size))
+    missing = [int(number) for number in ids if int(number) not in titles]
+    if missing:
+        raise FileFormatError(f"{movies}: no title for movie {missing[0]}", movies)
+    text = f"{matrix.nnz:,} ratings 1-5 by {users.size} users of {ids.size} movies ({ratings.name})"
+    return _dataset(
+        source,
+        matrix,
+        text,
+        row_names=tuple(users.tolist()),
+        column_names=_distinct([titles[int(number)] for number in ids], ids.tolist()),
+        details={"movie_id": ids},
+    )
+
+
+def _distinct(titles: list[str], numbers: list[int]) -> tuple[str, ...]:
+    """Titles as item names; those of several movies get the movie's number."""
+    seen: dict[str, int] = {}
+    for title in titles:
+        seen[title] = seen.get(title, 0) + 1
+    return tuple(
+        title if seen[title] == 1 else f"{title} [{number}]"
+        for title, number in zip(titles, numbers, strict=True)
+    )
+
+
+def load_jester(*, download: bool = True) -> Dataset:
+    """Load the Jester joke ratings, data set 1, part 1, as a matrix with NaN where a joke was not rated.
+
+    Licence: "freely available for research use" when Goldberg et al. (2001) is cited.
+
+    The publisher offers an Excel sheet without a checksum, so nothing is downloaded: where the file is not
+    in place, the error says what to do.
+    """
+    (path,) = obtain(registry.JESTER, "jester-data-1.csv", download=download)
+    table = np.loadtxt(io.BytesIO(read_bytes(path)), delimiter=",")
+    if table.ndim != 2 or table.shape[1] != 101:
+        raise FileFormatError(f"{path}: expected 101 columns, found {table.shape[-1]}", path)
+    ratings = np.where(table[:, 1:] == 99, np.nan, table[:, 1:])
+    rated = np.sum(~np.isnan(ratings), axis=1)
+    wrong = np.flatnonzero(rated != table[:, 0])
+    if wrong.size:
+        row = int(wrong[0])
+        raise FileFormatError(
+            f"{path}, line {row + 1}: {table[row, 0]:g} ratings announced, {rated[row]} found",
+            path,
+            row + 1,
+        )
+    text = f"{int(rated.sum()):,} ratings from -10 to 10 by {len(ratings):,} users of 100 jokes"
+    return _dataset(
+        registry.JESTER,
+        ratings,
+        text,
+        row_names=tuple(range(1, len(ratings) + 1)),
+        column_names=tuple(f"joke {number}" for number in range(1, 101)),
+    )
+
+
+def load_ap(*, download: bool = True) -> Dataset:
+    """Load word counts of Associated Press articles as a sparse matrix, documents by terms.
+
+    Licence: none is stated for the corpus, a subset of the TREC AP collection; for research only.
+    """
+    from scipy.sparse import csr_matrix
+
+    counts, vocabulary = obtain(registry.AP, "ap.dat", "vocab.txt", download=download)
+    terms = read_bytes(vocabulary).decode("utf-8").split()
+    indptr, term, count = [0], [], []
+    for number, line in enumerate(read_bytes(counts).decode("ascii").splitlines(), start=1):
+        size, *entries = line.split()
+        pairs = [entry.partition(":") for entry in entries]
+        if int(size) != len(pairs):
+            raise FileFormatError(
+                f"{counts}, line {number}: {size} terms announced, {len(pairs)} found", counts, number
+            )
+        term += [int(left) for left, _, _ in pairs]
+        count += [int(right) for _, _, right in pairs]
+        indptr.append(len(term))
+    matrix = csr_matrix((np.array(count, dtype=np.int64), term, indptr), shape=(len(indptr) - 1, len(terms)))
+    text = f"{matrix.shape[0]} documents, {len(terms):,} terms, {int(matrix.sum()):,} tokens"
+    return _dataset(
+        registry.AP, matrix, text, row_names=tuple(range(matrix.shape[0])), column_names=tuple(terms)
+    )
+
+
+def load_preflib(
+    number: str, ending: str, *, unlisted: Literal["below", "unknown"] = "below", download: bool = True
+) -> Dataset:
+    """Load a PrefLib file by number, for example ``load_preflib("00001-00000002", ".soi")``.
+
+    Licence: the PrefLib-Data repository is under GPL-3.0; the citations on the data set's page are required.
+
+    Parameters
+    ----------
+    number : str
+        Series and file number.
+    ending : str
+        ``".soc"``, ``".soi"``, ``".toc"``, ``".toi"`` or ``".cat"``.
+    unlisted : {"below", "unknown"}
+        As in :func:`permix.read_preflib`.
+    download : bool
+        Whether the file may be fetched; files whose checksum is not known must be in place.
+    """
+    from permix.data.preflib import read_preflib
+    from permix.data.preflib_writer import SUFFIXES
+
+    kind = ending.removeprefix(".")
+    if not re.fullmatch(r"\d{5}-\d{8}", number) or kind not in SUFFIXES:
+        raise DataError(
+            f"a PrefLib file is '12345-12345678' and one of {', '.join(SUFFIXES)}, not {number!r}, {ending!r}"
+        )
+    (path,) = obtain(registry.PREFLIB, f"{number}.{kind}", download=download)
+    data = read_preflib(path, unlisted=unlisted)
+    title = data.metadata.get("TITLE") or number
+    text = f"{title} ({number}.{kind}): {data.n_agents:,} voters, {data.n_items} alternatives"
+    return _dataset(registry.PREFLIB, data, text)
+
+
+def describe() -> pd.DataFrame:
+    """Return a table of the public data sets: size, licence, publisher, and where the files come from here.
+
+    Examples
+    --------
+    >>> from permix.datasets import describe
+    >>> "sushi" in describe().index
+    True
+    """
+    import pandas as pd
+
+    rows = []
+    for source in registry.SOURCES.values():
+        names = list(source.members) or ["apa1980_top_orderings.csv", "jester-data-1.csv"]
+        here = any(find(source, name) is not None for name in names)
+        files = "on this machine" if here else "download" if source.url else "by hand"
+        rows.append(
+            {
+                "name": source.key,
+                "title": source.title,
+                "size": source.size,
+                "licence": source.licence,
+                "source": source.homepage,
+                "files": files,
+            }
+        )
+    return pd.DataFrame(rows).set_index("name")

@@ -1,0 +1,136 @@
+"""Draws against enumeration over all orderings of four items, each with a broken twin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from permix.datasets import make_angle_mixture, make_generalized_mallows_mixture, make_mallows_mixture
+from permix.datasets.generators_rankings import standard_scores
+from permix.kernels.insertion import (
+    ordering_from_places,
+    sample_mallows,
+    sample_repeated_insertion,
+    sample_top_lists,
+)
+from permix.kernels.subset_table import log_subset_table, metropolis_swaps, sample_from_subset_table
+from tests.oracles import ranking_models as oracle
+
+N = 40_000
+BOUND = oracle.total_variation_bound(N, 24)
+CENTER = (2, 0, 3, 1)
+
+
+def test_the_oracles_are_laws_and_agree():
+    for law in (
+        oracle.mallows(CENTER, 0.4),
+        oracle.generalized_mallows(CENTER, [1.0, 0.3, 2.0], 4),
+        oracle.angle([0.1, -0.5, 0.3, 0.1], 7.0),
+    ):
+        assert len(law) == 24
+        assert sum(law.values()) == pytest.approx(1)
+    same = oracle.generalized_mallows(CENTER, [-np.log(0.4)] * 3, 4)
+    assert all(same[r] == pytest.approx(p) for r, p in oracle.mallows(CENTER, 0.4).items())
+    insertion = [[0.4 ** (i - k) / sum(0.4**j for j in range(i + 1)) for k in range(i + 1)] for i in range(4)]
+    inserted = oracle.repeated_insertion(CENTER, insertion)
+    assert all(inserted[r] == pytest.approx(p) for r, p in oracle.mallows(CENTER, 0.4).items())
+
+
+@pytest.mark.parametrize("dispersion", [0.0, 0.2, 0.7, 1.0])
+def test_mallows(dispersion):
+    made = make_mallows_mixture(
+        N, 4, 1, dispersion=dispersion, centers=[CENTER], random_state=np.random.default_rng(1)
+    )
+    law = oracle.mallows(CENTER, dispersion)
+    assert oracle.total_variation(made.data.orders, law) < BOUND
+
+
+def test_mallows_twin_that_clips_instead_of_truncating_is_rejected():
+    rng = np.random.default_rng(2)
+    law = oracle.mallows(CENTER, 0.5)
+    center, slots, draws = np.array(CENTER), np.empty(4, np.int64), np.empty((N, 4), np.int64)
+    for row in draws:
+        displacement = np.minimum(rng.geometric(0.5, size=4) - 1, np.arange(4))
+        ordering_from_places(center, np.arange(4) - displacement, slots, row)
+    assert oracle.total_variation(draws, law) > BOUND
+
+
+def test_repeated_insertion_with_any_probabilities():
+    rng = np.random.default_rng(3)
+    probabilities = [rng.dirichlet(np.ones(i + 1)) for i in range(4)]
+    cumulative = np.ones((4, 4))
+    for i, row in enumerate(probabilities):
+        cumulative[i, : i + 1] = np.cumsum(row)
+    draws = np.empty((N, 4), np.int32)
+    sample_repeated_insertion(rng, np.array(CENTER), cumulative, draws)
+    assert oracle.total_variation(draws, oracle.repeated_insertion(CENTER, probabilities)) < BOUND
+    twin = [row[::-1] for row in probabilities]
+    assert oracle.total_variation(draws, oracle.repeated_insertion(CENTER, twin)) > BOUND
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4])
+def test_generalized_mallows_lists(length):
+    theta = [1.2, 0.3, 0.8, 5.0]
+    made = make_generalized_mallows_mixture(
+        N, 4, 1, theta=theta, lengths=length, centers=[CENTER], random_state=4
+    )
+    law = oracle.generalized_mallows(CENTER, theta, length)
+    assert oracle.total_variation(made.data.orders, law) < BOUND
+    twin = oracle.generalized_mallows(CENTER, theta[::-1], length)
+    assert oracle.total_variation(made.data.orders, twin) > BOUND
+
+
+def test_mallows_by_insertion_and_by_stages_agree_on_many_items():
+    # Mean Kendall distance Σ_i (mean of a truncated geometric), known in closed form.
+    theta, n = 0.3, 150
+    center = np.random.default_rng(5).permutation(n)
+    by_insertion, by_stages = np.empty((400, n), np.int64), np.empty((400, n), np.int64)
+    rng = np.random.default_rng(6)
+    sample_mallows(rng, center, theta, by_insertion)
+    sample_top_lists(rng, center, np.full(n, theta), np.full(400, n), by_stages)
+    k = np.arange(1, n + 1)
+    mean = np.sum(1 / np.expm1(theta) - k / np.expm1(theta * k))
+    variance = np.sum(
+        np.exp(theta) / np.expm1(theta) ** 2 - k**2 * np.exp(theta * k) / np.expm1(theta * k) ** 2
+    )
+    for draws in (by_insertion, by_stages):
+        assert np.array_equal(np.sort(draws, axis=1), np.tile(np.arange(n), (400, 1)))
+        distances = [oracle.kendall(row.tolist(), center.tolist()) for row in draws]
+        assert abs(np.mean(distances) - mean) < 5 * np.sqrt(variance / 400)
+
+
+@pytest.mark.parametrize("concentration", [0.0, 3.0, 30.0])
+def test_angle_model(concentration):
+    direction = np.array([0.1, -0.7, 0.5, 0.1])
+    direction /= np.linalg.norm(direction)
+    made = make_angle_mixture(N, 4, 1, concentration=concentration, directions=[direction], random_state=7)
+    assert made.exact
+    law = oracle.angle(direction, concentration)
+    assert oracle.total_variation(made.data.orders, law) < BOUND
+    if concentration == 3.0:  # at 30 both laws are nearly one ordering
+        assert oracle.total_variation(made.data.orders, oracle.angle(direction, 0.8 * concentration)) > BOUND
+
+
+def test_subset_table_is_the_sum_over_all_orderings():
+    tilts, scores = np.array([0.3, -2.0, 1.1, 0.6]), standard_scores(4)
+    table = log_subset_table(tilts, scores)
+    total = sum(
+        np.exp(sum(tilts[i] * scores[r] for r, i in enumerate(order)))
+        for order in oracle.mallows(CENTER, 1.0)
+    )
+    assert table[-1] == pytest.approx(np.log(total), abs=1e-12)
+
+
+def test_metropolis_swaps_keep_and_reach_the_model():
+    direction = np.array([0.1, -0.7, 0.5, 0.1])
+    tilts, scores = 5.0 * direction, standard_scores(4)
+    rng = np.random.default_rng(8)
+    draws = np.empty((N, 4), np.int32)
+    sample_from_subset_table(rng, log_subset_table(tilts, scores), tilts, scores, draws)
+    metropolis_swaps(rng, tilts, scores, 1, draws)  # one step from the model stays in it
+    assert oracle.total_variation(draws, oracle.angle(direction, 5.0)) < BOUND
+    start = np.tile(np.arange(4, dtype=np.int32), (N, 1))
+    metropolis_swaps(rng, tilts, scores, 400, start)
+    assert oracle.total_variation(start, oracle.angle(direction, 5.0)) < BOUND
+    metropolis_swaps(rng, -tilts, scores, 1, start)  # a step of another model does not
+    assert oracle.total_variation(start, oracle.angle(direction, 5.0)) > BOUND

@@ -1,0 +1,83 @@
+"""Exact laws of ranking models on few items, by enumeration, straight from their definitions."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+
+
+def kendall(a, b):
+    """Pairs of items in different order in two orderings."""
+    place = {item: rank for rank, item in enumerate(b)}
+    return sum(place[a[i]] > place[a[j]] for i in range(len(a)) for j in range(i + 1, len(a)))
+
+
+def mallows(center, dispersion):
+    """P(r) ∝ dispersion^kendall(r, center)."""
+    weights = {r: dispersion ** kendall(r, center) for r in permutations(center)}
+    return _normalised(weights)
+
+
+def generalized_mallows(center, theta, length):
+    """Law of the first ``length`` items; s_j counts the unused items before the j-th one in the center."""
+    law = {}
+    n = len(center)
+    for r in permutations(center):
+        weight = 1.0
+        left = list(center)
+        for stage in range(n):
+            skipped = left.index(r[stage])
+            decay = theta[stage] if stage < len(theta) else 0.0
+            weight *= np.exp(-decay * skipped)
+            weight /= sum(np.exp(-decay * k) for k in range(n - stage))
+            left.remove(r[stage])
+        law[r[:length]] = law.get(r[:length], 0.0) + weight
+    return law
+
+
+def repeated_insertion(center, probabilities):
+    """Insert center[i] at place k of the i items before it with probability probabilities[i][k]."""
+    law = {(): 1.0}
+    for i, item in enumerate(center):
+        grown = {}
+        for r, weight in law.items():
+            for place in range(i + 1):
+                longer = (*r[:place], item, *r[place:])
+                grown[longer] = grown.get(longer, 0.0) + weight * probabilities[i][place]
+        law = grown
+    return law
+
+
+def angle(direction, concentration):
+    """P(R) ∝ exp(concentration direction'y), y the standardised rank vector."""
+    t = len(direction)
+    weights = {}
+    for r in permutations(range(t)):
+        ranks = np.empty(t)
+        ranks[list(r)] = np.arange(1, t + 1)
+        y = (ranks - (t + 1) / 2) / np.sqrt(t * (t * t - 1) / 12)
+        weights[r] = float(np.exp(concentration * np.dot(direction, y)))
+    return _normalised(weights)
+
+
+def total_variation(draws, law):
+    """Distance between the frequencies of the rows of ``draws`` and a law."""
+    counts = {}
+    for row in map(tuple, np.asarray(draws).tolist()):
+        counts[row] = counts.get(row, 0) + 1
+    keys = set(counts) | set(law)
+    return 0.5 * sum(abs(counts.get(key, 0) / len(draws) - law.get(key, 0.0)) for key in keys)
+
+
+def total_variation_bound(n_draws, n_outcomes, failure=1e-6):
+    """What the distance of exact draws exceeds with probability at most ``failure``.
+
+    Its mean is at most √(K/N)/2 (Cauchy-Schwarz over cells); one draw moves it by at most 1/N (McDiarmid).
+    """
+    return 0.5 * np.sqrt(n_outcomes / n_draws) + np.sqrt(np.log(1 / failure) / (2 * n_draws))
+
+
+def _normalised(weights):
+    total = sum(weights.values())
+    return {key: weight / total for key, weight in weights.items()}
