@@ -1,0 +1,448 @@
+"""Priors over partitions, as the user writes them.
+
+Each specification is a frozen dataclass of plain numbers. Compiled code sees it through
+``spec.kernel()``, the NamedTuple on whose type :mod:`permix.partitions.priors_kernel` dispatches.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from permix.errors import DataError
+from permix.partitions.labels import IntArray, as_labels
+
+if TYPE_CHECKING:
+    from permix.partitions.priors_kernel import DirichletProcessPrior, FiniteDirichletPrior, PitmanYorPrior
+
+FloatArray = npt.NDArray[np.float64]
+RandomState = int | np.random.Generator | np.random.SeedSequence | None
+
+
+@dataclass(frozen=True)
+class Gamma:
+    """Gamma distribution with density proportional to ``x ** (shape - 1) * exp(-rate * x)``.
+
+    Stands in place of a number to say "learn it, with this prior".
+
+    Parameters
+    ----------
+    shape, rate : float, default 1.0
+        Both positive; the mean is ``shape / rate``.
+
+    Examples
+    --------
+    >>> from permix import DirichletProcess
+    >>> from permix.partitions import Gamma
+    >>> DirichletProcess(Gamma(shape=2.0, rate=4.0))
+    DirichletProcess(concentration=Gamma(shape=2.0, rate=4.0))
+    """
+
+    shape: float = 1.0
+    rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        _store_positive(self, "shape")
+        _store_positive(self, "rate")
+
+    @property
+    def mean(self) -> float:
+        """Mean of the distribution."""
+        return self.shape / self.rate
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values for a JSON file; :func:`prior_from_description` is the way back."""
+        return {"prior": "Gamma", "shape": self.shape, "rate": self.rate}
+
+
+class PartitionPrior(ABC):
+    """What the three priors share: all are members of Pitman's two-parameter family."""
+
+    _parameters: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def kernel(self, concentration: float | None = None) -> tuple[float, ...]:
+        """NamedTuple for compiled code, with the present value of a concentration that is being learned."""
+
+    @abstractmethod
+    def _two_parameters(self) -> tuple[float, float, float]:
+        """Concentration, discount and largest number of clusters in the two-parameter form."""
+
+    def log_prob(self, labels: npt.ArrayLike) -> float:
+        """Exact log probability of a partition.
+
+        Parameters
+        ----------
+        labels : array-like of int, shape (n,)
+            Cluster of each observation. The names of clusters do not matter.
+
+        Returns
+        -------
+        float
+            Minus infinity when the partition is impossible (too many clusters for a finite prior).
+        """
+        return self._log_prob_of_sizes(np.bincount(as_labels(labels)))
+
+    def _log_prob_of_sizes(self, sizes: npt.NDArray[np.int64]) -> float:
+        from permix.partitions.priors_kernel import partition_log_prob
+
+        return float(partition_log_prob(self.kernel(), sizes))
+
+    def sequential_log_weights(self, sizes: npt.ArrayLike, normalised: bool = True) -> FloatArray:
+        """Log weights with which the next observation joins each cluster or opens a new one.
+
+        Parameters
+        ----------
+        sizes : array-like of int, shape (K,)
+            Present sizes of the clusters, all positive.
+        normalised : bool, default True
+            Whether to divide by the total, so that the weights are probabilities.
+
+        Returns
+        -------
+        ndarray, shape (K + 1,)
+            The existing clusters in the order given, then the new one.
+        """
+        weights = self._log_weights(_check_sizes(sizes))
+        if normalised:
+            weights -= np.logaddexp.reduce(weights)
+        return weights
+
+    def _log_weights(self, sizes: npt.NDArray[np.int64]) -> FloatArray:
+        from permix.partitions.priors_kernel import seat_log_weights
+
+        weights: FloatArray = seat_log_weights(self.kernel(), sizes)
+        return weights
+
+    def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
+        """Draw partitions of ``n`` observations.
+
+        Parameters
+        ----------
+        n : int
+            Number of observations.
+        random_state : int, Generator, SeedSequence or None
+            Source of randomness.
+        size : int, optional
+            Number of draws; None gives one label vector.
+
+        Returns
+        -------
+        ndarray of int32, shape (n,) or (size, n)
+            Labels numbered by first appearance.
+        """
+        from permix.partitions.priors_kernel import sample_two_parameter
+
+        labels = np.empty((1 if size is None else _count(size, "size"), _count(n, "n")), np.int32)
+        sample_two_parameter(np.random.default_rng(random_state), *self._two_parameters(), labels)
+        return labels[0] if size is None else labels
+
+    def expected_clusters(self, n: int) -> float:
+        """Prior mean of the number of clusters of ``n`` observations."""
+        from permix.partitions.priors_kernel import expected_two_parameter_clusters
+
+        concentration, discount, _ = self._two_parameters()
+        return float(expected_two_parameter_clusters(concentration, discount, _count(n, "n")))
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values for a JSON file; :func:`prior_from_description` is the way back."""
+        values = {name: getattr(self, name) for name in self._parameters}
+        plain = {name: v.describe() if isinstance(v, Gamma) else v for name, v in values.items()}
+        return {"prior": type(self).__name__, **plain}
+
+
+@dataclass(frozen=True)
+class DirichletProcess(PartitionPrior):
+    """Partition induced by a Dirichlet process (the Chinese restaurant process).
+
+    Parameters
+    ----------
+    concentration : float or Gamma, default 1.0
+        Positive; larger values give more clusters. A :class:`Gamma` means that it is unknown and has
+        this prior; then every method below averages over it (by quadrature where no formula is known).
+
+    Examples
+    --------
+    >>> from permix import DirichletProcess
+    >>> prior = DirichletProcess(concentration=1.0)
+    >>> round(prior.log_prob([0, 0, 1]), 4)  # 1/1 * 1/2 * 1/3
+    -1.7918
+    >>> np.exp(prior.sequential_log_weights([3, 1])).round(2)
+    array([0.6, 0.2, 0.2])
+    """
+
+    concentration: float | Gamma = 1.0
+    _parameters: ClassVar[tuple[str, ...]] = ("concentration",)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.concentration, Gamma):
+            _store_positive(self, "concentration", " or a Gamma prior")
+
+    def kernel(self, concentration: float | None = None) -> DirichletProcessPrior:
+        """NamedTuple for compiled code.
+
+        Parameters
+        ----------
+        concentration : float, optional
+            The present value of a concentration that is being learned; left out, the number given to
+            the constructor, or the mean of its Gamma prior (where a sampler may start).
+        """
+        from permix.partitions.priors_kernel import DirichletProcessPrior
+
+        if concentration is None:
+            given = self.concentration
+            concentration = given.mean if isinstance(given, Gamma) else given
+        return DirichletProcessPrior(float(concentration))
+
+    def _two_parameters(self) -> tuple[float, float, float]:
+        return self.kernel().concentration, 0.0, math.inf
+
+    def _log_prob_of_sizes(self, sizes: npt.NDArray[np.int64]) -> float:
+        if not isinstance(self.concentration, Gamma):
+            return super()._log_prob_of_sizes(sizes)
+        from scipy.special import gammaln
+
+        n = int(sizes.sum())
+        return float(gammaln(sizes).sum()) + _log_mean_of_power(self.concentration, len(sizes), n)
+
+    def _log_weights(self, sizes: npt.NDArray[np.int64]) -> FloatArray:
+        if not isinstance(self.concentration, Gamma):
+            return super()._log_weights(sizes)
+        n, k = int(sizes.sum()), len(sizes)
+        # The posterior mean of the concentration, were the next observation to join a cluster.
+        log_new = _log_mean_of_power(self.concentration, k + 1, n + 1)
+        return np.append(np.log(sizes), log_new - _log_mean_of_power(self.concentration, k, n + 1))
+
+    def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
+        """Draw partitions of ``n`` observations; see :meth:`PartitionPrior.sample`.
+
+        With a Gamma prior each draw has its own concentration.
+        """
+        gamma = self.concentration
+        if not isinstance(gamma, Gamma):
+            return super().sample(n, random_state, size)
+        from permix.partitions.priors_kernel import SMALLEST_CONCENTRATION
+
+        rng = np.random.default_rng(random_state)
+        draws = 1 if size is None else _count(size, "size")
+        values = np.maximum(rng.gamma(gamma.shape, 1.0 / gamma.rate, draws), SMALLEST_CONCENTRATION)
+        labels = np.empty((draws, _count(n, "n")), np.int32)
+        for row, value in zip(labels, values, strict=True):
+            row[:] = DirichletProcess(float(value)).sample(n, rng)
+        return labels[0] if size is None else labels
+
+    def expected_clusters(self, n: int) -> float:
+        """Prior mean of the number of clusters of ``n`` observations."""
+        if not isinstance(self.concentration, Gamma):
+            return super().expected_clusters(n)
+        from scipy.special import digamma
+
+        if _count(n, "n") == 0:
+            return 0.0
+
+        def log_clusters(log_alpha: float, alpha: float) -> float:
+            return math.log1p(alpha * float(digamma(alpha + n) - digamma(alpha + 1.0)))
+
+        return math.exp(_log_gamma_mean(self.concentration, log_clusters))
+
+
+@dataclass(frozen=True)
+class PitmanYor(PartitionPrior):
+    """Partition induced by a Pitman–Yor process: cluster sizes with power-law tails.
+
+    Parameters
+    ----------
+    concentration : float, default 1.0
+        Greater than ``-discount``.
+    discount : float, default 0.25
+        In [0, 1); 0 is the Dirichlet process.
+
+    Examples
+    --------
+    >>> from permix import PitmanYor
+    >>> PitmanYor(1.0, discount=0.5).expected_clusters(100)  # doctest: +ELLIPSIS
+    20.6...
+    """
+
+    concentration: float = 1.0
+    discount: float = 0.25
+    _parameters: ClassVar[tuple[str, ...]] = ("concentration", "discount")
+
+    def __post_init__(self) -> None:
+        if isinstance(self.concentration, Gamma):
+            raise DataError("PitmanYor.concentration must be a number; only DirichletProcess can learn it")
+        _store_number(self, "concentration")
+        discount = _store_number(self, "discount")
+        if not 0.0 <= discount < 1.0:
+            raise DataError(f"PitmanYor.discount must be at least 0 and less than 1, not {discount}")
+        if not self.concentration > -discount:
+            raise DataError(
+                f"PitmanYor.concentration must exceed -discount = {-discount}, not {self.concentration}"
+            )
+
+    def kernel(self, concentration: float | None = None) -> PitmanYorPrior:
+        """NamedTuple for compiled code; ``concentration`` replaces the constructor's."""
+        from permix.partitions.priors_kernel import PitmanYorPrior
+
+        value = self.concentration if concentration is None else float(concentration)
+        return PitmanYorPrior(value, self.discount)
+
+    def _two_parameters(self) -> tuple[float, float, float]:
+        return self.concentration, self.discount, math.inf
+
+
+@dataclass(frozen=True)
+class FiniteDirichlet(PartitionPrior):
+    """Partition induced by weights from a symmetric Dirichlet over ``n`` components.
+
+    Components that received no observation do not count: ``log_prob`` is the probability of the
+    unlabelled partition, summed over the ``n! / (n - K)!`` ways to name its K clusters.
+
+    Parameters
+    ----------
+    n : int
+        Number of components, the largest possible number of clusters.
+    pseudo_count : float, default 1.0
+        Positive Dirichlet parameter of every component.
+
+    Examples
+    --------
+    >>> from permix import FiniteDirichlet
+    >>> FiniteDirichlet(2).log_prob([0, 1, 2])
+    -inf
+    """
+
+    n: int
+    pseudo_count: float = 1.0
+    _parameters: ClassVar[tuple[str, ...]] = ("n", "pseudo_count")
+
+    def __post_init__(self) -> None:
+        if isinstance(self.n, bool) or not isinstance(self.n, Integral) or self.n < 1:
+            raise DataError(f"FiniteDirichlet.n must be a whole number, at least 1, not {self.n!r}")
+        object.__setattr__(self, "n", int(self.n))
+        _store_positive(self, "pseudo_count")
+
+    def kernel(self, concentration: float | None = None) -> FiniteDirichletPrior:
+        """NamedTuple for compiled code; there is no concentration to replace."""
+        from permix.partitions.priors_kernel import FiniteDirichletPrior
+
+        if concentration is not None:
+            raise DataError("FiniteDirichlet has no concentration; its parameters are n and pseudo_count")
+        return FiniteDirichletPrior(self.n, self.pseudo_count)
+
+    def _two_parameters(self) -> tuple[float, float, float]:
+        return self.n * self.pseudo_count, -self.pseudo_count, float(self.n)
+
+
+def prior_from_description(
+    description: Mapping[str, Any],
+) -> DirichletProcess | PitmanYor | FiniteDirichlet | Gamma:
+    """Rebuild a prior from what its ``describe()`` gave.
+
+    Examples
+    --------
+    >>> from permix import PitmanYor
+    >>> from permix.partitions import prior_from_description
+    >>> prior_from_description(PitmanYor(2.0, 0.5).describe())
+    PitmanYor(concentration=2.0, discount=0.5)
+    """
+    kinds = {cls.__name__: cls for cls in (DirichletProcess, PitmanYor, FiniteDirichlet, Gamma)}
+    if not isinstance(description, Mapping) or description.get("prior") not in kinds:
+        raise DataError(
+            f"{description!r} does not describe a prior; its 'prior' must be one of {', '.join(kinds)}"
+        )
+    values = {key: value for key, value in description.items() if key != "prior"}
+    nested = values.get("concentration")
+    if isinstance(nested, Mapping):
+        values["concentration"] = prior_from_description(nested)
+    try:
+        return kinds[description["prior"]](**values)
+    except TypeError as error:
+        raise DataError(f"{description!r} does not describe a {description['prior']}: {error}") from None
+
+
+# --- a concentration with a Gamma prior ---------------------------------------------------------
+
+
+def _log_mean_of_power(gamma: Gamma, k: int, n: int) -> float:
+    """Log of E[alpha^k / (alpha (alpha + 1) ... (alpha + n - 1))] under the Gamma prior of alpha."""
+    from permix.partitions.priors_kernel import log_rising_factorial
+
+    if n == 0:
+        return 0.0
+
+    def log_term(log_alpha: float, alpha: float) -> float:
+        return (k - 1) * log_alpha - float(log_rising_factorial(alpha + 1.0, n - 1))
+
+    return _log_gamma_mean(gamma, log_term)
+
+
+def _log_gamma_mean(gamma: Gamma, log_term: Callable[[float, float], float]) -> float:
+    """Log of the Gamma mean of exp(log_term(log alpha, alpha)), by quadrature over log alpha.
+
+    The integrand must be log-concave in log alpha (it is for the terms used here), so that a single
+    mode and the points 40 below it on either side bound the whole mass.
+    """
+    from scipy.integrate import quad
+    from scipy.optimize import minimize_scalar
+
+    def log_density(t: float) -> float:
+        alpha = math.exp(min(t, 700.0))
+        return gamma.shape * t - gamma.rate * alpha + log_term(t, alpha)
+
+    start = math.log(gamma.mean)
+    mode = float(minimize_scalar(lambda t: -log_density(t), bracket=(start - 1.0, start)).x)
+    top = log_density(mode)
+    tolerance = max(1e-11, 1e-14 * abs(top))  # rounding leaves no more digits than this
+    total = 0.0
+    for direction in (-1.0, 1.0):
+        reach = 1e-6
+        while log_density(mode + direction * reach) > top - 40.0:
+            reach *= 2.0
+        low, high = sorted((mode, mode + direction * reach))
+        total += quad(
+            lambda t: math.exp(log_density(t) - top), low, high, limit=500, epsabs=0.0, epsrel=tolerance
+        )[0]
+    log_constant = gamma.shape * math.log(gamma.rate) - math.lgamma(gamma.shape)
+    return top + math.log(total) + log_constant
+
+
+# --- checks -------------------------------------------------------------------------------------
+
+
+def _store_number(spec: object, name: str, alternative: str = "") -> float:
+    """Check a frozen dataclass's field and store it as a float."""
+    value = getattr(spec, name)
+    field = f"{type(spec).__name__}.{name}"
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise DataError(f"{field} must be a finite number{alternative}, not {value!r}")
+    object.__setattr__(spec, name, float(value))
+    return float(value)
+
+
+def _store_positive(spec: object, name: str, alternative: str = "") -> None:
+    value = _store_number(spec, name, alternative)
+    if value <= 0.0:
+        raise DataError(f"{type(spec).__name__}.{name} must be positive, not {value}")
+
+
+def _count(value: int, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
+        raise DataError(f"{name} must be a whole number, 0 or more, not {value!r}")
+    return int(value)
+
+
+def _check_sizes(sizes: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    array = np.asarray(sizes)
+    if array.size == 0:
+        return np.zeros(0, np.int64)
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer) or array.min() < 1:
+        raise DataError(f"sizes must be positive whole numbers, one for each cluster, not {sizes!r}")
+    return array.astype(np.int64)

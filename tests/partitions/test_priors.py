@@ -1,0 +1,319 @@
+"""Priors over partitions against enumeration, and their compiled contract."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from permix.errors import DataError
+from permix.kernels.jit import kernel
+from permix.partitions import (
+    DirichletProcess,
+    FiniteDirichlet,
+    Gamma,
+    PitmanYor,
+    canonical_labels,
+    prior_from_description,
+)
+from permix.partitions.priors_kernel import (
+    DirichletProcessPrior,
+    log_normalizer,
+    log_partition,
+    log_rising_factorial,
+    log_weight_existing,
+    log_weight_new,
+)
+from tests.oracles.partitions import (
+    dirichlet_process_rule,
+    finite_dirichlet_rule,
+    pitman_yor_rule,
+    restricted_growth_strings,
+    sequential_probability,
+    sizes_of,
+)
+
+PRIORS = {
+    "dp": (DirichletProcess(0.7), dirichlet_process_rule(0.7)),
+    "dp-large": (DirichletProcess(25.0), dirichlet_process_rule(25.0)),
+    "py": (PitmanYor(1.3, 0.4), pitman_yor_rule(1.3, 0.4)),
+    "py-negative": (PitmanYor(-0.3, 0.6), pitman_yor_rule(-0.3, 0.6)),
+    "py-no-discount": (PitmanYor(2.0, 0.0), dirichlet_process_rule(2.0)),
+    "finite": (FiniteDirichlet(3, 0.5), finite_dirichlet_rule(3, 0.5)),
+    "finite-many": (FiniteDirichlet(40, 1.0), finite_dirichlet_rule(40, 1.0)),
+}
+LEARNED = DirichletProcess(Gamma(2.0, 1.5))
+
+each_prior = pytest.mark.parametrize(("prior", "rule"), PRIORS.values(), ids=PRIORS.keys())
+
+
+# --- probability of a partition -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prior", [p for p, _ in PRIORS.values()] + [LEARNED], ids=str)
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 7])
+def test_probabilities_of_all_partitions_sum_to_one(prior, n):
+    total = math.fsum(math.exp(prior.log_prob(labels)) for labels in restricted_growth_strings(n))
+    assert total == pytest.approx(1.0, rel=1e-9 if prior is LEARNED else 1e-12)
+
+
+@each_prior
+def test_probability_equals_sequential_construction_in_any_order(prior, rule):
+    labels = (0, 0, 1, 0, 2)
+    for order in permutations(range(5)):
+        assert math.exp(prior.log_prob(labels)) == pytest.approx(
+            sequential_probability(labels, rule, order), rel=1e-12
+        )
+    for labels in restricted_growth_strings(6):
+        expected = sequential_probability(labels, rule)
+        assert math.exp(prior.log_prob(labels)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_sequential_oracle_rejects_a_wrong_rule():
+    broken = pitman_yor_rule(1.3, 0.3)
+    prior = PRIORS["py"][0]
+    differences = [
+        abs(math.exp(prior.log_prob(labels)) - sequential_probability(labels, broken))
+        for labels in restricted_growth_strings(5)
+    ]
+    assert max(differences) > 1e-3
+
+
+@pytest.mark.parametrize("prior", [p for p, _ in PRIORS.values()] + [LEARNED], ids=str)
+def test_sequential_weights_are_ratios_of_partition_probabilities(prior):
+    labels = [0, 1, 0, 2, 0]
+    sizes = sizes_of(labels)
+    weights = prior.sequential_log_weights(sizes)
+    assert np.exp(weights).sum() == pytest.approx(1.0)
+    for seat in range(4):
+        ratio = prior.log_prob([*labels, seat]) - prior.log_prob(labels)
+        assert weights[seat] == pytest.approx(ratio, abs=1e-8)
+    raw = prior.sequential_log_weights(sizes, normalised=False)
+    np.testing.assert_allclose(raw - raw[0], weights - weights[0], atol=1e-12)
+
+
+def test_finite_prior_forbids_more_clusters_than_components():
+    prior = FiniteDirichlet(2, 0.8)
+    assert prior.log_prob([0, 1, 2]) == -math.inf
+    assert prior.sequential_log_weights([3, 1])[-1] == -math.inf
+    assert prior.sample(500, 3).max() == 1
+    assert FiniteDirichlet(1).log_prob([5, 5, 5]) == 0.0
+
+
+def test_learned_concentration_is_the_average_over_its_prior():
+    gamma = Gamma(2.0, 1.5)
+    alphas = np.random.default_rng(1).gamma(gamma.shape, 1 / gamma.rate, 40_000)
+    for labels in [(0, 0, 0, 0), (0, 1, 2, 3), (0, 0, 1, 0)]:
+        k = max(labels) + 1
+        direct = math.prod(map(math.gamma, sizes_of(labels))) * alphas**k
+        for i in range(4):
+            direct = direct / (alphas + i)
+        error = direct.std() / math.sqrt(len(alphas))
+        assert abs(math.exp(LEARNED.log_prob(labels)) - direct.mean()) < 5 * error
+
+
+# --- sampling and moments -----------------------------------------------------------------------
+
+
+def total_variation_bound(n_cells: int, n_draws: int) -> float:
+    """Mean of the total variation is below sqrt(cells / draws) / 2; McDiarmid adds the deviation at 1e-6."""
+    return 0.5 * math.sqrt(n_cells / n_draws) + math.sqrt(math.log(1e6) / (2 * n_draws))
+
+
+def total_variation(draws: np.ndarray, probability) -> float:
+    cells = list(restricted_growth_strings(draws.shape[1]))
+    rows, counts = np.unique(draws, axis=0, return_counts=True)
+    observed = {tuple(row): count / len(draws) for row, count in zip(rows.tolist(), counts, strict=True)}
+    assert set(observed) <= set(cells)  # numbered by first appearance
+    return 0.5 * sum(abs(observed.get(cell, 0.0) - probability(cell)) for cell in cells)
+
+
+@pytest.mark.parametrize("name", [*PRIORS, "learned"])
+def test_samples_match_the_probabilities(name):
+    prior = LEARNED if name == "learned" else PRIORS[name][0]
+    draws = prior.sample(5, random_state=11, size=20_000)
+    bound = total_variation_bound(52, 20_000)
+    assert total_variation(draws, lambda cell: math.exp(prior.log_prob(cell))) < bound
+    broken = FiniteDirichlet(6, 2.0)  # a different prior must be told apart
+    assert total_variation(draws, lambda cell: math.exp(broken.log_prob(cell))) > bound
+
+
+def test_sample_shapes_and_seeds():
+    prior = PitmanYor(1.0, 0.9)
+    assert prior.sample(7, 1).shape == (7,)
+    assert prior.sample(7, 1, size=3).shape == (3, 7)
+    assert prior.sample(0, 1).shape == (0,)
+    np.testing.assert_array_equal(
+        prior.sample(50, 5, size=2), prior.sample(50, np.random.default_rng(5), size=2)
+    )
+    draws = prior.sample(300, 2, size=4)
+    np.testing.assert_array_equal(draws, canonical_labels(draws))
+
+
+@pytest.mark.parametrize("prior", [p for p, _ in PRIORS.values()] + [LEARNED], ids=str)
+@pytest.mark.parametrize("n", [0, 1, 6])
+def test_expected_clusters_against_enumeration(prior, n):
+    exact = sum(len(set(p)) * math.exp(prior.log_prob(p)) for p in restricted_growth_strings(n))
+    assert prior.expected_clusters(n) == pytest.approx(exact, rel=1e-9)
+
+
+# --- extreme values -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("x", [1e-10, 0.3, 1.0, 15.5, 16.0, 40.0, 1e5, 1e10])
+@pytest.mark.parametrize("n", [0, 1, 5, 20, 1000, 10**6])
+def test_rising_factorial_against_high_precision(x, n):
+    import mpmath
+
+    with mpmath.workdps(60):
+        exact = float(mpmath.loggamma(mpmath.mpf(x) + n) - mpmath.loggamma(mpmath.mpf(x)))
+    assert log_rising_factorial(x, n) == pytest.approx(exact, rel=2e-15, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        DirichletProcess(1e-10),
+        DirichletProcess(1e10),
+        PitmanYor(1e-10, 0.999),
+        PitmanYor(1e10, 1e-12),
+        FiniteDirichlet(10**7, 1e-6),
+        FiniteDirichlet(10**7, 1e4),
+        DirichletProcess(Gamma(0.01, 0.01)),
+    ],
+    ids=str,
+)
+def test_extreme_parameters_stay_finite(prior):
+    labels = np.arange(10**6) // 3
+    assert np.isfinite(prior.log_prob(labels))
+    assert np.isfinite(prior.log_prob(np.zeros(10**6, np.int8)))
+    assert 1.0 - 1e-9 <= prior.expected_clusters(1000) <= 1000.0 + 1e-9
+    assert np.isfinite(prior.sequential_log_weights([10**6, 1])).all()
+    prior.sample(1000, 1)
+
+
+def test_concentration_limits():
+    assert DirichletProcess(1e-10).log_prob([0] * 50) == pytest.approx(0.0, abs=1e-8)
+    assert DirichletProcess(1e10).log_prob(range(50)) == pytest.approx(0.0, abs=1e-6)
+    assert DirichletProcess(1e10).expected_clusters(50) == pytest.approx(50.0)
+
+
+# --- the compiled contract ----------------------------------------------------------------------
+
+
+@kernel
+def seat_probabilities(prior, sizes):
+    n_clusters = len(sizes)
+    out = np.empty(n_clusters + 1)
+    for k in range(n_clusters):
+        out[k] = log_weight_existing(prior, sizes[k])
+    out[n_clusters] = log_weight_new(prior, n_clusters)
+    return out - log_normalizer(prior, sizes.sum())
+
+
+@kernel
+def log_eppf(prior, sizes, n_slots):
+    return log_partition(prior, sizes, n_slots)
+
+
+@each_prior
+def test_compiled_contract(prior, rule):
+    for sizes in ([], [1], [4], [2, 1], [5, 3, 1]):
+        weights = np.array(rule(sizes))
+        with np.errstate(divide="ignore"):
+            expected = np.log(weights / weights.sum())
+        actual = seat_probabilities(prior.kernel(), np.array(sizes, np.int64))
+        np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-12)
+
+
+@each_prior
+def test_compiled_partition_skips_empty_slots(prior, rule):
+    slots = np.array([0, 2, 0, 3, 1, 0, 99], np.int32)
+    exact = math.log(sequential_probability([0, 0, 1, 1, 1, 2], rule))
+    assert log_eppf(prior.kernel(), slots, 6) == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("real", [np.float32, np.float64])
+def test_compiled_contract_takes_both_precisions(real):
+    small = DirichletProcessPrior(real(0.5))
+    np.testing.assert_allclose(
+        seat_probabilities(small, np.array([2, 1])), np.log(np.array([2, 1, 0.5]) / 3.5), rtol=1e-6
+    )
+    assert log_eppf(small, np.array([2, 1]), 2) == pytest.approx(
+        DirichletProcess(0.5).log_prob([0, 0, 1]), rel=1e-6
+    )
+
+
+def test_contract_outside_compiled_code_says_so():
+    with pytest.raises(NotImplementedError, match="DirichletProcessPrior"):
+        log_weight_new(DirichletProcessPrior(1.0), 2)
+
+
+def test_kernel_takes_the_present_concentration():
+    assert DirichletProcess(3.0).kernel() == (3.0,)
+    assert LEARNED.kernel().concentration == pytest.approx(2.0 / 1.5)
+    assert LEARNED.kernel(7.0) == (7.0,)
+    assert PitmanYor(1.0, 0.5).kernel(2.0) == (2.0, 0.5)
+    with pytest.raises(DataError, match="no concentration"):
+        FiniteDirichlet(3).kernel(2.0)
+
+
+# --- specifications -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prior", [p for p, _ in PRIORS.values()] + [LEARNED, Gamma(2, 3)], ids=str)
+def test_description_round_trip(prior):
+    import json
+
+    assert prior_from_description(json.loads(json.dumps(prior.describe()))) == prior
+
+
+def test_numpy_numbers_are_stored_as_plain_ones():
+    prior = FiniteDirichlet(np.int64(3), np.float32(0.5))
+    assert type(prior.n) is int
+    assert type(prior.pseudo_count) is float
+    assert type(DirichletProcess(2).concentration) is float
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: DirichletProcess(0.0), "DirichletProcess.concentration must be positive"),
+        (lambda: DirichletProcess(-1.0), "must be positive"),
+        (lambda: DirichletProcess(math.nan), "finite number or a Gamma prior"),
+        (lambda: DirichletProcess(math.inf), "finite number"),
+        (lambda: DirichletProcess("1"), "finite number"),
+        (lambda: DirichletProcess(True), "finite number"),
+        (lambda: PitmanYor(1.0, 1.0), "less than 1"),
+        (lambda: PitmanYor(1.0, -0.1), "at least 0"),
+        (lambda: PitmanYor(-0.5, 0.5), "must exceed -discount = -0.5"),
+        (lambda: PitmanYor(0.0, 0.0), "must exceed"),
+        (lambda: PitmanYor(math.nan, 0.5), "finite number"),
+        (lambda: PitmanYor(Gamma(), 0.5), "only DirichletProcess"),
+        (lambda: FiniteDirichlet(0), "at least 1"),
+        (lambda: FiniteDirichlet(2.5), "whole number"),
+        (lambda: FiniteDirichlet(2, 0.0), "must be positive"),
+        (lambda: Gamma(0.0, 1.0), "Gamma.shape must be positive"),
+        (lambda: Gamma(1.0, math.nan), "Gamma.rate"),
+        (lambda: DirichletProcess().log_prob([0.5, 1.0]), "must be integers"),
+        (lambda: DirichletProcess().log_prob([[0, 1]]), "shape"),
+        (lambda: DirichletProcess().sequential_log_weights([2, 0]), "positive whole numbers"),
+        (lambda: DirichletProcess().sample(-1), "n must be a whole number"),
+        (lambda: DirichletProcess().expected_clusters(2.5), "n must be a whole number"),
+        (lambda: prior_from_description({"prior": "Mondrian"}), "must be one of"),
+        (lambda: prior_from_description([1]), "must be one of"),
+        (
+            lambda: prior_from_description({"prior": "PitmanYor", "colour": 1}),
+            "does not describe a PitmanYor",
+        ),
+        (
+            lambda: prior_from_description({"prior": "DirichletProcess", "concentration": "x"}),
+            "finite number",
+        ),
+    ],
+)
+def test_bad_input_is_named(build, message):
+    with pytest.raises(DataError, match=message):
+        build()
