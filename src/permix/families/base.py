@@ -1,0 +1,122 @@
+"""What a family is to the rest of permix: hyper-parameters, a way to encode data, empty statistics.
+
+A family object is a frozen dataclass of hyper-parameters. ``resolve`` fills in what depends on the
+data (dimensions, defaults scaled to the data); the compiled side is in the ``*_kernel`` files.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from permix.errors import DataError
+
+
+@dataclasses.dataclass(frozen=True)
+class Family(abc.ABC):
+    """Base of all families."""
+
+    name: ClassVar[str]
+    accepts_sparse: ClassVar[bool] = False
+    accepts_missing: ClassVar[bool] = False
+    accepts_categories: ClassVar[bool] = False
+
+    @abc.abstractmethod
+    def resolve(self, X: Any) -> Self:
+        """Return a copy whose hyper-parameters are all set for data like ``X``."""
+
+    @abc.abstractmethod
+    def encode(self, X: Any) -> Any:
+        """Check ``X`` and turn it into what the compiled code reads."""
+
+    @abc.abstractmethod
+    def statistics(self, capacity: int) -> NamedTuple:
+        """Return statistics with room for ``capacity`` clusters; the caller clears them."""
+
+    @abc.abstractmethod
+    def decode(self, rows: np.ndarray) -> Any:
+        """Turn drawn rows back into the user's terms."""
+
+    def decode_data(self, data: Any) -> Any:
+        """Turn encoded data back into the user's units; families that rescale say how."""
+        return data
+
+    @abc.abstractmethod
+    def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
+        """Posterior means of the clusters' parameters, one row a cluster."""
+
+    def check_encoded(self, data: Any, n: int) -> None:
+        """Refuse encoded data, read from a file, that compiled code could not take."""
+        shape = (n, self.n_features)
+        if not isinstance(data, np.ndarray) or data.dtype != np.float64 or data.shape != shape:
+            raise DataError(f"data are not a table of {shape[0]} × {shape[1]} numbers")
+
+    @property
+    @abc.abstractmethod
+    def n_features(self) -> int:
+        """Number of columns of the data (after ``resolve``)."""
+
+    def resolve_saved(self) -> Self:
+        """Return a copy of a resolved family that was saved and read back, with arrays for lists."""
+        arrays = {
+            field.name: np.asarray(value, dtype=np.float64)
+            for field in dataclasses.fields(self)
+            if isinstance(value := getattr(self, field.name), list)
+        }
+        return dataclasses.replace(self, **arrays)
+
+    def describe(self) -> dict[str, Any]:
+        """Return name and hyper-parameters as plain JSON values."""
+        described: dict[str, Any] = {"name": self.name}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            described[field.name] = value.tolist() if isinstance(value, np.ndarray) else value
+        return described
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.describe() == other.describe()
+
+    def __hash__(self) -> int:
+        return hash(repr(self.describe()))
+
+
+def finite_matrix(X: Any, what: str = "gaussian", names: Sequence[str] | None = None) -> np.ndarray:
+    """Return ``X`` as a C-ordered float array; the error names the first bad cell and how many there are."""
+    # Compiled code is specialised for writable arrays: a read-only one would be compiled for once more.
+    array = np.require(X, dtype=np.float64, requirements=["C", "W"])
+    if array.ndim != 2:
+        raise DataError(f"expected a table of rows and columns, got an array of shape {array.shape}")
+    bad = ~np.isfinite(array)
+    if bad.any():
+        row, column = (int(index) for index in np.argwhere(bad)[0])
+        value = "NaN" if np.isnan(array[row, column]) else "infinity"
+        where = f"row {row + 1}, column {column + 1 if names is None else repr(str(names[column]))}"
+        others = int(bad.sum()) - 1
+        raise DataError(
+            f"Input contains {value}: {where}{f' (and {others} more cells)' if others else ''}. "
+            f"The {what} family needs a number in every cell: leave out or fill in these rows."
+        )
+    return array
+
+
+def vector_of(value: float | Sequence[float] | np.ndarray, size: int, name: str) -> np.ndarray:
+    """Broadcast a hyper-parameter to one number per column."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim > 1 or (array.ndim == 1 and array.shape[0] != size):
+        raise DataError(
+            f"{name} must be one number or one for each of the {size} columns, got shape {array.shape}"
+        )
+    return np.ascontiguousarray(np.broadcast_to(array, (size,)))
+
+
+def check_positive(value: Any, name: str) -> None:
+    """Refuse hyper-parameters that are not positive and finite."""
+    array = np.asarray(value, dtype=np.float64)
+    if not (np.all(np.isfinite(array)) and np.all(array > 0)):
+        raise DataError(f"{name} must be positive and finite, got {value!r}")

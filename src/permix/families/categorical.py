@@ -1,0 +1,184 @@
+"""Clusters of categorical answers, some of them missing."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from permix.errors import DataError
+from permix.families.base import Family, check_positive
+from permix.families.categorical_kernel import CategoricalStats
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Categorical(Family):
+    """Clusters of categorical vectors: each column has its own answers; missing ones say nothing.
+
+    Parameters
+    ----------
+    pseudo_count : float
+        Dirichlet parameter of every answer of every column.
+    levels : sequence of sequences, optional
+        The possible answers of each column; default those that occur.
+
+    Notes
+    -----
+    Columns are independent within a cluster (a latent class model). Missing entries are NaN, None or an
+    empty string, and are taken to be missing at random.
+
+    Examples
+    --------
+    >>> family = Categorical().resolve([["yes", 1], ["no", None], ["yes", 3]])
+    >>> family.levels
+    (('no', 'yes'), (1, 3))
+    """
+
+    pseudo_count: float = 1.0
+    levels: Sequence[Sequence[Any]] | None = None
+
+    name: ClassVar[str] = "categorical"
+    accepts_missing: ClassVar[bool] = True
+    accepts_categories: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_positive(self.pseudo_count, "pseudo_count")
+        if self.levels is not None:
+            object.__setattr__(self, "levels", tuple(tuple(column) for column in self.levels))
+            for j, column in enumerate(self.levels):
+                if len(column) == 0 or len(set(column)) != len(column):
+                    raise DataError(
+                        f"levels of column {j + 1} must be at least one and all different: {column!r}"
+                    )
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        assert self.levels is not None
+        return len(self.levels)
+
+    def resolve(self, X: Any) -> Self:
+        """Take the answers that occur in each column."""
+        if self.levels is not None:
+            return self
+        levels = []
+        for j, column in enumerate(_columns(X)):
+            present = list(dict.fromkeys(value for value in column.tolist() if not _is_missing(value)))
+            if not present:
+                raise DataError(f"column {j + 1} has no entry at all: leave it out, or give levels=")
+            try:
+                present.sort()
+            except TypeError:
+                present.sort(key=str)
+            levels.append(tuple(_plain(value) for value in present))
+        return dataclasses.replace(self, levels=tuple(levels))
+
+    def encode(self, X: Any) -> np.ndarray:
+        """Return codes of the answers, -1 where missing."""
+        assert self.levels is not None
+        columns = _columns(X)
+        if len(columns) != len(self.levels):
+            raise DataError(
+                f"X has {len(columns)} features, but Categorical is expecting {len(self.levels)} features"
+            )
+        codes = np.full((len(columns[0]) if columns else 0, len(columns)), -1, dtype=np.int32)
+        for j, column in enumerate(columns):
+            code_of = {value: code for code, value in enumerate(self.levels[j])}
+            values, inverse = _distinct(column)
+            code = np.empty(len(values), dtype=np.int32)
+            for position, value in enumerate(values):
+                if _is_missing(value):
+                    code[position] = -1
+                elif _plain(value) in code_of:
+                    code[position] = code_of[_plain(value)]
+                else:
+                    row = int(np.flatnonzero(inverse == position)[0])
+                    known = ", ".join(str(level) for level in self.levels[j][:8])
+                    raise DataError(
+                        f"row {row + 1}, column {j + 1}: {value!r} is not one of the known answers ({known}"
+                        f"{', ...' if len(self.levels[j]) > 8 else ''}). Give levels= to allow it."
+                    )
+            codes[:, j] = code[inverse]
+        return codes
+
+    def statistics(self, capacity: int) -> CategoricalStats:
+        """Return room for ``capacity`` clusters."""
+        assert self.levels is not None
+        n_levels = np.array([len(column) for column in self.levels], dtype=np.int64)
+        offsets = np.concatenate([[0], np.cumsum(n_levels)])
+        total = int(offsets[-1])
+        return CategoricalStats(
+            offsets=offsets,
+            pseudo_counts=np.full(total, float(self.pseudo_count)),
+            pseudo_totals=n_levels * float(self.pseudo_count),
+            counts=np.zeros((total, capacity)),
+            log_weights=np.zeros((total, capacity)),
+            totals=np.zeros((len(n_levels), capacity)),
+            log_totals=np.zeros((len(n_levels), capacity)),
+        )
+
+    def decode(self, rows: np.ndarray) -> np.ndarray:
+        """Turn codes back into answers."""
+        assert self.levels is not None
+        columns = [
+            np.array(levels, dtype=object)[rows[:, j].astype(np.int64)]
+            for j, levels in enumerate(self.levels)
+        ]
+        decoded = np.stack(columns, axis=1)
+        numeric = all(isinstance(level, int | float) for levels in self.levels for level in levels)
+        return decoded.astype(np.float64) if numeric else decoded
+
+    def check_encoded(self, data: Any, n: int) -> None:
+        """Refuse codes that are not codes of this family's answers."""
+        assert self.levels is not None
+        n_levels = np.array([len(column) for column in self.levels])
+        if not isinstance(data, np.ndarray) or data.dtype != np.int32 or data.shape != (n, len(n_levels)):
+            raise DataError(f"data are not a table of {n} × {len(n_levels)} codes")
+        if np.any(data < -1) or np.any(data >= n_levels):
+            raise DataError("a code is outside the known answers")
+
+    def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
+        """Posterior mean probability of every answer (columns side by side, in the order of ``levels``)."""
+        weights = (stats.pseudo_counts[:, None] + stats.counts[:, :n_clusters]).T
+        totals = (stats.pseudo_totals[:, None] + stats.totals[:, :n_clusters]).T
+        return {"probabilities": weights / np.repeat(totals, np.diff(stats.offsets), axis=1)}
+
+
+def _columns(X: Any) -> list[np.ndarray]:
+    """Columns of a frame, array or list of rows."""
+    if hasattr(X, "columns") and not isinstance(X, np.ndarray):
+        import narwhals as nw
+
+        frame = nw.from_native(X, eager_only=True)
+        return [column.to_numpy() for column in frame.iter_columns()]
+    # dtype=object for lists: [["yes", 1]] must not become text.
+    array = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
+    if array.ndim != 2:
+        raise DataError(f"expected a table of rows and columns, got an array of shape {array.shape}")
+    return [array[:, j] for j in range(array.shape[1])]
+
+
+def _distinct(column: np.ndarray) -> tuple[list[Any], np.ndarray]:
+    """Distinct values and, for each row, which one it is; mixed types allowed."""
+    if column.dtype != object:
+        values, inverse = np.unique(column, return_inverse=True)
+        return values.tolist(), inverse
+    seen: dict[Any, int] = {}
+    inverse = np.empty(len(column), dtype=np.int64)
+    for row, value in enumerate(column.tolist()):
+        key = None if _is_missing(value) else value
+        inverse[row] = seen.setdefault(key, len(seen))
+    return list(seen), inverse
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value == "" or (isinstance(value, float) and value != value)
+
+
+def _plain(value: Any) -> Any:
+    """Whole floats count as integers, so that a column with a missing entry keeps its integer answers."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value.item() if isinstance(value, np.generic) else value

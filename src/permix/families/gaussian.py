@@ -1,0 +1,100 @@
+"""Gaussian clusters with known noise."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from permix.errors import DataError
+from permix.families.base import Family, check_positive, finite_matrix, vector_of
+from permix.families.gaussian_kernel import GaussianStats
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Gaussian(Family):
+    """Gaussian clusters of known noise; only the centre of a cluster is learned.
+
+    Parameters
+    ----------
+    noise_scale : float or sequence of float
+        Standard deviation within a cluster: one number, or one per column.
+    prior_mean : float or sequence of float
+        Where cluster centres are expected.
+    prior_scale : float or sequence of float
+        Standard deviation of cluster centres around ``prior_mean``.
+
+    Notes
+    -----
+    With x ~ N(μ, σ²) and μ ~ N(m, s²) per column, a cluster of n points predicts
+    N((m/s² + Σx/σ²)/(1/s² + n/σ²), σ² + 1/(1/s² + n/σ²)).
+
+    Examples
+    --------
+    >>> Gaussian(noise_scale=0.5).describe()["prior_scale"]
+    10.0
+    """
+
+    noise_scale: float | Sequence[float] | np.ndarray = 1.0
+    prior_mean: float | Sequence[float] | np.ndarray = 0.0
+    prior_scale: float | Sequence[float] | np.ndarray = 10.0
+
+    name: ClassVar[str] = "gaussian"
+
+    def __post_init__(self) -> None:
+        check_positive(self.noise_scale, "noise_scale")
+        check_positive(self.prior_scale, "prior_scale")
+        if not np.all(np.isfinite(np.asarray(self.prior_mean, dtype=np.float64))):
+            raise DataError(f"prior_mean must be finite, got {self.prior_mean!r}")
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(np.asarray(self.prior_mean).shape[0])
+
+    def resolve(self, X: Any) -> Self:
+        """Give every hyper-parameter one value per column."""
+        columns = finite_matrix(X).shape[1]
+        return dataclasses.replace(
+            self,
+            noise_scale=vector_of(self.noise_scale, columns, "noise_scale"),
+            prior_mean=vector_of(self.prior_mean, columns, "prior_mean"),
+            prior_scale=vector_of(self.prior_scale, columns, "prior_scale"),
+        )
+
+    def encode(self, X: Any) -> np.ndarray:
+        """Divide by the noise scale."""
+        return np.ascontiguousarray(finite_matrix(X) / np.asarray(self.noise_scale))
+
+    def statistics(self, capacity: int) -> GaussianStats:
+        """Return room for ``capacity`` clusters."""
+        noise = np.asarray(self.noise_scale, dtype=np.float64)
+        ratio = (noise / np.asarray(self.prior_scale)) ** 2
+        d = ratio.shape[0]
+        same = bool(np.all(ratio == ratio[0]))
+        return GaussianStats(
+            ratio=ratio,
+            prior_mean=np.asarray(self.prior_mean) / noise,
+            noise_scale=noise,
+            log_jacobian=float(-np.log(noise).sum()),
+            counts=np.zeros(capacity),
+            sums=np.zeros((d, capacity)),
+            means=np.zeros((d, capacity)),
+            spread=np.zeros(capacity),
+            half_precision=np.zeros((1 if same else d, capacity)),
+            log_height=np.zeros(capacity),
+        )
+
+    def decode(self, rows: np.ndarray) -> np.ndarray:
+        """Drawn rows are in the user's units already."""
+        return rows
+
+    def decode_data(self, data: Any) -> Any:
+        """Multiply by the noise scale."""
+        return data * np.asarray(self.noise_scale)
+
+    def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
+        """Posterior mean of each cluster's centre."""
+        return {"mean": (stats.means[:, :n_clusters] * np.asarray(self.noise_scale)[:, None]).T.copy()}

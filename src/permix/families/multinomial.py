@@ -1,0 +1,142 @@
+"""Clusters of counts: documents, baskets, profiles."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from permix.errors import DataError
+from permix.families.base import Family, check_positive, vector_of
+from permix.families.multinomial_kernel import Counts, MultinomialStats
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Multinomial(Family):
+    """Multinomial clusters of counts, dense or sparse, with a Dirichlet prior.
+
+    Parameters
+    ----------
+    pseudo_count : float or sequence of float
+        Dirichlet parameter: one number for all columns, or one per column.
+    document_length : int, optional
+        Total of a drawn row; default the mean total of the data.
+
+    Notes
+    -----
+    Densities are those of count vectors, multinomial coefficient included. Time and memory for data
+    follow the non-zero cells.
+
+    Examples
+    --------
+    >>> Multinomial(pseudo_count=0.5).resolve([[2, 0, 1], [0, 3, 0]]).document_length
+    3
+    """
+
+    pseudo_count: float | Sequence[float] | np.ndarray = 1.0
+    document_length: int | None = None
+
+    name: ClassVar[str] = "multinomial"
+    accepts_sparse: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_positive(self.pseudo_count, "pseudo_count")
+        if self.document_length is not None and self.document_length < 0:
+            raise DataError(f"document_length cannot be negative, got {self.document_length}")
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(np.asarray(self.pseudo_count).shape[0])
+
+    def resolve(self, X: Any) -> Self:
+        """Take the number of columns and the usual total from the data."""
+        matrix = _count_matrix(X)
+        length = self.document_length
+        if length is None:
+            length = round(float(matrix.sum()) / max(matrix.shape[0], 1))
+        return dataclasses.replace(
+            self,
+            pseudo_count=vector_of(self.pseudo_count, matrix.shape[1], "pseudo_count"),
+            document_length=length,
+        )
+
+    def encode(self, X: Any) -> Counts:
+        """Return compressed sparse rows with totals and multinomial coefficients."""
+        from scipy.special import gammaln
+
+        matrix = _count_matrix(X)
+        totals = np.asarray(matrix.sum(axis=1), dtype=np.float64).ravel()
+        values = matrix.data.astype(np.float64)
+        # Σ ln x! per row; differences of running sums would lose digits, reduceat chokes on empty rows.
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        log_factorials = np.bincount(rows, weights=gammaln(values + 1.0), minlength=matrix.shape[0])
+        return Counts(
+            indptr=matrix.indptr.astype(np.int64),
+            indices=matrix.indices.astype(np.int32),
+            values=values,
+            totals=totals,
+            log_coefficient=gammaln(totals + 1.0) - log_factorials,
+        )
+
+    def statistics(self, capacity: int) -> MultinomialStats:
+        """Return room for ``capacity`` clusters."""
+        pseudo = np.asarray(self.pseudo_count, dtype=np.float64)
+        assert self.document_length is not None
+        return MultinomialStats(
+            pseudo_counts=pseudo,
+            pseudo_total=float(pseudo.sum()),
+            document_length=self.document_length,
+            counts=np.zeros((pseudo.shape[0], capacity)),
+            log_weights=np.zeros((pseudo.shape[0], capacity)),
+            totals=np.zeros(capacity),
+            log_coefficient=np.zeros(capacity),
+        )
+
+    def decode(self, rows: np.ndarray) -> np.ndarray:
+        """Counts are whole numbers."""
+        return rows.astype(np.int64)
+
+    def check_encoded(self, data: Any, n: int) -> None:
+        """Refuse sparse rows whose pointers or columns are out of range."""
+        if not isinstance(data, Counts):
+            raise DataError("data are not sparse counts")
+        kinds = (np.int64, np.int32, np.float64, np.float64, np.float64)
+        if any(array.ndim != 1 or array.dtype != kind for array, kind in zip(data, kinds, strict=True)):
+            raise DataError("sparse counts have the wrong types")
+        lengths = (len(data.indptr), len(data.totals), len(data.log_coefficient))
+        if lengths != (n + 1, n, n) or len(data.indices) != len(data.values):
+            raise DataError("sparse counts have the wrong lengths")
+        if data.indptr[0] != 0 or data.indptr[-1] != len(data.indices) or np.any(np.diff(data.indptr) < 0):
+            raise DataError("sparse counts have broken row pointers")
+        if len(data.indices) and (data.indices.min() < 0 or data.indices.max() >= self.n_features):
+            raise DataError("a column is out of range")
+
+    def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
+        """Posterior mean of each cluster's probabilities."""
+        weights = (stats.pseudo_counts[:, None] + stats.counts[:, :n_clusters]).T
+        return {"probabilities": weights / weights.sum(axis=1, keepdims=True)}
+
+
+def _count_matrix(X: Any) -> Any:
+    """Return ``X`` as CSR without explicit zeros or duplicates; the error names the first bad cell."""
+    from scipy import sparse
+
+    rows: Any = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+    matrix = sparse.csr_array(rows)
+    if matrix.ndim != 2:
+        raise DataError(f"expected a table of rows and columns, got an array of shape {matrix.shape}")
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    values = matrix.data
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0) & (values == np.floor(values))))
+    if bad.size:
+        position = int(bad[0])
+        row = int(np.searchsorted(matrix.indptr, position, side="right")) - 1
+        raise DataError(
+            f"row {row + 1}, column {int(matrix.indices[position]) + 1} is {values[position]:g}; the "
+            "multinomial family takes counts: whole numbers, none of them negative, NaN or infinite."
+        )
+    return matrix

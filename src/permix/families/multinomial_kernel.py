@@ -1,0 +1,220 @@
+"""Multinomial clusters of sparse counts under a Dirichlet prior, compiled; work follows non-zero entries.
+
+ln p(x | cluster) = ln multinomial coefficient + ln Γ(A+N)/Γ(A+N+|x|) + Σ_w ln Γ(a_w+c_w+x_w)/Γ(a_w+c_w),
+where c_w are the cluster's counts, N their total and A = Σ a_w. Most words occur once in a document,
+so the logs of a_w + c_w are kept, cluster-last, and the inner loop is a sum of table rows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from permix.families.contract_kernel import (
+    add,
+    clear,
+    copy_cluster,
+    draw,
+    log_marginal,
+    log_predictive,
+    log_predictive_without,
+    merge,
+    remove,
+)
+from permix.kernels.jit import is_instance, kernel
+
+# Beyond this many repeats of one word in one document, two log-gammas are cheaper than a sum of logs.
+MAX_SUMMED_REPEATS = 8
+
+
+class Counts(NamedTuple):
+    """Documents as compressed sparse rows, without zeros or repeated columns."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    totals: np.ndarray  # |x| of each document
+    log_coefficient: np.ndarray  # ln |x|! - Σ ln x_w!
+
+
+class MultinomialStats(NamedTuple):
+    """Statistics of multinomial clusters; v words, room for ``capacity`` clusters."""
+
+    pseudo_counts: np.ndarray  # (v,) a_w
+    pseudo_total: float  # A
+    document_length: int  # how long a drawn document is
+    counts: np.ndarray  # (v, capacity) c_w
+    log_weights: np.ndarray  # (v, capacity) ln(a_w + c_w)
+    totals: np.ndarray  # (capacity,) N
+    log_coefficient: np.ndarray  # (capacity,) Σ over members
+
+
+@kernel
+def _change(stats, data, i, k, sign):
+    for position in range(data.indptr[i], data.indptr[i + 1]):
+        word = data.indices[position]
+        stats.counts[word, k] += sign * data.values[position]
+        stats.log_weights[word, k] = math.log(stats.pseudo_counts[word] + stats.counts[word, k])
+    stats.totals[k] += sign * data.totals[i]
+    stats.log_coefficient[k] += sign * data.log_coefficient[i]
+
+
+@overload(clear)
+def _clear(stats, k):
+    if not is_instance(stats, MultinomialStats):
+        return None
+
+    def impl(stats, k):
+        stats.totals[k] = 0.0
+        stats.log_coefficient[k] = 0.0
+        for word in range(stats.counts.shape[0]):
+            stats.counts[word, k] = 0.0
+            stats.log_weights[word, k] = math.log(stats.pseudo_counts[word])
+
+    return impl
+
+
+@overload(add)
+def _add(stats, data, i, k):
+    if not is_instance(stats, MultinomialStats):
+        return None
+
+    def impl(stats, data, i, k):
+        _change(stats, data, i, k, 1.0)
+
+    return impl
+
+
+@overload(remove)
+def _remove(stats, data, i, k):
+    if not is_instance(stats, MultinomialStats):
+        return None
+
+    def impl(stats, data, i, k):
+        _change(stats, data, i, k, -1.0)
+
+    return impl
+
+
+@overload(log_predictive)
+def _log_predictive(stats, data, i, n_clusters, out):
+    if not is_instance(stats, MultinomialStats):
+        return None
+
+    def impl(stats, data, i, n_clusters, out):
+        length = data.totals[i]
+        for k in range(n_clusters):
+            total = stats.pseudo_total + stats.totals[k]
+            out[k] = data.log_coefficient[i] + math.lgamma(total) - math.lgamma(total + length)
+        for position in range(data.indptr[i], data.indptr[i + 1]):
+            word = data.indices[position]
+            repeats = data.values[position]
+            if repeats <= MAX_SUMMED_REPEATS:
+                log_weight = stats.log_weights[word]
+                for k in range(n_clusters):
+                    out[k] += log_weight[k]
+                for extra in range(1, int(repeats)):
+                    for k in range(n_clusters):
+                        out[k] += math.log(stats.pseudo_counts[word] + stats.counts[word, k] + extra)
+            else:
+                for k in range(n_clusters):
+                    weight = stats.pseudo_counts[word] + stats.counts[word, k]
+                    out[k] += math.lgamma(weight + repeats) - math.lgamma(weight)
+
+    return impl
+
+
+@overload(log_predictive_without)
+def _log_predictive_without(stats, data, i, k):
+    if not is_instance(stats, MultinomialStats):
+        return None
+
+    def impl(stats, data, i, k):
+        total = stats.pseudo_total + stats.totals[k]
+        score = data.log_coefficient[i] + math.lgamma(total - data.totals[i]) - math.lgamma(total)
+        for position in range(data.indptr[i], data.indptr[i + 1]):
+            word = data.indices[position]
+            repeats = data.values[position]
+            weight = stats.pseudo_counts[word] + stats.counts[word, k]
+            if repeats <= MAX_SUMMED_REPEATS:
+                for back in range(1, int(repeats) + 1):
+                    score += math.log(weight - back)
+            else:
+                score += math.lgamma(weight) - math.lgamma(weight - repeats)
+        return score
+
+    return impl
+
+
+@overload(log_marginal)
+def _log_marginal(stats, k):
+    if not is_instance(stats, MultinomialStats):
+        return None
+
+    def impl(stats, k):
+        total = stats.log_coefficient[k] + math.lgamma(stats.pseudo_total)
+        total -= math.lgamma(stats.pseudo_total + stats.totals[k])
+        for word in range(stats.counts.shape[0]):
+            count = stats.counts[word, k]
+            if count > 0.0:
+                weight = stats.pseudo_counts[word]
+                total += math.lgamma(weight + count) - math.lgamma(weight)
+        return total
+
+    return impl
+
+
+@overload(copy_cluster)
+def _copy_cluster(stats, source, target):
+    if not is_instance(stats, MultinomialStats):
+        return None
+
+    def impl(stats, source, target):
+        for word in range(stats.counts.shape[0]):
+            stats.counts[word, target] = stats.counts[word, source]
+            stats.log_weights[word, target] = stats.log_weights[word, source]
+        stats.totals[target] = stats.totals[source]
+        stats.log_coefficient[target] = stats.log_coefficient[source]
+
+    return impl
+
+
+@overload(merge)
+def _merge(stats, source, target):
+    if not is_instance(stats, MultinomialStats):
+        return None
+
+    def impl(stats, source, target):
+        for word in range(stats.counts.shape[0]):
+            if stats.counts[word, source] > 0.0:
+                stats.counts[word, target] += stats.counts[word, source]
+                stats.log_weights[word, target] = math.log(
+                    stats.pseudo_counts[word] + stats.counts[word, target]
+                )
+        stats.totals[target] += stats.totals[source]
+        stats.log_coefficient[target] += stats.log_coefficient[source]
+
+    return impl
+
+
+@overload(draw)
+def _draw(rng, stats, k, out):
+    if not is_instance(stats, MultinomialStats):
+        return None
+
+    def impl(rng, stats, k, out):
+        # Pólya's urn, by first drawing the word probabilities from their Dirichlet posterior.
+        cumulative = np.empty(out.shape[0])
+        total = 0.0
+        for word in range(out.shape[0]):
+            total += rng.standard_gamma(stats.pseudo_counts[word] + stats.counts[word, k])
+            cumulative[word] = total
+            out[word] = 0.0
+        for _ in range(stats.document_length):
+            word = np.searchsorted(cumulative, rng.random() * total, side="right")
+            out[min(word, out.shape[0] - 1)] += 1.0
+
+    return impl

@@ -1,0 +1,124 @@
+"""Gaussian clusters with unknown covariance."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from permix.errors import DataError
+from permix.families.base import Family, check_positive, finite_matrix, vector_of
+from permix.families.niw_kernel import NIWStats
+
+# By default a cluster is expected to be this fraction of the whole cloud's variance in each column.
+DEFAULT_WITHIN_SHARE = 0.1
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GaussianNIW(Family):
+    """Gaussian clusters whose mean and covariance are both learned.
+
+    Parameters
+    ----------
+    prior_mean : sequence of float, optional
+        Expected centre; default the mean of the data.
+    prior_strength : float
+        How many points the prior mean is worth (κ).
+    degrees_of_freedom : float, optional
+        How many points the prior covariance is worth (ν > d - 1); default d + 2, for d columns.
+    scale : array of shape (d, d) or sequence of float, optional
+        Scale matrix Ψ of the inverse Wishart law, or its diagonal. The expected covariance of a cluster is
+        Ψ/(ν - d - 1). By default a tenth of the data's variance in each column.
+
+    Notes
+    -----
+    The predictive of a cluster is a multivariate Student t; see the notation page of the documentation.
+
+    Examples
+    --------
+    >>> family = GaussianNIW().resolve([[0.0, 0.0], [1.0, 2.0], [2.0, 4.0]])
+    >>> family.degrees_of_freedom
+    4.0
+    """
+
+    prior_mean: float | Sequence[float] | np.ndarray | None = None
+    prior_strength: float = 0.05
+    degrees_of_freedom: float | None = None
+    scale: Sequence[float] | np.ndarray | None = None
+
+    name: ClassVar[str] = "gaussian-niw"
+
+    def __post_init__(self) -> None:
+        check_positive(self.prior_strength, "prior_strength")
+        if self.degrees_of_freedom is not None:
+            check_positive(self.degrees_of_freedom, "degrees_of_freedom")
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(np.asarray(self.prior_mean).shape[0])
+
+    def resolve(self, X: Any) -> Self:
+        """Take what was left open from the data."""
+        array = finite_matrix(X)
+        d = array.shape[1]
+        freedom = float(d + 2 if self.degrees_of_freedom is None else self.degrees_of_freedom)
+        if freedom <= d - 1:
+            raise DataError(f"degrees_of_freedom must be above {d - 1} for {d} columns, got {freedom:g}")
+        mean = array.mean(axis=0) if self.prior_mean is None else vector_of(self.prior_mean, d, "prior_mean")
+        if self.scale is None:
+            variance = array.var(axis=0)
+            # A constant column has no scale of its own: any positive value does.
+            variance = np.where(variance > 0, variance, 1.0)
+            scale = np.diag(DEFAULT_WITHIN_SHARE * variance * max(freedom - d - 1, 1.0))
+        else:
+            scale = np.asarray(self.scale, dtype=np.float64)
+            scale = np.diag(scale) if scale.ndim == 1 else scale
+        if scale.shape != (d, d):
+            raise DataError(f"scale must be a {d} × {d} matrix or {d} variances, got shape {scale.shape}")
+        if not np.allclose(scale, scale.T) or np.linalg.eigvalsh(scale)[0] <= 0:
+            raise DataError("scale must be symmetric and positive definite")
+        return dataclasses.replace(self, prior_mean=mean, degrees_of_freedom=freedom, scale=scale)
+
+    def encode(self, X: Any) -> np.ndarray:
+        """Check that all cells are finite."""
+        return finite_matrix(X)
+
+    def statistics(self, capacity: int) -> NIWStats:
+        """Return room for ``capacity`` clusters."""
+        mean = np.asarray(self.prior_mean, dtype=np.float64)
+        d = mean.shape[0]
+        assert self.degrees_of_freedom is not None
+        return NIWStats(
+            prior_mean=mean,
+            prior_strength=float(self.prior_strength),
+            degrees_of_freedom=self.degrees_of_freedom,
+            prior_cholesky=np.linalg.cholesky(np.asarray(self.scale, dtype=np.float64)),
+            counts=np.zeros(capacity),
+            sums=np.zeros((d, capacity)),
+            means=np.zeros((d, capacity)),
+            cholesky=np.zeros((d, d, capacity)),
+            log_det=np.zeros(capacity),
+            log_height=np.zeros(capacity),
+            quad_scale=np.zeros(capacity),
+            half_power=np.zeros(capacity),
+            work=np.zeros((d, capacity)),
+            vector=np.zeros(d),
+        )
+
+    def decode(self, rows: np.ndarray) -> np.ndarray:
+        """Drawn rows are in the user's units already."""
+        return rows
+
+    def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
+        """Posterior means of each cluster's centre and covariance."""
+        d = stats.prior_mean.shape[0]
+        factors = np.moveaxis(stats.cholesky[:, :, :n_clusters], 2, 0)
+        lower = np.tril(factors)
+        scales = lower @ np.swapaxes(lower, 1, 2)
+        freedom = stats.degrees_of_freedom + stats.counts[:n_clusters] - d - 1
+        with np.errstate(divide="ignore"):
+            covariance = np.where((freedom > 0)[:, None, None], scales / freedom[:, None, None], np.nan)
+        return {"mean": stats.means[:, :n_clusters].T.copy(), "covariance": covariance}

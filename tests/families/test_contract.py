@@ -1,0 +1,216 @@
+"""The family contract, for every family: the compiled side against naive densities."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from permix.families import contract_kernel as contract
+from permix.kernels.jit import kernel
+from tests.families.cases import CASES
+from tests.oracles.mixtures import naive_marginal, naive_predictive
+
+FAMILIES = pytest.mark.parametrize("name", CASES)
+
+
+@kernel
+def add(stats, data, i, k):
+    contract.add(stats, data, i, k)
+
+
+@kernel
+def remove(stats, data, i, k):
+    contract.remove(stats, data, i, k)
+
+
+@kernel
+def clear(stats, k):
+    contract.clear(stats, k)
+
+
+@kernel
+def merge(stats, source, target):
+    contract.merge(stats, source, target)
+
+
+@kernel
+def copy_cluster(stats, source, target):
+    contract.copy_cluster(stats, source, target)
+
+
+@kernel
+def log_marginal(stats, k):
+    return contract.log_marginal(stats, k)
+
+
+@kernel
+def log_predictive(stats, data, i, n_clusters, out):
+    contract.log_predictive(stats, data, i, n_clusters, out)
+
+
+@kernel
+def log_predictive_without(stats, data, i, k):
+    return contract.log_predictive_without(stats, data, i, k)
+
+
+def filled(name, labels, capacity=4):
+    """Statistics with the first rows seated as `labels` say."""
+    family, X = CASES[name]
+    data = family.encode(X)
+    stats = family.statistics(capacity)
+    for k in range(capacity):
+        clear(stats, k)
+    for i, k in enumerate(labels):
+        add(stats, data, i, k)
+    return family, X, data, stats
+
+
+def predictive(stats, data, i, n_clusters):
+    out = np.empty(n_clusters)
+    log_predictive(stats, data, i, n_clusters, out)
+    return out
+
+
+def arrays_of(stats, k):
+    """The last axis of every per-cluster array at cluster k; scratch space left out."""
+    return {
+        field: value[..., k].copy()
+        for field, value in stats._asdict().items()
+        if isinstance(value, np.ndarray) and value.shape[-1] == 4 and field not in ("work", "vector")
+    }
+
+
+@FAMILIES
+def test_predictive_equals_naive(name):
+    labels = [0, 0, 1, 0, 2, 1, 1, 2, 0]
+    family, X, data, stats = filled(name, labels)
+    naive = naive_predictive(family)
+    members = [X[: len(labels)][np.array(labels) == k] for k in range(3)]
+    for i in range(len(labels), len(X)):
+        expected = [naive(X[i], rows) for rows in members] + [naive(X[i], X[:0])]
+        np.testing.assert_allclose(predictive(stats, data, i, 4), expected, rtol=1e-10, atol=1e-10)
+
+
+@FAMILIES
+def test_chain_rule_equals_marginal(name):
+    family, X, data, stats = filled(name, [])
+    assert log_marginal(stats, 1) == 0.0
+    total = 0.0
+    for i in range(len(X)):
+        total += predictive(stats, data, i, 2)[1]
+        add(stats, data, i, 1)
+        assert log_marginal(stats, 1) == pytest.approx(total, rel=1e-10, abs=1e-9)
+    assert total == pytest.approx(naive_marginal(family, X), rel=1e-10)
+
+
+@FAMILIES
+def test_predictive_without_equals_naive(name):
+    labels = [0, 0, 1, 0, 2, 1, 1, 2, 0]
+    family, X, data, stats = filled(name, labels)
+    naive = naive_predictive(family)
+    for i, k in enumerate(labels):
+        others = X[: len(labels)][[other != i and labels[other] == k for other in range(len(labels))]]
+        assert log_predictive_without(stats, data, i, k) == pytest.approx(
+            naive(X[i], others), rel=1e-9, abs=1e-9
+        )
+
+
+@FAMILIES
+def test_add_then_remove_leaves_no_trace(name):
+    _, _, data, stats = filled(name, [0, 0, 1, 0, 1])
+    before = arrays_of(stats, 0)
+    for i in (6, 9, 11):
+        add(stats, data, i, 0)
+    for i in (9, 6, 11):
+        remove(stats, data, i, 0)
+    for field, value in arrays_of(stats, 0).items():
+        np.testing.assert_allclose(value, before[field], rtol=1e-9, atol=1e-9, err_msg=field)
+
+
+@FAMILIES
+def test_removing_the_last_member_gives_an_empty_cluster(name):
+    _, _, data, stats = filled(name, [0, 1])
+    empty = arrays_of(stats, 3)
+    remove(stats, data, 1, 1)
+    for field, value in arrays_of(stats, 1).items():
+        np.testing.assert_allclose(value, empty[field], atol=1e-12, err_msg=field)
+
+
+@FAMILIES
+def test_merge_equals_the_union(name):
+    _, _, _, apart = filled(name, [0, 1, 0, 1, 1, 0])
+    _, _, _, together = filled(name, [0, 0, 0, 0, 0, 0])
+    source = arrays_of(apart, 1)
+    merge(apart, 1, 0)
+    merge(apart, 3, 0)  # an empty cluster adds nothing
+    for field, value in arrays_of(apart, 0).items():
+        np.testing.assert_allclose(value, arrays_of(together, 0)[field], rtol=1e-9, atol=1e-9, err_msg=field)
+    for field, value in arrays_of(apart, 1).items():
+        np.testing.assert_array_equal(value, source[field])
+
+
+@FAMILIES
+def test_copy_cluster(name):
+    _, _, _, stats = filled(name, [0, 1, 0, 1, 1, 0])
+    copy_cluster(stats, 1, 2)
+    for field, value in arrays_of(stats, 2).items():
+        np.testing.assert_array_equal(value, arrays_of(stats, 1)[field], err_msg=field)
+
+
+def drawn(name, n_draws, cluster=1):
+    family, X, _, stats = filled(name, [0, 1, 1, 0, 1, 2])
+    rows = np.empty((n_draws, X.shape[1]))
+    rng = np.random.default_rng(7)
+    contract.draw_many(rng, stats, np.full(n_draws, cluster), rows)
+    return family, stats, family.decode(rows)
+
+
+def continuous_identity(rows, log_density):
+    """Mean of h/p over draws from p is 1 for any density h; returns it in standard errors from 1."""
+    centre, spread = rows.mean(axis=0), 0.7 * rows.std(axis=0)
+    log_h = -0.5 * (((rows - centre) / spread) ** 2).sum(axis=1) - np.log(spread * np.sqrt(2 * np.pi)).sum()
+    ratio = np.exp(log_h - log_density)
+    return (ratio.mean() - 1.0) / (ratio.std() / np.sqrt(len(ratio)))
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("gaussian")])
+def test_draws_match_density_continuous(name):
+    family, stats, rows = drawn(name, 40_000)
+    scores = np.empty((len(rows), 2))
+    contract.score_new_data(stats, family.encode(rows), len(rows), 2, scores)
+    assert abs(continuous_identity(rows, scores[:, 1])) < 4.5
+    # Twins that must be caught: a density that is off by 5 %, draws of the neighbouring cluster.
+    assert abs(continuous_identity(rows, scores[:, 1] + 0.05)) > 4.5
+    assert abs(continuous_identity(rows, scores[:, 0])) > 4.5
+
+
+def chi_square_excess(outcomes, log_probabilities, rows):
+    """Pearson's statistic over all outcomes, in standard deviations above its mean."""
+    probabilities = np.exp(log_probabilities)
+    assert probabilities.sum() == pytest.approx(1.0)
+    position = {tuple(outcome): index for index, outcome in enumerate(outcomes)}
+    counts = np.bincount([position[tuple(row)] for row in rows], minlength=len(outcomes))
+    expected = probabilities * len(rows)
+    freedom = len(outcomes) - 1
+    return (((counts - expected) ** 2 / expected).sum() - freedom) / np.sqrt(2 * freedom)
+
+
+@pytest.mark.parametrize("name", ["multinomial", "categorical"])
+def test_draws_match_density_discrete(name):
+    family, stats, rows = drawn(name, 60_000)
+    if name == "multinomial":
+        outcomes = [x for x in product(range(4), repeat=5) if sum(x) == 3]
+    else:
+        outcomes = list(product(range(3), repeat=4))
+    data = family.encode(np.array(outcomes, dtype=float))
+    scores = np.empty((len(outcomes), 3))
+    contract.score_new_data(stats, data, len(outcomes), 3, scores)
+    assert chi_square_excess(outcomes, scores[:, 1], rows) < 5
+    assert chi_square_excess(outcomes, scores[:, 2], rows) > 5  # the neighbouring cluster is another law
+
+
+def test_contract_functions_are_for_compiled_code():
+    with pytest.raises(NotImplementedError, match="compiled"):
+        contract.add(None, None, 0, 0)

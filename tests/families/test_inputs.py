@@ -1,0 +1,104 @@
+"""Families as users meet them: hyper-parameters, encoding, errors that name the cell."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from permix.errors import DataError
+from permix.families import Categorical, Gaussian, GaussianNIW, Multinomial, family_from_description
+from tests.families.cases import CASES
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_description_round_trip(name):
+    family, X = CASES[name]
+    back = family_from_description(family.describe()).resolve_saved()
+    assert back == family
+    assert hash(back) == hash(family)
+    first, second = family.encode(X), back.encode(X)
+    for a, b in zip(*(x if isinstance(x, tuple) else (x,) for x in (first, second)), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert family.n_features == X.shape[1]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Gaussian(noise_scale=0.0), "noise_scale must be positive"),
+        (lambda: Gaussian(prior_scale=float("inf")), "prior_scale must be positive and finite"),
+        (lambda: Gaussian(prior_mean=float("nan")), "prior_mean"),
+        (lambda: Gaussian(noise_scale=[1, 2, 3]).resolve(np.zeros((2, 2))), "one for each of the 2 columns"),
+        (lambda: GaussianNIW(prior_strength=-1), "prior_strength"),
+        (lambda: GaussianNIW(degrees_of_freedom=1.0).resolve(np.eye(3)), "above 2 for 3 columns"),
+        (lambda: GaussianNIW(scale=[1.0]).resolve(np.eye(3)), "3 × 3"),
+        (lambda: GaussianNIW(scale=[[1.0, 2.0], [2.0, 1.0]]).resolve(np.eye(2)), "positive definite"),
+        (lambda: Multinomial(pseudo_count=-0.1), "pseudo_count"),
+        (lambda: Multinomial(document_length=-1), "document_length"),
+        (lambda: Multinomial().resolve([[1.0, 2.5]]), "row 1, column 2 is 2.5"),
+        (lambda: Multinomial().resolve([[1.0, 2.0], [0.0, -3.0]]), "row 2, column 2 is -3"),
+        (lambda: Multinomial().resolve([[1.0, float("nan")]]), "row 1, column 2 is nan"),
+        (lambda: Categorical(levels=[["a", "a"]]), "all different"),
+        (lambda: Categorical().resolve([[None, 1], [None, 2]]), "column 1 has no entry"),
+        (lambda: Categorical(levels=[["a", "b"]]).encode([["c"]]), "row 1, column 1: 'c' is not one of"),
+        (lambda: Categorical(levels=[["a"]]).encode([["a", "b"]]), "2 features"),
+        (lambda: Gaussian().resolve([1.0, 2.0]), "rows and columns"),
+        (lambda: family_from_description({"name": "cauchy"}), "unknown family 'cauchy'"),
+    ],
+)
+def test_mistakes_are_named(make, message):
+    with pytest.raises(DataError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("family", [Gaussian(), GaussianNIW()])
+@pytest.mark.parametrize(("bad", "word"), [(np.nan, "NaN"), (np.inf, "infinity")])
+def test_bad_cells_are_named(family, bad, word):
+    X = np.zeros((3, 2))
+    X[1, 1] = bad
+    with pytest.raises(DataError, match=f"contains {word}: row 2, column 2"):
+        family.resolve(X)
+
+
+def test_sparse_and_dense_counts_are_the_same():
+    X = np.array([[0, 2, 1], [3, 0, 0], [0, 0, 0]])
+    coo = sparse.coo_array((np.array([2, 1, 1, 2, 0]), ([0, 0, 1, 1, 2], [1, 2, 0, 0, 1])), shape=(3, 3))
+    family = Multinomial()
+    for a, b in zip(family.encode(X), family.encode(coo), strict=True):  # duplicates summed, zeros dropped
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("kind", ["list", "object", "pandas", "polars"])
+def test_categories_from_any_table(kind):
+    rows = [["yes", 1, "a"], ["no", None, ""], ["yes", 3, "b"]]
+    table = {
+        "list": rows,
+        "object": np.array(rows, dtype=object),
+        "pandas": pd.DataFrame(rows, columns=list("xyz")),
+        "polars": pl.DataFrame(rows, schema=["x", "y", "z"], orient="row"),
+    }[kind]
+    family = Categorical().resolve(table)
+    assert family.levels == (("no", "yes"), (1, 3), ("a", "b"))
+    np.testing.assert_array_equal(family.encode(table), [[1, 0, 0], [0, -1, -1], [1, 1, 1]])
+    assert family.decode(np.array([[1, 0, 0]])).tolist() == [["yes", 1, "a"]]
+
+
+def test_numeric_categories_come_back_as_numbers():
+    family = Categorical().resolve(np.array([[1.0, 2.5], [3.0, np.nan]]))
+    assert family.levels == ((1, 3), (2.5,))
+    drawn = family.decode(np.array([[1, 0]]))
+    assert drawn.dtype == np.float64
+    assert drawn.tolist() == [[3.0, 2.5]]
+
+
+def test_niw_defaults_follow_the_data():
+    rng = np.random.default_rng(0)
+    X = rng.normal([5.0, -3.0], [2.0, 0.1], (400, 2))
+    family = GaussianNIW().resolve(X)
+    np.testing.assert_allclose(family.prior_mean, X.mean(axis=0))
+    np.testing.assert_allclose(np.diag(family.scale) / X.var(axis=0), 0.1)
+    constant = GaussianNIW().resolve(np.ones((4, 2)))  # no spread to take a scale from
+    assert np.all(np.diag(constant.scale) > 0)

@@ -1,0 +1,128 @@
+"""Marginal likelihoods as naively as they can be written, and exact posteriors over all partitions.
+
+Nothing here calls the compiled families: densities come from scipy, one datum at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy import stats
+from scipy.special import gammaln
+
+from permix.families import Categorical, Family, Gaussian, GaussianNIW, Multinomial
+from tests.oracles.partitions import restricted_growth_strings
+
+# ln p(x | members) of a new row given the rows already in the cluster.
+Predictive = Callable[[np.ndarray, np.ndarray], float]
+
+
+def gaussian_predictive(family: Gaussian) -> Predictive:
+    noise, mean, scale = (np.asarray(v) for v in (family.noise_scale, family.prior_mean, family.prior_scale))
+
+    def predictive(x: np.ndarray, members: np.ndarray) -> float:
+        precision = 1 / scale**2 + len(members) / noise**2
+        centre = (mean / scale**2 + members.sum(axis=0) / noise**2) / precision
+        return float(stats.norm.logpdf(x, centre, np.sqrt(noise**2 + 1 / precision)).sum())
+
+    return predictive
+
+
+def niw_predictive(family: GaussianNIW) -> Predictive:
+    m, kappa, nu, psi = (
+        np.asarray(family.prior_mean),
+        family.prior_strength,
+        family.degrees_of_freedom,
+        family.scale,
+    )
+
+    def predictive(x: np.ndarray, members: np.ndarray) -> float:
+        n, d = len(members), len(x)
+        centre = members.mean(axis=0) if n else np.zeros(d)
+        scatter = (members - centre).T @ (members - centre)
+        shift = centre - m
+        scale = psi + scatter + kappa * n / (kappa + n) * np.outer(shift, shift)
+        kappa_n, nu_n = kappa + n, nu + n
+        location = (kappa * m + members.sum(axis=0)) / kappa_n
+        freedom = nu_n - d + 1
+        return float(
+            stats.multivariate_t.logpdf(x, location, scale * (kappa_n + 1) / (kappa_n * freedom), df=freedom)
+        )
+
+    return predictive
+
+
+def multinomial_predictive(family: Multinomial) -> Predictive:
+    pseudo = np.asarray(family.pseudo_count)
+
+    def predictive(x: np.ndarray, members: np.ndarray) -> float:
+        weights = pseudo + members.sum(axis=0)
+        coefficient = gammaln(x.sum() + 1) - gammaln(x + 1).sum()
+        ratio = gammaln(weights + x).sum() - gammaln(weights).sum()
+        return float(coefficient + ratio + gammaln(weights.sum()) - gammaln(weights.sum() + x.sum()))
+
+    return predictive
+
+
+def categorical_predictive(family: Categorical) -> Predictive:
+    def predictive(x: np.ndarray, members: np.ndarray) -> float:
+        total = 0.0
+        for j, levels in enumerate(family.levels):
+            if np.isnan(x[j]):
+                continue
+            answered = members[:, j][~np.isnan(members[:, j])]
+            hits = np.sum(answered == x[j]) + family.pseudo_count
+            total += math.log(hits / (len(answered) + family.pseudo_count * len(levels)))
+        return total
+
+    return predictive
+
+
+PREDICTIVES = {
+    Gaussian: gaussian_predictive,
+    GaussianNIW: niw_predictive,
+    Multinomial: multinomial_predictive,
+    Categorical: categorical_predictive,
+}
+
+
+def naive_predictive(family: Family) -> Predictive:
+    return PREDICTIVES[type(family)](family)
+
+
+def naive_marginal(family: Family, rows: np.ndarray) -> float:
+    """ln p(rows) by the chain rule, one row after another."""
+    predictive = naive_predictive(family)
+    return sum(predictive(rows[i], rows[:i]) for i in range(len(rows)))
+
+
+def exact_posterior(
+    family: Family, X: np.ndarray, log_prior: Callable[[Sequence[int]], float]
+) -> tuple[list[tuple[int, ...]], np.ndarray]:
+    """All partitions of the rows of X and their posterior probabilities."""
+    partitions = list(restricted_growth_strings(len(X)))
+    scores = np.array(
+        [
+            log_prior(labels)
+            + sum(naive_marginal(family, X[np.array(labels) == k]) for k in range(max(labels) + 1))
+            for labels in partitions
+        ]
+    )
+    weights = np.exp(scores - scores.max())
+    return partitions, weights / weights.sum()
+
+
+def total_variation(p: np.ndarray, q: np.ndarray) -> float:
+    return 0.5 * float(np.abs(p - q).sum())
+
+
+def total_variation_bound(p: np.ndarray, n_effective: float) -> float:
+    """A bound that the empirical law of ``n_effective`` independent draws from p stays under.
+
+    E TV <= ½ Σ sqrt(p(1-p)/n); one draw changes TV by at most 1/n, so by McDiarmid's inequality TV exceeds
+    its mean by sqrt(ln(1/δ)/(2n)) with probability δ, here 1e-6.
+    """
+    mean = 0.5 * float(np.sqrt(p * (1 - p) / n_effective).sum())
+    return mean + math.sqrt(math.log(1e6) / (2 * n_effective))
