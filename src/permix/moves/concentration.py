@@ -1,0 +1,29 @@
+"""Learning the concentration of a Dirichlet process."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from permix.moves.base import Info, Move
+from permix.moves.state import MixtureState, learned_concentration
+from permix.partitions.priors_kernel import update_concentration
+
+
+@dataclasses.dataclass
+class Concentration(Move):
+    """Draw the concentration given the number of clusters (Escobar & West 1995, section 6).
+
+    Does nothing where the concentration is a fixed number.
+    """
+
+    def step(self, rng: np.random.Generator, state: MixtureState) -> Info:
+        """One auxiliary-variable update."""
+        gamma = learned_concentration(state.prior_spec)
+        if gamma is None:
+            return Info("concentration", 0, 0)
+        state.concentration = float(
+            update_concentration(rng, state.concentration, gamma.shape, gamma.rate, state.n_clusters, state.n)
+        )
+        return Info("concentration", 1, 1)

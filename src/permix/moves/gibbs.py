@@ -1,0 +1,19 @@
+"""Collapsed Gibbs: every datum is taken out and put back once."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from permix.moves.base import Info, Move
+from permix.moves.state import MixtureState
+
+
+@dataclasses.dataclass
+class Gibbs(Move):
+    """One sweep of collapsed Gibbs over all data in their order (Neal 2000, algorithm 3)."""
+
+    def step(self, rng: np.random.Generator, state: MixtureState) -> Info:
+        """Visit every datum once; reports how many changed their cluster."""
+        return Info("gibbs", state.n, state.sweep(rng))

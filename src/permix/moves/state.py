@@ -1,0 +1,216 @@
+"""The state of a mixture sampler: a partition of the data, its statistics, and the concentration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from permix.errors import DataError
+from permix.families import Family
+from permix.families.contract_kernel import prior_predictive, seat_all, total_log_marginal
+from permix.moves.gibbs_kernel import count_members, gibbs_sweep
+from permix.partitions.labels import canonical_labels
+from permix.partitions.priors import DirichletProcess, Gamma, PartitionPrior
+from permix.partitions.priors_kernel import partition_log_prob
+
+# Slots are 8 × an odd number: columns of cluster-last arrays then spread over all sets of the cache.
+FIRST_CAPACITY = 24
+
+
+class MixtureState:
+    """A partition of n data under a family and a partition prior.
+
+    Parameters
+    ----------
+    family : Family
+        Resolved for the data.
+    data
+        What ``family.encode`` returned; shared between chains, never written.
+    n : int
+        Number of data.
+    prior : PartitionPrior
+        A Dirichlet process whose concentration is a ``Gamma`` starts at that prior's mean.
+    empty_scores : array of shape (n,), optional
+        ln p(x_i) under an empty cluster, when the caller has it already.
+
+    Notes
+    -----
+    ``labels[i]`` is the cluster of datum i, 0 ... n_clusters - 1 without gaps, or -1 before it is seated.
+    The first ``n_clusters`` slots of ``sizes``, ``log_weights`` (prior weight of joining) and ``stats``
+    are in use.
+    """
+
+    def __init__(
+        self, family: Family, data: Any, n: int, prior: PartitionPrior, empty_scores: np.ndarray | None = None
+    ) -> None:
+        self.family = family
+        self.data = data
+        self.n = n
+        self.prior_spec = prior
+        self.concentration = _first_concentration(prior)
+        self.labels = np.full(n, -1, dtype=np.int32)
+        self.n_clusters = 0
+        self._order = np.arange(n)
+        self._allocate(FIRST_CAPACITY)
+        if empty_scores is None:
+            empty_scores = score_empty(family, data, n)
+        self.empty_scores = empty_scores
+
+    def _allocate(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.stats = self.family.statistics(capacity)
+        self.sizes = np.zeros(capacity, dtype=np.int64)
+        self.log_weights = np.zeros(capacity)
+        self.scores = np.zeros(capacity + 1)
+
+    @property
+    def prior(self) -> tuple[float, ...]:
+        """The prior as compiled code sees it, at the present concentration."""
+        if isinstance(self.prior_spec, DirichletProcess):
+            return self.prior_spec.kernel(self.concentration)
+        return self.prior_spec.kernel()
+
+    def sweep(self, rng: np.random.Generator, order: np.ndarray | None = None) -> int:
+        """One collapsed Gibbs visit to every datum, seated or not; returns how many were moved."""
+        order = self._order if order is None else order
+        prior = self.prior
+        position = n_moved = 0
+        while True:
+            position, self.n_clusters, moved = gibbs_sweep(
+                rng,
+                prior,
+                self.stats,
+                self.data,
+                self.empty_scores,
+                self.labels,
+                self.sizes,
+                self.log_weights,
+                self.scores,
+                order,
+                position,
+                self.n_clusters,
+            )
+            n_moved += moved
+            if position == len(order):
+                return n_moved
+            if position < 0:
+                raise DataError(
+                    f"row {-position} has probability zero under every cluster: its values are too far from"
+                    " all others for the scales of this family. Check the units, or widen the scales."
+                )
+            self.make_room(self.capacity + 1)
+
+    def make_room(self, capacity: int) -> None:
+        """Give the state at least ``capacity`` slots."""
+        if capacity > self.capacity:
+            self._allocate(_roomy(capacity))
+            self.refresh()
+
+    def set_labels(self, labels: np.ndarray) -> None:
+        """Put the data into the clusters named by ``labels`` (any integers)."""
+        self.labels[:] = canonical_labels(labels)
+        self.n_clusters = int(self.labels.max()) + 1 if self.n else 0
+        if self.n_clusters > self.capacity:
+            self._allocate(_roomy(self.n_clusters))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Recompute all cached statistics from the labels."""
+        seat_all(self.stats, self.data, self.labels, self.n_clusters)
+        count_members(self.prior, self.labels, self.sizes, self.log_weights, self.n_clusters)
+
+    def log_prior(self) -> float:
+        """Log prior of the partition, and of the concentration where that is learned."""
+        value = float(partition_log_prob(self.prior, self.sizes[: self.n_clusters]))
+        gamma = learned_concentration(self.prior_spec)
+        if gamma is not None:
+            value += _log_gamma_density(gamma, self.concentration)
+        return value
+
+    def log_likelihood(self) -> float:
+        """Log marginal likelihood of the data given the partition."""
+        return float(total_log_marginal(self.stats, self.n_clusters))
+
+    def log_joint(self) -> float:
+        """Log of prior × marginal likelihood, what a draw is weighed by."""
+        return self.log_prior() + self.log_likelihood()
+
+    # What a chain asks of a state.
+
+    def record(self) -> dict[str, float | int | np.ndarray]:
+        """One draw."""
+        largest = float(self.sizes[: self.n_clusters].max()) if self.n_clusters else 0.0
+        log_likelihood = self.log_likelihood()
+        draw: dict[str, float | int | np.ndarray] = {
+            "labels": canonical_labels(self.labels),
+            "n_clusters": self.n_clusters,
+            "largest_cluster": largest / max(self.n, 1),
+            "log_likelihood": log_likelihood,
+            "log_joint": log_likelihood + self.log_prior(),
+        }
+        if learned_concentration(self.prior_spec) is not None:
+            draw["concentration"] = self.concentration
+        return draw
+
+    def progress(self) -> dict[str, float]:
+        """Live numbers."""
+        return {"clusters": float(self.n_clusters), "log joint": self.log_joint()}
+
+    def checkpoint(self) -> dict[str, np.ndarray]:
+        """Everything that cannot be recomputed."""
+        return {
+            "labels": self.labels.copy(),
+            "n_clusters": np.array(self.n_clusters),
+            "concentration": np.array(self.concentration),
+            "capacity": np.array(self.capacity),
+        }
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take back what ``checkpoint`` gave."""
+        labels = np.asarray(arrays["labels"])
+        if labels.shape != (self.n,):
+            raise DataError(f"the checkpoint is of {labels.shape} data, these are {self.n}")
+        self.labels[:] = labels
+        self.n_clusters = int(arrays["n_clusters"])
+        self.concentration = float(arrays["concentration"])
+        if int(arrays["capacity"]) != self.capacity:
+            self._allocate(int(arrays["capacity"]))
+        self.refresh()
+
+
+def score_empty(family: Family, data: Any, n: int) -> np.ndarray:
+    """Return ln p(x_i) under an empty cluster for every datum."""
+    scores = np.empty(n)
+    stats = family.statistics(1)
+    seat_all(stats, data, np.empty(0, dtype=np.int32), 1)
+    prior_predictive(stats, data, n, scores)
+    return scores
+
+
+def _roomy(capacity: int) -> int:
+    """Return the first of 24, 40, 72, 136, ... that is large enough."""
+    roomy = FIRST_CAPACITY
+    while roomy < capacity:
+        roomy = 2 * roomy - 8
+    return roomy
+
+
+def learned_concentration(prior: PartitionPrior) -> Gamma | None:
+    """The Gamma prior of the concentration, where it is learned."""
+    if isinstance(prior, DirichletProcess) and isinstance(prior.concentration, Gamma):
+        return prior.concentration
+    return None
+
+
+def _log_gamma_density(gamma: Gamma, x: float) -> float:
+    constant = gamma.shape * math.log(gamma.rate) - math.lgamma(gamma.shape)
+    return constant + (gamma.shape - 1.0) * math.log(x) - gamma.rate * x
+
+
+def _first_concentration(prior: PartitionPrior) -> float:
+    """The concentration a chain starts from; 0 stands for priors that have none."""
+    gamma = learned_concentration(prior)
+    return float(getattr(prior, "concentration", 0.0)) if gamma is None else gamma.mean

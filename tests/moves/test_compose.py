@@ -1,0 +1,165 @@
+"""Moves made of moves, moves by name, and the state's own bookkeeping."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from permix.errors import DataError
+from permix.moves import Concentration, Cycle, Gibbs, Info, Move, RandomScan, Repeat
+from permix.moves.naming import describe_move, move_from, move_from_description
+from permix.moves.state import MixtureState
+from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, canonical_labels
+from tests.families.cases import CASES
+
+
+@dataclass
+class Note(Move):
+    """Writes its letter into the state, a list."""
+
+    letter: str
+    exact: bool = True
+
+    def step(self, rng, state):
+        state.append(self.letter)
+        return Info(self.letter, 2, 1)
+
+
+def letters(move, steps=1, seed=0):
+    written: list[str] = []
+    rng = np.random.default_rng(seed)
+    infos = [move.step(rng, written) for _ in range(steps)]
+    return "".join(written), infos
+
+
+def test_cycle_takes_moves_in_turn():
+    written, infos = letters(Cycle([Note("a"), Repeat(Note("b"), 3), Note("c")]), steps=2)
+    assert written == "abbbcabbbc"
+    assert infos[0].proposed == 10
+    assert infos[0].accepted == 5
+    assert [part.name for part in infos[0].parts] == ["a", "repeat", "c"]
+
+
+def test_random_scan_follows_its_weights():
+    written, _ = letters(RandomScan([Note("a"), Note("b"), Note("c")], weights=[1, 3, 0]), steps=4000)
+    assert written.count("c") == 0
+    # Binomial(4000, 3/4): five standard deviations.
+    assert abs(written.count("b") - 3000) < 5 * np.sqrt(4000 * 0.75 * 0.25)
+
+
+def test_optimisers_make_their_composition_an_optimiser():
+    climber = Note("x", exact=False)
+    assert not Cycle([Note("a"), climber]).exact
+    assert not RandomScan([Note("a"), climber]).exact
+    assert not Repeat(climber, 2).exact
+    assert Cycle([Note("a")]).exact
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Cycle([]), "at least one"),
+        (lambda: Cycle(["gibbs"]), "made of moves"),
+        (lambda: RandomScan([Note("a")], weights=[1, 2]), "one non-negative weight"),
+        (lambda: RandomScan([Note("a")], weights=[-1]), "one non-negative weight"),
+        (lambda: RandomScan([Note("a")], weights=[0]), "positive"),
+        (lambda: RandomScan([Note("a")], weights=[float("nan")]), "non-negative"),
+        (lambda: Repeat(Note("a"), 0), "at least 1"),
+        (lambda: Repeat(Note("a"), 1.5), "whole number"),
+        (lambda: move_from("gibs"), "unknown move 'gibs'; known names are auto, gibbs"),
+        (lambda: move_from([]), "empty"),
+    ],
+)
+def test_mistakes_are_named(make, message):
+    with pytest.raises(DataError, match=message):
+        make()
+
+
+def test_moves_by_name_end_with_the_concentration():
+    move = move_from("auto")
+    assert [type(part) for part in move.moves] == [Gibbs, Concentration]
+    assert [type(part) for part in move_from(["concentration", "gibbs"]).moves] == [Concentration, Gibbs]
+    ready = Repeat(Gibbs(), 2)
+    assert move_from(ready) is ready
+
+
+def test_descriptions_round_trip():
+    move = Cycle([RandomScan([Gibbs(), Repeat(Gibbs(), 3)], weights=[1.0, 2.0]), Concentration()])
+    assert move_from_description(describe_move(move)) == move
+    with pytest.raises(DataError, match="Note"):
+        move_from_description(describe_move(Note("a")))
+
+
+def fresh_state(name="gaussian-isotropic", prior=None):
+    family, X = CASES[name]
+    return MixtureState(family, family.encode(X), len(X), prior or DirichletProcess(1.0))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_state_grows_and_keeps_its_statistics_right(name):
+    state = fresh_state(name, DirichletProcess(1e6))  # nearly everyone alone: more clusters than first slots
+    rng = np.random.default_rng(0)
+    rows = state.n
+    state._allocate(3)
+    state.sweep(rng, rng.permutation(rows))
+    assert state.n_clusters > 3
+    for _ in range(50):
+        state.sweep(rng)
+        before = state.log_joint()
+        sizes = state.sizes[: state.n_clusters].copy()
+        np.testing.assert_array_equal(np.bincount(state.labels, minlength=state.n_clusters), sizes)
+        state.refresh()
+        assert state.log_joint() == pytest.approx(before, rel=1e-9)
+
+
+def test_finite_prior_never_opens_too_many():
+    state = fresh_state(prior=FiniteDirichlet(2, 1.0))
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        state.sweep(rng)
+        assert state.n_clusters <= 2
+
+
+def test_checkpoint_restores_the_same_future():
+    state = fresh_state(prior=DirichletProcess(Gamma(1.0, 1.0)))
+    rng = np.random.default_rng(2)
+    move = move_from("auto")
+    for _ in range(10):
+        move.step(rng, state)
+    saved, generator = state.checkpoint(), rng.bit_generator.state
+    state.refresh()
+    future = [(move.step(rng, state), state.labels.copy(), state.concentration) for _ in range(10)]
+    other = fresh_state(prior=DirichletProcess(Gamma(1.0, 1.0)))
+    other.restore(saved)
+    rng.bit_generator.state = generator
+    for info, labels, concentration in future:
+        assert move.step(rng, other) == info
+        np.testing.assert_array_equal(other.labels, labels)
+        assert other.concentration == concentration
+
+
+def test_set_labels_accepts_any_numbering():
+    state = fresh_state()
+    labels = np.array([7, -2, 7, 7, 9, -2, 9, 9, 9, 7, 7, -2])
+    state.set_labels(labels)
+    np.testing.assert_array_equal(state.labels, canonical_labels(labels))
+    assert state.n_clusters == 3
+
+
+def test_impossible_data_are_an_error_not_a_crash():
+    family, X = CASES["gaussian-isotropic"]
+    X = X.copy()
+    X[4] = 1e200  # its squared distance overflows, so it has probability zero everywhere
+    state = MixtureState(family, family.encode(X), len(X), DirichletProcess(1.0))
+    with pytest.raises(DataError, match="row 5 has probability zero"):
+        state.sweep(np.random.default_rng(0))
+
+
+def test_restoring_another_size_is_refused():
+    state = fresh_state()
+    saved = state.checkpoint()
+    saved["labels"] = saved["labels"][:-1]
+    with pytest.raises(DataError, match="checkpoint"):
+        state.restore(saved)

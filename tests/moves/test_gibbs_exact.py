@@ -1,0 +1,175 @@
+"""Collapsed Gibbs against enumeration: every family, every prior, and twins that must fail."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from permix.moves import Concentration, Cycle, Gibbs
+from permix.moves.gibbs_kernel import conditional
+from permix.moves.state import MixtureState, score_empty
+from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, PitmanYor, canonical_labels
+from tests.families.cases import CASES
+from tests.oracles.mixtures import exact_posterior, total_variation, total_variation_bound
+from tests.oracles.twins import CarelessStats, GreedySpec, TemperedStats, TwinFamily
+
+PRIORS = {
+    "dp": DirichletProcess(0.8),
+    "pitman-yor": PitmanYor(0.5, 0.3),
+    "finite": FiniteDirichlet(3, 0.7),
+}
+
+
+@cache
+def posterior(name, prior, n):
+    family, X = CASES[name]
+    return exact_posterior(family, X[:n], PRIORS[prior].log_prob)
+
+
+def state_of(name, prior_spec, n, twin=None):
+    family, X = CASES[name]
+    data = family.encode(X[:n])
+    scored = family if twin is None else TwinFamily(family, twin)
+    return MixtureState(scored, data, n, prior_spec, empty_scores=score_empty(family, data, n))
+
+
+def transition_matrices(name, prior_spec, n, twin=None):
+    """One exact matrix over partitions for each datum's update, from the compiled conditional."""
+    partitions = [tuple(labels) for labels in posterior(name, "dp", n)[0]]
+    index = {labels: position for position, labels in enumerate(partitions)}
+    state = state_of(name, prior_spec, n, twin)
+    matrices = np.zeros((n, len(partitions), len(partitions)))
+    for row, labels in enumerate(partitions):
+        state.set_labels(np.array(labels))
+        for i in range(n):
+            scores = np.empty(state.capacity + 1)
+            n_options = conditional(
+                state.prior,
+                state.stats,
+                state.data,
+                state.empty_scores,
+                state.labels,
+                state.sizes,
+                state.log_weights,
+                state.n_clusters,
+                i,
+                scores,
+            )
+            weights = np.exp(scores[:n_options] - scores[:n_options].max())
+            for k, probability in enumerate(weights / weights.sum()):
+                moved = np.array(labels)
+                moved[i] = k if k < state.n_clusters else n
+                matrices[i, row, index[tuple(canonical_labels(moved).tolist())]] += probability
+    return matrices
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("name", CASES)
+def test_posterior_is_invariant(name, prior):
+    _, pi = posterior(name, prior, 4)
+    sweep = np.eye(len(pi))
+    for matrix in transition_matrices(name, PRIORS[prior], 4):
+        np.testing.assert_allclose(matrix.sum(axis=1), 1.0, atol=1e-12)
+        np.testing.assert_allclose(pi @ matrix, pi, atol=1e-10)
+        # Each single update is reversible as well.
+        flow = pi[:, None] * matrix
+        np.testing.assert_allclose(flow, flow.T, atol=1e-10)
+        sweep = sweep @ matrix
+    np.testing.assert_allclose(pi @ sweep, pi, atol=1e-10)
+
+
+@pytest.mark.parametrize("twin", [TemperedStats, CarelessStats])
+@pytest.mark.parametrize("name", CASES)
+def test_invariance_rejects_broken_families(name, twin):
+    _, pi = posterior(name, "dp", 4)
+    worst = max(np.abs(pi @ matrix - pi).max() for matrix in transition_matrices(name, PRIORS["dp"], 4, twin))
+    assert worst > 1e-4
+
+
+def test_invariance_rejects_a_broken_prior():
+    _, pi = posterior("gaussian-isotropic", "dp", 4)
+    matrices = transition_matrices("gaussian-isotropic", GreedySpec(), 4)
+    assert max(np.abs(pi @ matrix - pi).max() for matrix in matrices) > 1e-4
+
+
+def chain_frequencies(state, partitions, n_sweeps, seed):
+    """Frequencies of partitions over a chain, and the effective number of draws by batch means."""
+    index = {labels: position for position, labels in enumerate(partitions)}
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        state.sweep(rng)
+    visits = np.empty(n_sweeps, dtype=np.int64)
+    for t in range(n_sweeps):
+        state.sweep(rng)
+        visits[t] = index[tuple(canonical_labels(state.labels).tolist())]
+    frequencies = np.bincount(visits, minlength=len(partitions)) / n_sweeps
+    batches = visits.reshape(100, -1)
+    common = np.flatnonzero(frequencies > 0.02)
+    p = frequencies[common]
+    batch_variance = np.stack([(batches == k).mean(axis=1) for k in common]).var(axis=1)
+    n_effective = float(np.median(p * (1 - p) / batch_variance)) * 100
+    return frequencies, min(n_effective, float(n_sweeps))
+
+
+N_SWEEPS = 20_000
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("name", CASES)
+def test_chain_visits_partitions_as_often_as_the_posterior_says(name, prior):
+    partitions, pi = posterior(name, prior, 5)
+    assert len(partitions) == 52
+    frequencies, n_effective = chain_frequencies(
+        state_of(name, PRIORS[prior], 5), partitions, N_SWEEPS, seed=1
+    )
+    assert n_effective > N_SWEEPS / 20
+    assert total_variation(frequencies, pi) < total_variation_bound(pi, n_effective)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_frequencies_reject_a_broken_family(name):
+    partitions, pi = posterior(name, "dp", 5)
+    state = state_of(name, PRIORS["dp"], 5, twin=TemperedStats)
+    frequencies, n_effective = chain_frequencies(state, partitions, N_SWEEPS, seed=1)
+    assert total_variation(frequencies, pi) > total_variation_bound(pi, n_effective)
+
+
+def test_frequencies_reject_a_broken_prior():
+    partitions, pi = posterior("gaussian-isotropic", "dp", 5)
+    state = state_of("gaussian-isotropic", GreedySpec(), 5)
+    frequencies, n_effective = chain_frequencies(state, partitions, N_SWEEPS, seed=1)
+    assert total_variation(frequencies, pi) > total_variation_bound(pi, n_effective)
+
+
+def test_learned_concentration_mixes_over_its_prior():
+    """With α ~ Gamma, the law of partitions is the mixture of those at fixed α, by quadrature."""
+    family, X = CASES["gaussian-isotropic"]
+    gamma = Gamma(2.0, 1.5)
+    grid = np.linspace(0.005, 14.0, 700)
+    density = grid ** (gamma.shape - 1) * np.exp(-gamma.rate * grid)
+    density /= density.sum()
+
+    def log_prior(labels):
+        values = [DirichletProcess(alpha).log_prob(np.array(labels)) for alpha in grid]
+        return float(np.log(np.dot(density, np.exp(values))))
+
+    partitions, pi = exact_posterior(family, X[:4], log_prior)
+    state = state_of("gaussian-isotropic", DirichletProcess(gamma), 4)
+    move = Cycle([Gibbs(), Concentration()])
+
+    def frequencies_of(step, seed):
+        index = {labels: position for position, labels in enumerate(partitions)}
+        rng = np.random.default_rng(seed)
+        counts = np.zeros(len(partitions))
+        for _ in range(N_SWEEPS):
+            step.step(rng, state)
+            counts[index[tuple(canonical_labels(state.labels).tolist())]] += 1
+        return counts / N_SWEEPS
+
+    # Successive sweeps of four points are nearly independent; a quarter of them is a safe count.
+    bound = total_variation_bound(pi, N_SWEEPS / 4)
+    assert total_variation(frequencies_of(move, 3), pi) < bound
+    state.concentration = 4.0
+    assert total_variation(frequencies_of(Gibbs(), 4), pi) > bound  # never updated: the wrong law

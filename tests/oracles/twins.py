@@ -1,0 +1,135 @@
+"""Broken twins: families and priors with one deliberate mistake, which exactness tests must reject.
+
+``TemperedStats`` wraps the statistics of any family and scores data as if they
+counted for 60 %; ``CarelessStats`` forgets to leave a datum out of its own cluster; ``GreedyPrior``
+weighs a cluster of m members as m + 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from permix.families import contract_kernel as contract
+from permix.families.base import Family
+from permix.kernels.jit import is_instance
+from permix.partitions import priors_kernel
+
+
+class TemperedStats(NamedTuple):
+    inner: Any
+
+
+class CarelessStats(NamedTuple):
+    inner: Any
+
+
+def _is_twin(stats):
+    return is_instance(stats, TemperedStats) or is_instance(stats, CarelessStats)
+
+
+@overload(contract.add)
+def _add(stats, data, i, k):
+    if _is_twin(stats):
+        return lambda stats, data, i, k: contract.add(stats.inner, data, i, k)
+    return None
+
+
+@overload(contract.remove)
+def _remove(stats, data, i, k):
+    if _is_twin(stats):
+        return lambda stats, data, i, k: contract.remove(stats.inner, data, i, k)
+    return None
+
+
+@overload(contract.clear)
+def _clear(stats, k):
+    if _is_twin(stats):
+        return lambda stats, k: contract.clear(stats.inner, k)
+    return None
+
+
+@overload(contract.copy_cluster)
+def _copy_cluster(stats, source, target):
+    if _is_twin(stats):
+        return lambda stats, source, target: contract.copy_cluster(stats.inner, source, target)
+    return None
+
+
+@overload(contract.log_marginal)
+def _log_marginal(stats, k):
+    if _is_twin(stats):
+        return lambda stats, k: contract.log_marginal(stats.inner, k)
+    return None
+
+
+@overload(contract.log_predictive)
+def _log_predictive(stats, data, i, n_clusters, out):
+    if is_instance(stats, TemperedStats):
+
+        def tempered(stats, data, i, n_clusters, out):
+            contract.log_predictive(stats.inner, data, i, n_clusters, out)
+            for k in range(n_clusters):
+                out[k] *= 0.6
+
+        return tempered
+    if is_instance(stats, CarelessStats):
+        return lambda stats, data, i, n_clusters, out: contract.log_predictive(
+            stats.inner, data, i, n_clusters, out
+        )
+    return None
+
+
+@overload(contract.log_predictive_without)
+def _log_predictive_without(stats, data, i, k):
+    if is_instance(stats, TemperedStats):
+        return lambda stats, data, i, k: 0.6 * contract.log_predictive_without(stats.inner, data, i, k)
+    if is_instance(stats, CarelessStats):
+
+        def careless(stats, data, i, k):
+            out = np.empty(k + 1)
+            contract.log_predictive(stats.inner, data, i, k + 1, out)
+            return out[k]
+
+        return careless
+    return None
+
+
+class TwinFamily:
+    """A family whose statistics are wrapped in a broken twin."""
+
+    def __init__(self, family: Family, twin: type) -> None:
+        self.family = family
+        self.twin = twin
+
+    def statistics(self, capacity: int) -> Any:
+        return self.twin(self.family.statistics(capacity))
+
+
+class GreedyPrior(NamedTuple):
+    concentration: float
+
+
+class GreedySpec:
+    """Stands for a prior specification; its compiled form has a mistake."""
+
+    concentration = 0.8
+
+    def kernel(self) -> GreedyPrior:
+        return GreedyPrior(self.concentration)
+
+
+@overload(priors_kernel.log_weight_existing)
+def _log_weight_existing(prior, size):
+    if is_instance(prior, GreedyPrior):
+        return lambda prior, size: np.log(size + 1.0)
+    return None
+
+
+@overload(priors_kernel.log_weight_new)
+def _log_weight_new(prior, n_clusters):
+    if is_instance(prior, GreedyPrior):
+        return lambda prior, n_clusters: np.log(prior.concentration)
+    return None
