@@ -1,0 +1,192 @@
+"""Do the chains agree, and how much do the draws say? Rank-normalised split R-hat and ESS."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from permix.errors import ConvergenceWarning, DataError
+from permix.sampling.draws import Draws
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+# Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021), "Rank-normalization, folding, and
+# localization: an improved R-hat", recommend to trust draws only below this value.
+REPORTABLE = 1.01
+# Chains of partitions mix slowly, and an R-hat between the two values says "more draws", not "disagree".
+THRESHOLD = 1.05
+# R-hat splits each chain, and a variance needs two draws.
+FEWEST_DRAWS = 4
+# How rarely chains that agree may be reported: the probability per quantity is about this.
+FALSE_ALARM = 1e-3
+PROBABILITY = 0.89
+
+
+def summary(tree: xr.DataTree | Draws, var_names: Sequence[str] | None = None) -> pd.DataFrame:
+    """Summarise every scalar quantity over all chains.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree or Draws
+        As in ``posterior_`` of a fitted model, or what ``run_chains`` returned.
+    var_names : sequence of str, optional
+        Quantities to show; by default all scalar ones. Labels have no mean and are left out.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per quantity: ``mean``, ``sd``, ``eti89_lb`` and ``eti89_ub`` (89 % equal-tailed
+        interval), ``ess_bulk`` and ``ess_tail`` (effective sample sizes), ``r_hat`` (rank-normalised,
+        split), ``mcse_mean`` (Monte Carlo error of the mean) and ``note``, which says ``constant``,
+        ``too few draws``, ``not finite``, ``more draws needed`` (R-hat above 1.01) or ``chains disagree``
+        (R-hat above 1.05) where that is so.
+    """
+    import pandas as pd
+
+    rows = {name: _row(values) for name, values in _scalars(tree, var_names)}
+    columns = ["mean", "sd", "eti89_lb", "eti89_ub", "ess_bulk", "ess_tail", "r_hat", "mcse_mean", "note"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+
+
+def warn_if_chains_disagree(tree: xr.DataTree | Draws, threshold: float = THRESHOLD) -> dict[str, float]:
+    """Issue a :class:`permix.errors.ConvergenceWarning` that names the quantities chains disagree on.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree or Draws
+        As in ``posterior_`` of a fitted model, or what ``run_chains`` returned.
+    threshold : float
+        Largest R-hat that passes. With few draws R-hat is large by chance alone; what
+        independent draws would reach once in a thousand times passes too.
+
+    Returns
+    -------
+    dict of str to float
+        R-hat of each quantity that was named; empty when all is well.
+    """
+    offending: dict[str, float] = {}
+    n_chains = 1
+    for name, values in _scalars(tree, None):
+        n_chains = values.shape[0]
+        value = r_hat(values)
+        if value > largest_allowed(values, threshold):
+            offending[name] = value
+    if offending:
+        named = ", ".join(f"{name} (R-hat {value:.3g})" for name, value in offending.items())
+        who = "The chains disagree" if n_chains > 1 else "The parts of the chain disagree"
+        warnings.warn(
+            f"{who} on {named}; R-hat should be at most {threshold:g}. The draws do not yet represent the "
+            "posterior: use a longer burn-in (n_burn_in) and more draws (n_draws), or moves that mix better.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return offending
+
+
+def r_hat(values: npt.NDArray[np.float64]) -> float:
+    """Return the rank-normalised split R-hat of an array over chain and draw.
+
+    It is 1 for a constant, infinite when every chain is stuck at a place of its own, and NaN for
+    values that are not finite or fewer than four draws per chain. The halves of a single chain count
+    as two chains.
+    """
+    values = _at_least_two(values)
+    if values.shape[1] < FEWEST_DRAWS or not np.all(np.isfinite(values)):
+        return math.nan
+    if np.all(values == values[0, 0]):
+        return 1.0
+    half = values.shape[1] // 2
+    if all(np.all(part == part[0]) for chain in values for part in (chain[:half], chain[-half:])):
+        return math.inf
+    # The folded values may all be the same, which leaves a harmless division of zero by zero.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(_array_stats().rhat(values, chain_axis=0, draw_axis=1, method="rank"))
+
+
+def _array_stats() -> Any:
+    """Return ArviZ's functions on plain arrays; they come without types."""
+    from arviz_stats.base.array import array_stats
+
+    return array_stats
+
+
+def largest_allowed(values: npt.NDArray[np.float64], threshold: float = THRESHOLD) -> float:
+    """Return the R-hat of these chains above which they are said to disagree."""
+    return max(threshold, noise_ceiling(*_at_least_two(values).shape))
+
+
+def _at_least_two(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    if len(values) > 1:
+        return values
+    half = values.shape[1] // 2
+    return np.stack([values[0, :half], values[0, values.shape[1] - half :]])
+
+
+def noise_ceiling(n_chains: int, n_draws: int) -> float:
+    """Return what R-hat of independent draws exceeds with probability 0.001.
+
+    For m half chains of n independent normal draws, between over within variance follows an F law
+    with m - 1 and m (n - 1) degrees of freedom, and R-hat² = (n - 1)/n + F/n.
+    """
+    from scipy.special import fdtri
+
+    m, n = 2 * n_chains, n_draws // 2
+    if n < 2:
+        return math.inf
+    ratio = float(fdtri(m - 1, m * (n - 1), 1.0 - FALSE_ALARM))
+    return math.sqrt((n - 1 + ratio) / n)
+
+
+def _scalars(
+    tree: xr.DataTree | Draws, var_names: Sequence[str] | None
+) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
+    """Yield the quantities that are one number per draw, over chain and draw."""
+    if isinstance(tree, Draws):
+        arrays = {name: values for name, values in tree.arrays.items() if values.ndim == 2}
+    else:
+        arrays = {
+            str(name): values.transpose("chain", "draw").to_numpy()
+            for name, values in tree["posterior"].data_vars.items()
+            if set(values.dims) == {"chain", "draw"}
+        }
+    scalar = list(arrays)
+    for name in scalar if var_names is None else var_names:
+        if name not in scalar:
+            raise DataError(f"{name!r} is not one number per draw; there are: {', '.join(scalar) or 'none'}.")
+        yield name, arrays[name].astype(np.float64)
+
+
+def _row(values: npt.NDArray[np.float64]) -> dict[str, Any]:
+    row: dict[str, Any] = dict.fromkeys(("ess_bulk", "ess_tail", "r_hat", "mcse_mean"), math.nan)
+    finite = bool(np.all(np.isfinite(values)))
+    with np.errstate(invalid="ignore"):
+        row["mean"] = float(values.mean())
+        row["sd"] = float(values.std(ddof=1)) if finite and values.size > 1 else math.nan
+    tails = ((1 - PROBABILITY) / 2, (1 + PROBABILITY) / 2)
+    row["eti89_lb"], row["eti89_ub"] = map(float, np.quantile(values, tails)) if finite else (math.nan,) * 2
+    if not finite:
+        row["note"] = "not finite"
+    elif np.all(values == values[0, 0]):
+        row.update(note="constant", sd=0.0, mcse_mean=0.0)
+    elif _at_least_two(values).shape[1] < FEWEST_DRAWS:
+        row["note"] = "too few draws"
+    else:
+        axes: dict[str, Any] = {"chain_axis": 0, "draw_axis": 1}
+        row["r_hat"] = r_hat(values)
+        array_stats = _array_stats()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            row["ess_bulk"] = float(array_stats.ess(values, method="bulk", **axes))
+            row["ess_tail"] = float(array_stats.ess(values, method="tail", prob=(0.05, 0.95), **axes))
+            row["mcse_mean"] = float(array_stats.mcse(values, method="mean", **axes))
+        if row["r_hat"] > largest_allowed(values):
+            row["note"] = "chains disagree"
+        else:
+            row["note"] = "" if row["r_hat"] <= largest_allowed(values, REPORTABLE) else "more draws needed"
+    return row

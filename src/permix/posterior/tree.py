@@ -1,0 +1,105 @@
+"""Draws as an xarray DataTree in ArviZ's schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from permix.sampling.draws import Draws
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# Names of the axes that follow chain and draw, where the caller does not say otherwise.
+DIMS = {"labels": ["observation"], "row_labels": ["row"], "column_labels": ["column"]}
+
+
+def to_datatree(
+    draws: Draws,
+    *,
+    coords: Mapping[str, Any] | None = None,
+    dims: Mapping[str, Sequence[str]] | None = None,
+    attrs: Mapping[str, Any] | None = None,
+    observed: Mapping[str, Any] | None = None,
+) -> xr.DataTree:
+    """Turn draws into a DataTree that ArviZ understands.
+
+    Parameters
+    ----------
+    draws : Draws
+        What :func:`permix.sampling.run_chains` returned.
+    coords : dict, optional
+        Names along dimensions, for example ``{"observation": agents}``.
+    dims : dict, optional
+        Names of the axes of a quantity after chain and draw; ``labels`` has ``observation``.
+    attrs : dict, optional
+        Settings worth keeping with the draws: numbers and strings.
+    observed : dict of str to array, optional
+        Data for the group ``observed_data``.
+
+    Returns
+    -------
+    xarray.DataTree
+        Groups ``posterior`` (every quantity over chain and draw), ``sample_stats`` (``proposed``,
+        ``accepted`` and ``acceptance_rate`` over chain and move) and, if given, ``observed_data``.
+        The same draws give the same tree: there is no time stamp.
+    """
+    import xarray as xr
+    from arviz_base import dict_to_dataset
+
+    from permix import __version__
+
+    about = {
+        "inference_library": "permix",
+        "inference_library_version": __version__,
+        "interrupted": int(draws.interrupted),
+        # Text, since entropy may have more digits than the integers of common file formats.
+        "seeds": json.dumps(draws.seeds),
+        **(attrs or {}),
+    }
+    named: dict[Hashable, Sequence[Hashable]] = {
+        name: list(value) for name, value in {**DIMS, **(dims or {})}.items()
+    }
+    chosen = dict(coords or {})
+    # ArviZ would warn where there are more chains than draws, which is no mistake here.
+    groups = {
+        "posterior": dict_to_dataset(
+            draws.arrays,
+            coords=chosen,
+            dims=named,
+            sample_dims=["chain", "draw"],
+            attrs=about,
+            check_conventions=False,
+        )
+    }
+    if draws.statistics.get("moves"):
+        groups["sample_stats"] = _move_statistics(draws, about)
+    if observed:
+        groups["observed_data"] = dict_to_dataset(
+            {name: np.asarray(value) for name, value in observed.items()},
+            coords=chosen,
+            dims=named,
+            sample_dims=[],
+            attrs=about,
+            check_conventions=False,
+        )
+    for group in groups.values():
+        group.attrs.pop("created_at", None)
+    return xr.DataTree.from_dict(groups)
+
+
+def _move_statistics(draws: Draws, attrs: Mapping[str, Any]) -> xr.Dataset:
+    import xarray as xr
+
+    proposed, accepted = (np.asarray(draws.statistics[name]) for name in ("proposed", "accepted"))
+    # A move that never proposed anything has no rate.
+    rate = np.divide(accepted, proposed, out=np.full(proposed.shape, np.nan), where=proposed > 0)
+    axes = ("chain", "move")
+    return xr.Dataset(
+        {"proposed": (axes, proposed), "accepted": (axes, accepted), "acceptance_rate": (axes, rate)},
+        coords={"chain": np.arange(len(proposed)), "move": np.array(draws.statistics["moves"], dtype=str)},
+        attrs=dict(attrs),
+    )
