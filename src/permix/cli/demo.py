@@ -1,0 +1,47 @@
+"""What ``permix demo`` does: the main job on data made here, whose truth is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from permix.cli.inspect import fit_report, print_fit, show_consensus
+from permix.errors import DataError
+
+
+def run_demo(folder: Path, seed: int) -> None:
+    """Make data, fit, compare with the truth, draw."""
+    import pandas as pd
+
+    from permix import datasets
+    from permix.data import write_preflib
+    from permix.models.mixture_fit import MixtureSettings, fit_mixture
+    from permix.models.persistence import save_mixture
+    from permix.partitions import adjusted_rand
+
+    folder.mkdir(parents=True, exist_ok=True)
+    made = datasets.make_gaussian_clusters(600, 2, 5, separation=18.0, random_state=seed)
+    points = pd.DataFrame(made.data, columns=["x", "y"])
+    points.to_csv(folder / "points.csv", index=False)
+    print("600 points from 5 clusters; permix is told neither the number of clusters nor their shape.\n")
+    fit = fit_mixture(points, MixtureSettings(n_draws=500, n_burn_in=200, random_state=seed), ("x", "y"))
+    save_mixture(fit, folder / "points.permix")
+    print_fit(fit, fit_report(fit), "points.permix")
+    agreement = adjusted_rand(fit.labels, np.asarray(made.labels))
+    print(f"agreement with the truth (adjusted Rand index, 1 is perfect): {agreement:.3f}\n")
+
+    votes = datasets.make_mallows_mixture(500, 6, 1, random_state=seed).data
+    write_preflib(votes, folder / "votes.soc")
+    show_consensus(folder / "votes.soc", "auto", None, "auto", "below", as_json=False)
+
+    files = ["points.csv", "points.permix", "votes.soc"]
+    try:
+        from permix.plots import overview
+
+        overview(fit, folder / "points.png")
+        files.append("points.png")
+    except DataError as error:
+        print(f"\nno picture: {error}")
+    print(f"\nwritten to {folder}/: {', '.join(files)}")
+    print(f"next: permix summary {folder / 'points.permix'}")

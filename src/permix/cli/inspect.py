@@ -1,0 +1,244 @@
+"""What ``info``, ``convert``, ``consensus`` and ``summary`` do."""
+
+from __future__ import annotations
+
+import zipfile
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from permix.cli.output import print_json, print_table
+from permix.errors import DataError
+
+if TYPE_CHECKING:
+    from permix.models.mixture_fit import MixtureFit
+
+# A table of clusters in the terminal shows at most this many columns of parameters and this many rows.
+MAX_COLUMNS = 8
+MAX_CLUSTERS = 30
+
+
+def read_votes(file: Path, layout: str, unlisted: str) -> Any:
+    """Read rankings or preferences from any format permix knows."""
+    from permix.data import read
+
+    options = {} if layout == "auto" else {"layout": layout}
+    return read(file, unlisted=unlisted, **options)
+
+
+def show_info(file: Path, layout: str, unlisted: str, as_json: bool) -> None:
+    """Describe a file of votes or a fitted model."""
+    if file.suffix == ".permix" or (file.is_file() and file.suffix != ".npz" and zipfile.is_zipfile(file)):
+        show_fit(file, as_json)
+        return
+    votes = read_votes(file, layout, unlisted)
+    facts = describe_votes(votes)
+    if as_json:
+        print_json({"file": str(file), **facts})
+        return
+    title = votes.metadata.get("TITLE", "") if votes.metadata else ""
+    skip = ("first_choices", "items")
+    print_table(
+        f"{file.name}{f': {title}' if title else ''}",
+        ["", ""],
+        [[name.replace("_", " "), _readable(value)] for name, value in facts.items() if name not in skip],
+    )
+    if facts["first_choices"]:
+        total = sum(facts["first_choices"].values())
+        rows = sorted(facts["first_choices"].items(), key=lambda pair: -pair[1])
+        print_table(
+            "First choices",
+            ["item", "agents", "share"],
+            [[name, count, f"{count / total:.1%}"] for name, count in rows[:20]],
+        )
+        if len(rows) > 20:
+            print(f"... and {len(rows) - 20} more items\n")
+
+
+def _readable(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def describe_votes(votes: Any) -> dict[str, Any]:
+    """Facts about rankings or preferences as plain values."""
+    from permix.data import Rankings
+
+    names = [str(item) for item in votes.items]
+    facts: dict[str, Any] = {
+        "kind": "rankings" if isinstance(votes, Rankings) else "preferences",
+        "agents": int(votes.n_agents),
+        "rows": len(votes),
+        "number_of_items": votes.n_items,
+        "items": names,
+    }
+    if isinstance(votes, Rankings):
+        lengths = np.repeat(votes.lengths, votes.counts)
+        facts |= {
+            "complete": bool(votes.is_full),
+            "unlisted_items": votes.unlisted,
+            "shortest_list": int(lengths.min()),
+            "mean_length": round(float(lengths.mean()), 2),
+            "longest_list": int(lengths.max()),
+        }
+        first = np.bincount(votes.orders[:, 0], weights=votes.counts, minlength=votes.n_items)
+    else:
+        facts |= {
+            "stated_pairs": int(votes.pair_indptr[-1]),
+            "items_in_levels": int(votes.level_indptr[-1]),
+            "consistent_agents": int(votes.counts[votes.consistent].sum()),
+        }
+        # A sole best level item is a first choice; ties at the top have none.
+        first = _sole_first_choices(votes)
+    facts["first_choices"] = {names[k]: int(first[k]) for k in np.flatnonzero(first)}
+    return facts
+
+
+def _sole_first_choices(votes: Any) -> np.ndarray:
+    sizes = np.diff(votes.level_indptr)
+    start = votes.level_indptr[:-1][sizes > 0]
+    counts = votes.counts[sizes > 0]
+    stop = votes.level_indptr[1:][sizes > 0]
+    following = np.minimum(start + 1, len(votes.levels) - 1)
+    sole = (stop - start == 1) | (votes.levels[following] > 0)
+    chosen = votes.level_items[start[sole]]
+    return np.bincount(chosen, weights=counts[sole], minlength=votes.n_items)
+
+
+def run_convert(source: Path, target: Path, layout: str, unlisted: str, to_layout: str, force: bool) -> None:
+    """Read one file and write another."""
+    from permix.data import write
+
+    if target.exists() and not force:
+        raise DataError(f"{target} exists already; add --force to overwrite it")
+    votes = read_votes(source, layout, unlisted)
+    options = {} if to_layout == "auto" else {"layout": to_layout}
+    write(votes, target, **options)
+    print(f"{target}: {int(votes.n_agents):,} agents, {votes.n_items} items")
+
+
+def show_consensus(
+    file: Path, method: str, time_limit: float | None, layout: str, unlisted: str, as_json: bool
+) -> None:
+    """Print the Kemeny consensus of a file of votes."""
+    from permix.models.kemeny import kemeny
+
+    votes = read_votes(file, layout, unlisted)
+    result = kemeny(votes, method=method, time_limit=time_limit)
+    wins = np.asarray(votes.pairwise_counts())
+    order = [int(item) for item in result.order]
+    names = [str(votes.items[item]) for item in order]
+    margins = [
+        float(wins[a, b] / (wins[a, b] + wins[b, a])) if wins[a, b] + wins[b, a] else float("nan")
+        for a, b in pairwise(order)
+    ]
+    if as_json:
+        print_json(
+            {
+                "file": str(file),
+                "ranking": names,
+                "disagreements": result.score,
+                "lower_bound": result.lower_bound,
+                "proven_optimal": result.optimal,
+                "method": result.method,
+                "share_preferring_to_next": margins,
+            }
+        )
+        return
+    rows = [
+        [place + 1, name, f"{margins[place]:.0%}" if place < len(margins) else ""]
+        for place, name in enumerate(names)
+    ]
+    print_table(
+        f"Consensus of {int(votes.n_agents):,} agents", ["rank", "item", "prefer it to the next"], rows
+    )
+    verdict = (
+        "proven optimal"
+        if result.optimal
+        else f"not proven optimal; no ranking is below {result.lower_bound:,.0f}"
+    )
+    print(f"{result.score:,.0f} pairwise disagreements, {verdict} (method: {result.method})")
+
+
+def show_fit(file: Path, as_json: bool) -> None:
+    """Print what a fitted mixture found."""
+    from permix.models.persistence import load_mixture
+
+    fit = load_mixture(file)
+    report = fit_report(fit)
+    if as_json:
+        print_json({"file": str(file), **report})
+        return
+    print_fit(fit, report, file.name)
+
+
+def fit_report(fit: MixtureFit) -> dict[str, Any]:
+    """Everything ``summary`` shows, as plain values."""
+    from permix.partitions import assignment_confidence
+    from permix.posterior import summary
+
+    draws = fit.draws.arrays["n_clusters"]
+    numbers, counts = np.unique(draws, return_counts=True)
+    confidence = np.asarray(assignment_confidence(fit.draws.arrays["labels"], fit.labels))
+    return {
+        "model": "DPMixture",
+        "family": fit.family.name,
+        "observations": fit.n,
+        "columns": column_names(fit),
+        "chains": int(draws.shape[0]),
+        "draws_per_chain": int(draws.shape[1]),
+        "clusters": fit.n_clusters,
+        "cluster_sizes": fit.cluster_sizes.tolist(),
+        "cluster_confidence": [float(confidence[fit.labels == k].mean()) for k in range(fit.n_clusters)],
+        "cluster_parameters": {name: values.tolist() for name, values in fit.cluster_parameters.items()},
+        "posterior_number_of_clusters": {
+            str(number): float(count / draws.size) for number, count in zip(numbers, counts, strict=True)
+        },
+        "diagnostics": {str(name): row.to_dict() for name, row in summary(fit.draws).iterrows()},
+    }
+
+
+def column_names(fit: MixtureFit) -> list[str]:
+    """Names of the parameter columns: features, or feature=answer for categories."""
+    from permix.families import Categorical
+
+    features = fit.feature_names or tuple(f"column {j + 1}" for j in range(fit.family.n_features))
+    if isinstance(fit.family, Categorical) and fit.family.levels is not None:
+        pairs = zip(features, fit.family.levels, strict=True)
+        return [f"{feature}={level}" for feature, levels in pairs for level in levels]
+    return list(features)
+
+
+def print_fit(fit: MixtureFit, report: dict[str, Any], title: str) -> None:
+    """Tables for people."""
+    shares = report["posterior_number_of_clusters"].items()
+    print_table(
+        f"{title}: {report['observations']:,} observations, {report['clusters']} clusters, "
+        f"{report['family']} family",
+        ["number of clusters", "posterior probability"],
+        [[int(number), f"{share:.3f}"] for number, share in shares if share >= 0.005],
+    )
+    main = "probabilities" if "probabilities" in fit.cluster_parameters else "mean"
+    values = fit.cluster_parameters[main]
+    # The columns in which the clusters differ most are the ones worth the width of a terminal.
+    shown = np.sort(np.argsort(-np.ptp(values, axis=0), kind="stable")[:MAX_COLUMNS])
+    names = report["columns"]
+    rows = [
+        [k + 1, size, f"{report['cluster_confidence'][k]:.2f}", *[float(value) for value in values[k, shown]]]
+        for k, size in enumerate(report["cluster_sizes"][:MAX_CLUSTERS])
+    ]
+    kind = "probability of" if main == "probabilities" else "mean of"
+    print_table(
+        f"Clusters ({kind} {'the most telling of ' if len(shown) < len(names) else ''}{len(names)} columns)",
+        ["cluster", "size", "confidence", *[names[j] for j in shown]],
+        rows,
+    )
+    if report["clusters"] > MAX_CLUSTERS:
+        print(f"... and {report['clusters'] - MAX_CLUSTERS} smaller clusters; --json shows all\n")
+    columns = list(next(iter(report["diagnostics"].values())))
+    print_table(
+        f"Chains ({report['chains']} × {report['draws_per_chain']:,} draws)",
+        ["quantity", *columns],
+        [[name, *[row[column] for column in columns]] for name, row in report["diagnostics"].items()],
+    )

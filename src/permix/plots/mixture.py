@@ -1,0 +1,170 @@
+"""Pictures of a fitted mixture: the clusters, how many there are, and who belongs together."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from permix.errors import DataError
+from permix.families import Categorical
+from permix.families.multinomial_kernel import Counts
+from permix.models.mixture_fit import MixtureFit
+from permix.partitions import similarity_matrix
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe & Ito's eight colours, told apart by colour-blind readers; markers go on where colours end.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+# A similarity picture has no more pixels than this; larger data are drawn as an even sample of rows.
+MAX_SIMILARITY_ROWS = 1500
+
+
+def _new_axes(ax: Axes | None) -> Axes:
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise DataError('plots need matplotlib: pip install "permix[plot]"') from error
+    return plt.subplots(figsize=(5, 4), layout="constrained")[1]
+
+
+def clusters(model: Any, ax: Axes | None = None) -> Axes:
+    """Draw the data, coloured by ``labels_``: two columns as they are, more as their principal axes.
+
+    Parameters
+    ----------
+    model : DPMixture
+        Fitted, to numbers, counts or categories; categories and counts are drawn on principal axes as well.
+    ax : matplotlib axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    fit = _fit_of(model)
+    axes = _new_axes(ax)
+    points, names = _plane(fit)
+    for k in range(fit.n_clusters):
+        members = fit.labels == k
+        axes.scatter(
+            points[members, 0],
+            points[members, 1],
+            s=14,
+            alpha=0.75,
+            linewidths=0,
+            color=COLOURS[k % len(COLOURS)],
+            marker=MARKERS[(k // len(COLOURS)) % len(MARKERS)],
+            label=f"{k + 1} ({members.sum():,})",
+        )
+    axes.set_xlabel(names[0])
+    axes.set_ylabel(names[1])
+    axes.set_title(f"{fit.n_clusters} clusters of {len(fit.labels):,} observations")
+    if fit.n_clusters <= 16:
+        axes.legend(title="cluster (size)", fontsize="small", frameon=False, ncols=1 + fit.n_clusters // 9)
+    return axes
+
+
+def n_clusters(model: Any, ax: Axes | None = None) -> Axes:
+    """Draw the posterior of the number of clusters, one bar a number, chains side by side."""
+    axes = _new_axes(ax)
+    draws = _fit_of(model).draws.arrays["n_clusters"]
+    numbers = np.arange(draws.min(), draws.max() + 1)
+    width = 0.8 / len(draws)
+    for chain, row in enumerate(draws):
+        share = [(row == number).mean() for number in numbers]
+        shift = (chain - (len(draws) - 1) / 2) * width
+        axes.bar(
+            numbers + shift, share, width, color=COLOURS[chain % len(COLOURS)], label=f"chain {chain + 1}"
+        )
+    if len(numbers) <= 15:
+        axes.set_xticks(numbers)
+    axes.set_xlabel("number of clusters")
+    axes.set_ylabel("posterior probability")
+    axes.set_title("How many clusters?")
+    if len(draws) > 1:
+        axes.legend(fontsize="small", frameon=False)
+    return axes
+
+
+def similarity(model: Any, ax: Axes | None = None) -> Axes:
+    """Draw the probability that two observations are in one cluster, observations sorted by ``labels_``."""
+    fit = _fit_of(model)
+    axes = _new_axes(ax)
+    order = np.argsort(fit.labels, kind="stable")
+    if len(order) > MAX_SIMILARITY_ROWS:
+        order = order[np.linspace(0, len(order) - 1, MAX_SIMILARITY_ROWS).astype(np.int64)]
+    labels = fit.draws.arrays["labels"][..., order]
+    image = axes.imshow(similarity_matrix(labels), cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
+    axes.figure.colorbar(image, ax=axes, label="probability of the same cluster")
+    axes.set_title("Who belongs together?")
+    axes.set_xlabel("observations, sorted by cluster")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    return axes
+
+
+def overview(model: Any, path: str | os.PathLike[str] | None = None) -> Figure:
+    """Draw all three pictures side by side; with ``path``, write them to a file as well."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise DataError('plots need matplotlib: pip install "permix[plot]"') from error
+    figure = Figure(figsize=(14, 4.2), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    clusters(model, left)
+    n_clusters(model, middle)
+    similarity(model, right)
+    if path is not None:
+        figure.savefig(path, dpi=130)
+    return figure
+
+
+def _fit_of(model: Any) -> MixtureFit:
+    """What a fitted estimator holds; a fit is taken as it is."""
+    fit = getattr(model, "_fit", model)
+    if not isinstance(fit, MixtureFit):
+        raise DataError(f"{type(model).__name__} is not a fitted mixture; call fit first")
+    return fit
+
+
+def _plane(fit: MixtureFit) -> tuple[np.ndarray, tuple[str, str]]:
+    """Two coordinates for every observation and their names."""
+    data = fit.data
+    if isinstance(data, Counts):  # sparse counts, as shares of the row
+        from scipy import sparse
+
+        shape = (len(data.totals), fit.family.n_features)
+        dense = sparse.csr_array((data.values, data.indices, data.indptr), shape=shape).toarray()
+        points = np.sqrt(dense / np.maximum(dense.sum(axis=1, keepdims=True), 1.0))
+    elif isinstance(fit.family, Categorical) and fit.family.levels:  # codes, one indicator a level
+        points = np.concatenate(
+            [(data[:, [j]] == np.arange(len(levels))) for j, levels in enumerate(fit.family.levels)],
+            axis=1,
+        ).astype(float)
+    else:
+        points = fit.family.decode_data(data)
+        names = fit.feature_names
+        if points.shape[1] == 1:
+            # One column: spread the points sideways a little so that they can be told apart.
+            spread = np.random.default_rng(0).uniform(-1, 1, len(points))
+            return np.column_stack([points[:, 0], spread]), (
+                str(names[0]) if names is not None else "column 1",
+                "",
+            )
+        if points.shape[1] == 2:
+            return points, (str(names[0]), str(names[1])) if names is not None else ("column 1", "column 2")
+    centred = points - points.mean(axis=0)
+    u, s, _ = np.linalg.svd(centred, full_matrices=False)
+    axes = u[:, :2] * s[:2]
+    if axes.shape[1] < 2:
+        axes = np.column_stack([axes, np.zeros(len(axes))])
+    share = s**2 / max(float((s**2).sum()), 1e-300)
+    second = share[1] if len(share) > 1 else 0.0
+    return axes, (f"first principal axis ({share[0]:.0%})", f"second principal axis ({second:.0%})")
