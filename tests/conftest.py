@@ -1,4 +1,4 @@
-"""Shared by all tests: a compilation cache that cannot be stale, and the real-data folder."""
+"""Shared by all tests: property tests without surprises, and the real-data folder."""
 
 from __future__ import annotations
 
@@ -7,10 +7,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-
-from tools.numba_cache import use_fresh_cache
-
-use_fresh_cache()
 
 # The first call of compiled code compiles, so no deadline; the same examples in every run.
 settings.register_profile("permix", deadline=None, derandomize=True)

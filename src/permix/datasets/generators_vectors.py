@@ -147,8 +147,8 @@ def make_dp_gaussian(
 ) -> GaussianClusters:
     """Draw points from a Dirichlet-process mixture of Gaussians.
 
-    Cluster sizes follow the Chinese restaurant process; means are Normal(0, ``mean_scale``²) in
-    every coordinate. Clusters are numbered in order of first appearance.
+    Cluster sizes follow the Chinese restaurant process; means are normal around 0 with standard
+    deviation ``mean_scale`` in every coordinate. Clusters are numbered in order of first appearance.
 
     Examples
     --------

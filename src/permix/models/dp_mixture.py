@@ -34,7 +34,8 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         :class:`~permix.DirichletProcess`, :class:`~permix.PitmanYor` or :class:`~permix.FiniteDirichlet`. The
         default is a Dirichlet process whose concentration is learned under a Gamma(1, 1) prior.
     moves : "auto", a name, a move, or a sequence of these
-        What one iteration does. The name known so far is "gibbs".
+        What one iteration does. Names known so far are "gibbs" and "concentration"; the latter is added
+        at the end where it is missing.
     n_draws, n_burn_in, n_thin, n_chains : int
         Each chain makes ``n_burn_in`` iterations, then keeps ``n_draws``, one in ``n_thin``.
     loss : "vi" or "binder"
@@ -54,8 +55,8 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Point estimate of the partition; cluster 0 is the largest.
     n_clusters_ : int
         Number of clusters in ``labels_``; its posterior is ``posterior_["posterior"]["n_clusters"]``.
-    cluster_sizes_ : ndarray of shape (n_clusters_,)
-        Members of each cluster.
+    cluster_sizes_ : ndarray
+        Number of members of each cluster.
     cluster_parameters_ : dict of str to ndarray
         Posterior means of the clusters' parameters given ``labels_``.
     point_estimate_ : PointEstimate
@@ -80,7 +81,7 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     >>> import numpy as np, permix
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(-4, 1, (30, 2)), rng.normal(4, 1, (20, 2))])
-    >>> model = permix.DPMixture(permix.Gaussian(noise_scale=1.0), n_draws=200, random_state=0).fit(X)
+    >>> model = permix.DPMixture(permix.Gaussian(noise_scale=1.0), n_draws=2000, random_state=0).fit(X)
     >>> model.n_clusters_, model.cluster_sizes_.tolist()
     (2, [30, 20])
     """

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.errors import ConvergenceWarning, DataError
+from permix.posterior.convergence import ess_bulk, ess_tail, mcse_mean, rank_r_hat
 from permix.sampling.draws import Draws
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def warn_if_chains_disagree(tree: xr.DataTree | Draws, threshold: float = THRESH
         if value > largest_allowed(values, threshold):
             offending[name] = value
     if offending:
-        named = ", ".join(f"{name} (R-hat {value:.3g})" for name, value in offending.items())
+        named = ", ".join(f"{name} (R-hat {value:.4g})" for name, value in offending.items())
         who = "The chains disagree" if n_chains > 1 else "The parts of the chain disagree"
         warnings.warn(
             f"{who} on {named}; R-hat should be at most {threshold:g}. The draws do not yet represent the "
@@ -105,16 +106,7 @@ def r_hat(values: npt.NDArray[np.float64]) -> float:
     half = values.shape[1] // 2
     if all(np.all(part == part[0]) for chain in values for part in (chain[:half], chain[-half:])):
         return math.inf
-    # The folded values may all be the same, which leaves a harmless division of zero by zero.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return float(_array_stats().rhat(values, chain_axis=0, draw_axis=1, method="rank"))
-
-
-def _array_stats() -> Any:
-    """Return ArviZ's functions on plain arrays; they come without types."""
-    from arviz_stats.base.array import array_stats
-
-    return array_stats
+    return rank_r_hat(values)
 
 
 def largest_allowed(values: npt.NDArray[np.float64], threshold: float = THRESHOLD) -> float:
@@ -178,13 +170,9 @@ def _row(values: npt.NDArray[np.float64]) -> dict[str, Any]:
     elif _at_least_two(values).shape[1] < FEWEST_DRAWS:
         row["note"] = "too few draws"
     else:
-        axes: dict[str, Any] = {"chain_axis": 0, "draw_axis": 1}
         row["r_hat"] = r_hat(values)
-        array_stats = _array_stats()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            row["ess_bulk"] = float(array_stats.ess(values, method="bulk", **axes))
-            row["ess_tail"] = float(array_stats.ess(values, method="tail", prob=(0.05, 0.95), **axes))
-            row["mcse_mean"] = float(array_stats.mcse(values, method="mean", **axes))
+        row["ess_bulk"], row["ess_tail"] = ess_bulk(values), ess_tail(values)
+        row["mcse_mean"] = mcse_mean(values)
         if row["r_hat"] > largest_allowed(values):
             row["note"] = "chains disagree"
         else:

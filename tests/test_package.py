@@ -1,0 +1,57 @@
+"""The package as a whole: what importing it costs, and that every public name is there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import permix
+
+HEAVY = {
+    "numpy",
+    "numba",
+    "scipy",
+    "pandas",
+    "polars",
+    "sklearn",
+    "xarray",
+    "matplotlib",
+    "rich",
+    "arviz_base",
+}
+
+
+def loaded_after(code: str) -> set[str]:
+    program = f"import sys\n{code}\nprint(*{{name.split('.')[0] for name in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_importing_permix_loads_nothing_heavy():
+    assert not loaded_after("import permix") & HEAVY
+
+
+def test_help_loads_no_numbers_and_no_plots():
+    code = (
+        "sys.argv = ['permix', '--help']\nfrom permix.cli import main\ntry: main()\nexcept SystemExit: pass"
+    )
+    assert not loaded_after(code) & (HEAVY - {"rich"})
+
+
+def test_fitting_loads_no_plots_and_the_command_line_no_scikit_learn():
+    assert "matplotlib" not in loaded_after("import permix; permix.DPMixture")
+    light = loaded_after("import permix.cli.fit, permix.models.persistence, permix.data.tables")
+    assert not light & {"sklearn", "matplotlib", "xarray"}
+
+
+@pytest.mark.parametrize("name", [name for name in permix.__all__ if name != "plots"])
+def test_every_public_name_is_there(name):
+    assert getattr(permix, name) is not None
+    assert name in dir(permix)
+
+
+def test_unknown_names_are_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'Malows'"):
+        permix.Malows  # noqa: B018
