@@ -38,7 +38,7 @@ def mcse_mean(values: FloatArray) -> float:
 
 
 def _split(values: FloatArray) -> FloatArray:
-    """Let the halves of every chain count as chains of their own; the middle draw of odd chains is left out."""
+    """Let the halves of every chain count as chains; the middle draw of an odd chain is left out."""
     half = values.shape[1] // 2
     return np.concatenate([values[:, :half], values[:, values.shape[1] - half :]])
 
