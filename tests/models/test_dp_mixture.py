@@ -194,11 +194,21 @@ def test_tampered_content_is_refused(fitted, tmp_path):
     tampered = {
         "no family": ({**own, "fitted_family": {"name": "evil"}}, arrays),
         "no labels": (own, {name: array for name, array in arrays.items() if name != "draws/labels"}),
-        "short data": (own, {**arrays, "data": arrays["data"][:-1]}),
+        "short data": (own, {**arrays, "data/table": arrays["data/table"][:-1]}),
+        "noise of another length": (
+            {**own, "fitted_family": {**own["fitted_family"], "noise_scale": [1.0]}},
+            arrays,
+        ),
+        "scalar prior": ({**own, "fitted_family": {**own["fitted_family"], "prior_mean": 0.0}}, arrays),
+        "negative scale": (
+            {**own, "fitted_family": {**own["fitted_family"], "prior_scale": [-1, 1]}},
+            arrays,
+        ),
+        "bad concentration": (own, {**arrays, "draws/concentration": -arrays["draws/concentration"]}),
         "other kind": ({**own, "kind": "Nonsense"}, arrays),
         "negative labels": (own, {**arrays, "point_estimate": -arrays["point_estimate"]}),
         "huge labels": (own, {**arrays, "draws/labels": arrays["draws/labels"].astype(np.int64) + 2**40}),
-        "wide data": (own, {**arrays, "data": np.hstack([arrays["data"]] * 2)}),
+        "wide data": (own, {**arrays, "data/table": np.hstack([arrays["data/table"]] * 2)}),
     }
     for what, (changed, content) in tampered.items():
         write_archive(path, changed, content)

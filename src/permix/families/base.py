@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -48,6 +48,14 @@ class Family(abc.ABC):
     @abc.abstractmethod
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
         """Posterior means of the clusters' parameters, one row a cluster."""
+
+    def pack(self, data: Any) -> dict[str, np.ndarray]:
+        """Return encoded data as named arrays, for files and fingerprints."""
+        return {"table": data}
+
+    def unpack(self, arrays: Mapping[str, np.ndarray]) -> Any:
+        """Turn what :meth:`pack` gave back into encoded data."""
+        return arrays["table"]
 
     def check_encoded(self, data: Any, n: int) -> None:
         """Refuse encoded data, read from a file, that compiled code could not take."""

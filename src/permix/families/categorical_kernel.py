@@ -11,7 +11,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from permix.families.contract_kernel import (
     add,
@@ -24,7 +23,7 @@ from permix.families.contract_kernel import (
     merge,
     remove,
 )
-from permix.kernels.jit import is_instance, kernel
+from permix.kernels.jit import implements, kernel
 
 
 class CategoricalStats(NamedTuple):
@@ -50,149 +49,93 @@ def _change(stats, data, i, k, sign):
             stats.log_totals[j, k] = math.log(stats.pseudo_totals[j] + stats.totals[j, k])
 
 
-@overload(clear)
+@implements(clear, CategoricalStats)
 def _clear(stats, k):
-    if not is_instance(stats, CategoricalStats):
-        return None
-
-    def impl(stats, k):
-        for level in range(stats.counts.shape[0]):
-            stats.counts[level, k] = 0.0
-            stats.log_weights[level, k] = math.log(stats.pseudo_counts[level])
-        for j in range(stats.totals.shape[0]):
-            stats.totals[j, k] = 0.0
-            stats.log_totals[j, k] = math.log(stats.pseudo_totals[j])
-
-    return impl
+    for level in range(stats.counts.shape[0]):
+        stats.counts[level, k] = 0.0
+        stats.log_weights[level, k] = math.log(stats.pseudo_counts[level])
+    for j in range(stats.totals.shape[0]):
+        stats.totals[j, k] = 0.0
+        stats.log_totals[j, k] = math.log(stats.pseudo_totals[j])
 
 
-@overload(add)
+@implements(add, CategoricalStats)
 def _add(stats, data, i, k):
-    if not is_instance(stats, CategoricalStats):
-        return None
-
-    def impl(stats, data, i, k):
-        _change(stats, data, i, k, 1.0)
-
-    return impl
+    _change(stats, data, i, k, 1.0)
 
 
-@overload(remove)
+@implements(remove, CategoricalStats)
 def _remove(stats, data, i, k):
-    if not is_instance(stats, CategoricalStats):
-        return None
-
-    def impl(stats, data, i, k):
-        _change(stats, data, i, k, -1.0)
-
-    return impl
+    _change(stats, data, i, k, -1.0)
 
 
-@overload(log_predictive)
+@implements(log_predictive, CategoricalStats)
 def _log_predictive(stats, data, i, n_clusters, out):
-    if not is_instance(stats, CategoricalStats):
-        return None
-
-    def impl(stats, data, i, n_clusters, out):
-        for k in range(n_clusters):
-            out[k] = 0.0
-        for j in range(data.shape[1]):
-            if data[i, j] >= 0:
-                log_weight = stats.log_weights[stats.offsets[j] + data[i, j]]
-                log_total = stats.log_totals[j]
-                for k in range(n_clusters):
-                    out[k] += log_weight[k] - log_total[k]
-
-    return impl
+    for k in range(n_clusters):
+        out[k] = 0.0
+    for j in range(data.shape[1]):
+        if data[i, j] >= 0:
+            log_weight = stats.log_weights[stats.offsets[j] + data[i, j]]
+            log_total = stats.log_totals[j]
+            for k in range(n_clusters):
+                out[k] += log_weight[k] - log_total[k]
 
 
-@overload(log_predictive_without)
+@implements(log_predictive_without, CategoricalStats)
 def _log_predictive_without(stats, data, i, k):
-    if not is_instance(stats, CategoricalStats):
-        return None
-
-    def impl(stats, data, i, k):
-        score = 0.0
-        for j in range(data.shape[1]):
-            if data[i, j] >= 0:
-                level = stats.offsets[j] + data[i, j]
-                weight = stats.pseudo_counts[level] + stats.counts[level, k] - 1.0
-                score += math.log(weight / (stats.pseudo_totals[j] + stats.totals[j, k] - 1.0))
-        return score
-
-    return impl
+    score = 0.0
+    for j in range(data.shape[1]):
+        if data[i, j] >= 0:
+            level = stats.offsets[j] + data[i, j]
+            weight = stats.pseudo_counts[level] + stats.counts[level, k] - 1.0
+            score += math.log(weight / (stats.pseudo_totals[j] + stats.totals[j, k] - 1.0))
+    return score
 
 
-@overload(log_marginal)
+@implements(log_marginal, CategoricalStats)
 def _log_marginal(stats, k):
-    if not is_instance(stats, CategoricalStats):
-        return None
-
-    def impl(stats, k):
-        total = 0.0
-        for j in range(stats.totals.shape[0]):
-            if stats.totals[j, k] > 0.0:
-                prior = stats.pseudo_totals[j]
-                total += math.lgamma(prior) - math.lgamma(prior + stats.totals[j, k])
-                for level in range(stats.offsets[j], stats.offsets[j + 1]):
-                    count = stats.counts[level, k]
-                    if count > 0.0:
-                        weight = stats.pseudo_counts[level]
-                        total += math.lgamma(weight + count) - math.lgamma(weight)
-        return total
-
-    return impl
+    total = 0.0
+    for j in range(stats.totals.shape[0]):
+        if stats.totals[j, k] > 0.0:
+            prior = stats.pseudo_totals[j]
+            total += math.lgamma(prior) - math.lgamma(prior + stats.totals[j, k])
+            for level in range(stats.offsets[j], stats.offsets[j + 1]):
+                count = stats.counts[level, k]
+                if count > 0.0:
+                    weight = stats.pseudo_counts[level]
+                    total += math.lgamma(weight + count) - math.lgamma(weight)
+    return total
 
 
-@overload(copy_cluster)
+@implements(copy_cluster, CategoricalStats)
 def _copy_cluster(stats, source, target):
-    if not is_instance(stats, CategoricalStats):
-        return None
-
-    def impl(stats, source, target):
-        for level in range(stats.counts.shape[0]):
-            stats.counts[level, target] = stats.counts[level, source]
-            stats.log_weights[level, target] = stats.log_weights[level, source]
-        for j in range(stats.totals.shape[0]):
-            stats.totals[j, target] = stats.totals[j, source]
-            stats.log_totals[j, target] = stats.log_totals[j, source]
-
-    return impl
+    for level in range(stats.counts.shape[0]):
+        stats.counts[level, target] = stats.counts[level, source]
+        stats.log_weights[level, target] = stats.log_weights[level, source]
+    for j in range(stats.totals.shape[0]):
+        stats.totals[j, target] = stats.totals[j, source]
+        stats.log_totals[j, target] = stats.log_totals[j, source]
 
 
-@overload(merge)
+@implements(merge, CategoricalStats)
 def _merge(stats, source, target):
-    if not is_instance(stats, CategoricalStats):
-        return None
-
-    def impl(stats, source, target):
-        for level in range(stats.counts.shape[0]):
-            stats.counts[level, target] += stats.counts[level, source]
-            stats.log_weights[level, target] = math.log(
-                stats.pseudo_counts[level] + stats.counts[level, target]
-            )
-        for j in range(stats.totals.shape[0]):
-            stats.totals[j, target] += stats.totals[j, source]
-            stats.log_totals[j, target] = math.log(stats.pseudo_totals[j] + stats.totals[j, target])
-
-    return impl
+    for level in range(stats.counts.shape[0]):
+        stats.counts[level, target] += stats.counts[level, source]
+        stats.log_weights[level, target] = math.log(stats.pseudo_counts[level] + stats.counts[level, target])
+    for j in range(stats.totals.shape[0]):
+        stats.totals[j, target] += stats.totals[j, source]
+        stats.log_totals[j, target] = math.log(stats.pseudo_totals[j] + stats.totals[j, target])
 
 
-@overload(draw)
+@implements(draw, CategoricalStats)
 def _draw(rng, stats, k, out):
-    if not is_instance(stats, CategoricalStats):
-        return None
-
-    def impl(rng, stats, k, out):
-        for j in range(stats.totals.shape[0]):
-            first = stats.offsets[j]
-            left = rng.random() * (stats.pseudo_totals[j] + stats.totals[j, k])
-            level = first
-            while level < stats.offsets[j + 1] - 1:
-                left -= stats.pseudo_counts[level] + stats.counts[level, k]
-                if left < 0.0:
-                    break
-                level += 1
-            out[j] = level - first
-
-    return impl
+    for j in range(stats.totals.shape[0]):
+        first = stats.offsets[j]
+        left = rng.random() * (stats.pseudo_totals[j] + stats.totals[j, k])
+        level = first
+        while level < stats.offsets[j + 1] - 1:
+            left -= stats.pseudo_counts[level] + stats.counts[level, k]
+            if left < 0.0:
+                break
+            level += 1
+        out[j] = level - first

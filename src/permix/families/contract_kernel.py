@@ -2,7 +2,7 @@
 
 A family's statistics are a NamedTuple of arrays with room for ``capacity`` clusters; its data are an
 array or a NamedTuple of arrays. The functions below are declared here and implemented once per
-family with ``numba.extending.overload``, so one Gibbs sweep, one split-merge and one permutation
+family with :func:`permix.kernels.jit.implements`, so one Gibbs sweep, one split-merge and one permutation
 move serve every family. A slot that holds no datum is a valid, empty cluster: its predictive is the
 prior predictive and its marginal likelihood is 1.
 

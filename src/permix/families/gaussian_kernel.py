@@ -13,7 +13,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from permix.families.contract_kernel import (
     add,
@@ -26,7 +25,7 @@ from permix.families.contract_kernel import (
     merge,
     remove,
 )
-from permix.kernels.jit import is_instance, kernel
+from permix.kernels.jit import implements, kernel
 
 LOG_2PI = math.log(2.0 * math.pi)
 
@@ -70,198 +69,144 @@ def _update_posterior(stats, k):
     stats.log_height[k] = stats.log_jacobian - 0.5 * (d * LOG_2PI + log_variance)
 
 
-@overload(clear)
+@implements(clear, GaussianStats)
 def _clear(stats, k):
-    if not is_instance(stats, GaussianStats):
-        return None
-
-    def impl(stats, k):
-        stats.counts[k] = 0.0
-        stats.spread[k] = 0.0
-        for j in range(stats.sums.shape[0]):
-            stats.sums[j, k] = 0.0
-        _update_posterior(stats, k)
-
-    return impl
+    stats.counts[k] = 0.0
+    stats.spread[k] = 0.0
+    for j in range(stats.sums.shape[0]):
+        stats.sums[j, k] = 0.0
+    _update_posterior(stats, k)
 
 
-@overload(add)
+@implements(add, GaussianStats)
 def _add(stats, data, i, k):
-    if not is_instance(stats, GaussianStats):
-        return None
-
-    def impl(stats, data, i, k):
-        n = stats.counts[k]
-        squared = 0.0
-        per_member = 1.0 / n if n > 0 else 0.0
-        for j in range(stats.sums.shape[0]):
-            difference = data[i, j] - stats.sums[j, k] * per_member
-            squared += difference * difference
-            stats.sums[j, k] += data[i, j]
-        stats.spread[k] += squared * n / (n + 1.0)
-        stats.counts[k] = n + 1.0
-        _update_posterior(stats, k)
-
-    return impl
+    n = stats.counts[k]
+    squared = 0.0
+    per_member = 1.0 / n if n > 0 else 0.0
+    for j in range(stats.sums.shape[0]):
+        difference = data[i, j] - stats.sums[j, k] * per_member
+        squared += difference * difference
+        stats.sums[j, k] += data[i, j]
+    stats.spread[k] += squared * n / (n + 1.0)
+    stats.counts[k] = n + 1.0
+    _update_posterior(stats, k)
 
 
-@overload(remove)
+@implements(remove, GaussianStats)
 def _remove(stats, data, i, k):
-    if not is_instance(stats, GaussianStats):
-        return None
-
-    def impl(stats, data, i, k):
-        n = stats.counts[k]
-        if n <= 1.0:
-            clear(stats, k)
-            return
-        squared = 0.0
-        per_member = 1.0 / (n - 1.0)
-        for j in range(stats.sums.shape[0]):
-            stats.sums[j, k] -= data[i, j]
-            difference = data[i, j] - stats.sums[j, k] * per_member
-            squared += difference * difference
-        stats.spread[k] -= squared * (n - 1.0) / n
-        stats.counts[k] = n - 1.0
-        _update_posterior(stats, k)
-
-    return impl
+    n = stats.counts[k]
+    if n <= 1.0:
+        clear(stats, k)
+        return
+    squared = 0.0
+    per_member = 1.0 / (n - 1.0)
+    for j in range(stats.sums.shape[0]):
+        stats.sums[j, k] -= data[i, j]
+        difference = data[i, j] - stats.sums[j, k] * per_member
+        squared += difference * difference
+    stats.spread[k] -= squared * (n - 1.0) / n
+    stats.counts[k] = n - 1.0
+    _update_posterior(stats, k)
 
 
-@overload(log_predictive)
+@implements(log_predictive, GaussianStats)
 def _log_predictive(stats, data, i, n_clusters, out):
-    if not is_instance(stats, GaussianStats):
-        return None
-
-    def impl(stats, data, i, n_clusters, out):
+    for k in range(n_clusters):
+        out[k] = 0.0
+    means = stats.means
+    d = means.shape[0]
+    if stats.half_precision.shape[0] == 1:
+        # Four dimensions a pass: `out` is read and written a quarter as often.
+        for j in range(0, d - 3, 4):
+            x0, x1, x2, x3 = data[i, j], data[i, j + 1], data[i, j + 2], data[i, j + 3]
+            for k in range(n_clusters):
+                d0, d1 = x0 - means[j, k], x1 - means[j + 1, k]
+                d2, d3 = x2 - means[j + 2, k], x3 - means[j + 3, k]
+                out[k] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)
+        for j in range(d - d % 4, d):
+            x = data[i, j]
+            for k in range(n_clusters):
+                difference = x - means[j, k]
+                out[k] += difference * difference
         for k in range(n_clusters):
-            out[k] = 0.0
-        means = stats.means
-        d = means.shape[0]
-        if stats.half_precision.shape[0] == 1:
-            # Four dimensions a pass: `out` is read and written a quarter as often.
-            for j in range(0, d - 3, 4):
-                x0, x1, x2, x3 = data[i, j], data[i, j + 1], data[i, j + 2], data[i, j + 3]
-                for k in range(n_clusters):
-                    d0, d1 = x0 - means[j, k], x1 - means[j + 1, k]
-                    d2, d3 = x2 - means[j + 2, k], x3 - means[j + 3, k]
-                    out[k] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)
-            for j in range(d - d % 4, d):
-                x = data[i, j]
-                for k in range(n_clusters):
-                    difference = x - means[j, k]
-                    out[k] += difference * difference
-            for k in range(n_clusters):
-                out[k] = stats.log_height[k] - stats.half_precision[0, k] * out[k]
-        else:
-            for j in range(d):
-                x = data[i, j]
-                for k in range(n_clusters):
-                    difference = x - means[j, k]
-                    out[k] += difference * difference * stats.half_precision[j, k]
-            for k in range(n_clusters):
-                out[k] = stats.log_height[k] - out[k]
-
-    return impl
-
-
-@overload(log_predictive_without)
-def _log_predictive_without(stats, data, i, k):
-    if not is_instance(stats, GaussianStats):
-        return None
-
-    def impl(stats, data, i, k):
-        # x - m₋ = (x - m)(ratio + n)/(ratio + n - 1), with m₋ the posterior mean without x.
-        n = stats.counts[k]
-        d = stats.means.shape[0]
-        total = stats.log_jacobian - 0.5 * d * LOG_2PI
-        if stats.half_precision.shape[0] == 1:
-            left = stats.ratio[0] + n - 1.0
-            squared = 0.0
-            for j in range(d):
-                difference = data[i, j] - stats.means[j, k]
-                squared += difference * difference
-            stretch = (left + 1.0) / left
-            variance = 1.0 + 1.0 / left
-            return total - 0.5 * (d * math.log(variance) + squared * stretch * stretch / variance)
+            out[k] = stats.log_height[k] - stats.half_precision[0, k] * out[k]
+    else:
         for j in range(d):
-            left = stats.ratio[j] + n - 1.0
-            variance = 1.0 + 1.0 / left
-            difference = (data[i, j] - stats.means[j, k]) * (left + 1.0) / left
-            total -= 0.5 * (math.log(variance) + difference * difference / variance)
-        return total
-
-    return impl
-
-
-@overload(log_marginal)
-def _log_marginal(stats, k):
-    if not is_instance(stats, GaussianStats):
-        return None
-
-    def impl(stats, k):
-        n = stats.counts[k]
-        if n == 0.0:
-            return 0.0
-        total = n * (stats.log_jacobian - 0.5 * stats.ratio.shape[0] * LOG_2PI) - 0.5 * stats.spread[k]
-        for j in range(stats.ratio.shape[0]):
-            shift = stats.sums[j, k] / n - stats.prior_mean[j]
-            ratio = stats.ratio[j]
-            total -= 0.5 * math.log((ratio + n) / ratio) + 0.5 * shift * shift * n * ratio / (ratio + n)
-        return total
-
-    return impl
+            x = data[i, j]
+            for k in range(n_clusters):
+                difference = x - means[j, k]
+                out[k] += difference * difference * stats.half_precision[j, k]
+        for k in range(n_clusters):
+            out[k] = stats.log_height[k] - out[k]
 
 
-@overload(copy_cluster)
-def _copy_cluster(stats, source, target):
-    if not is_instance(stats, GaussianStats):
-        return None
-
-    def impl(stats, source, target):
-        stats.counts[target] = stats.counts[source]
-        stats.spread[target] = stats.spread[source]
-        for j in range(stats.sums.shape[0]):
-            stats.sums[j, target] = stats.sums[j, source]
-            stats.means[j, target] = stats.means[j, source]
-        for j in range(stats.half_precision.shape[0]):
-            stats.half_precision[j, target] = stats.half_precision[j, source]
-        stats.log_height[target] = stats.log_height[source]
-
-    return impl
-
-
-@overload(merge)
-def _merge(stats, source, target):
-    if not is_instance(stats, GaussianStats):
-        return None
-
-    def impl(stats, source, target):
-        n = stats.counts[source]
-        m = stats.counts[target]
-        if n == 0.0:
-            return
+@implements(log_predictive_without, GaussianStats)
+def _log_predictive_without(stats, data, i, k):
+    # x - m₋ = (x - m)(ratio + n)/(ratio + n - 1), with m₋ the posterior mean without x.
+    n = stats.counts[k]
+    d = stats.means.shape[0]
+    total = stats.log_jacobian - 0.5 * d * LOG_2PI
+    if stats.half_precision.shape[0] == 1:
+        left = stats.ratio[0] + n - 1.0
         squared = 0.0
-        for j in range(stats.sums.shape[0]):
-            if m > 0.0:
-                difference = stats.sums[j, source] / n - stats.sums[j, target] / m
-                squared += difference * difference
-            stats.sums[j, target] += stats.sums[j, source]
-        stats.spread[target] += stats.spread[source] + squared * n * m / (n + m)
-        stats.counts[target] = n + m
-        _update_posterior(stats, target)
+        for j in range(d):
+            difference = data[i, j] - stats.means[j, k]
+            squared += difference * difference
+        stretch = (left + 1.0) / left
+        variance = 1.0 + 1.0 / left
+        return total - 0.5 * (d * math.log(variance) + squared * stretch * stretch / variance)
+    for j in range(d):
+        left = stats.ratio[j] + n - 1.0
+        variance = 1.0 + 1.0 / left
+        difference = (data[i, j] - stats.means[j, k]) * (left + 1.0) / left
+        total -= 0.5 * (math.log(variance) + difference * difference / variance)
+    return total
 
-    return impl
+
+@implements(log_marginal, GaussianStats)
+def _log_marginal(stats, k):
+    n = stats.counts[k]
+    if n == 0.0:
+        return 0.0
+    total = n * (stats.log_jacobian - 0.5 * stats.ratio.shape[0] * LOG_2PI) - 0.5 * stats.spread[k]
+    for j in range(stats.ratio.shape[0]):
+        shift = stats.sums[j, k] / n - stats.prior_mean[j]
+        ratio = stats.ratio[j]
+        total -= 0.5 * math.log((ratio + n) / ratio) + 0.5 * shift * shift * n * ratio / (ratio + n)
+    return total
 
 
-@overload(draw)
+@implements(copy_cluster, GaussianStats)
+def _copy_cluster(stats, source, target):
+    stats.counts[target] = stats.counts[source]
+    stats.spread[target] = stats.spread[source]
+    for j in range(stats.sums.shape[0]):
+        stats.sums[j, target] = stats.sums[j, source]
+        stats.means[j, target] = stats.means[j, source]
+    for j in range(stats.half_precision.shape[0]):
+        stats.half_precision[j, target] = stats.half_precision[j, source]
+    stats.log_height[target] = stats.log_height[source]
+
+
+@implements(merge, GaussianStats)
+def _merge(stats, source, target):
+    n = stats.counts[source]
+    m = stats.counts[target]
+    if n == 0.0:
+        return
+    squared = 0.0
+    for j in range(stats.sums.shape[0]):
+        if m > 0.0:
+            difference = stats.sums[j, source] / n - stats.sums[j, target] / m
+            squared += difference * difference
+        stats.sums[j, target] += stats.sums[j, source]
+    stats.spread[target] += stats.spread[source] + squared * n * m / (n + m)
+    stats.counts[target] = n + m
+    _update_posterior(stats, target)
+
+
+@implements(draw, GaussianStats)
 def _draw(rng, stats, k, out):
-    if not is_instance(stats, GaussianStats):
-        return None
-
-    def impl(rng, stats, k, out):
-        for j in range(stats.means.shape[0]):
-            scale = math.sqrt(1.0 + 1.0 / (stats.ratio[j] + stats.counts[k]))
-            out[j] = (stats.means[j, k] + scale * rng.standard_normal()) * stats.noise_scale[j]
-
-    return impl
+    for j in range(stats.means.shape[0]):
+        scale = math.sqrt(1.0 + 1.0 / (stats.ratio[j] + stats.counts[k]))
+        out[j] = (stats.means[j, k] + scale * rng.standard_normal()) * stats.noise_scale[j]

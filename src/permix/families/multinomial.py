@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -98,6 +98,14 @@ class Multinomial(Family):
     def decode(self, rows: np.ndarray) -> np.ndarray:
         """Counts are whole numbers."""
         return rows.astype(np.int64)
+
+    def pack(self, data: Any) -> dict[str, np.ndarray]:
+        """Return the arrays of the sparse rows."""
+        return dict(data._asdict())
+
+    def unpack(self, arrays: Mapping[str, np.ndarray]) -> Counts:
+        """Put the arrays of sparse rows together again."""
+        return Counts(**{name: arrays[name] for name in Counts._fields})
 
     def check_encoded(self, data: Any, n: int) -> None:
         """Refuse sparse rows whose pointers or columns are out of range."""

@@ -11,7 +11,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from permix.families.contract_kernel import (
     add,
@@ -24,7 +23,7 @@ from permix.families.contract_kernel import (
     merge,
     remove,
 )
-from permix.kernels.jit import is_instance, kernel
+from permix.kernels.jit import implements, kernel
 
 # Beyond this many repeats of one word in one document, two log-gammas are cheaper than a sum of logs.
 MAX_SUMMED_REPEATS = 8
@@ -62,159 +61,103 @@ def _change(stats, data, i, k, sign):
     stats.log_coefficient[k] += sign * data.log_coefficient[i]
 
 
-@overload(clear)
+@implements(clear, MultinomialStats)
 def _clear(stats, k):
-    if not is_instance(stats, MultinomialStats):
-        return None
-
-    def impl(stats, k):
-        stats.totals[k] = 0.0
-        stats.log_coefficient[k] = 0.0
-        for word in range(stats.counts.shape[0]):
-            stats.counts[word, k] = 0.0
-            stats.log_weights[word, k] = math.log(stats.pseudo_counts[word])
-
-    return impl
+    stats.totals[k] = 0.0
+    stats.log_coefficient[k] = 0.0
+    for word in range(stats.counts.shape[0]):
+        stats.counts[word, k] = 0.0
+        stats.log_weights[word, k] = math.log(stats.pseudo_counts[word])
 
 
-@overload(add)
+@implements(add, MultinomialStats)
 def _add(stats, data, i, k):
-    if not is_instance(stats, MultinomialStats):
-        return None
-
-    def impl(stats, data, i, k):
-        _change(stats, data, i, k, 1.0)
-
-    return impl
+    _change(stats, data, i, k, 1.0)
 
 
-@overload(remove)
+@implements(remove, MultinomialStats)
 def _remove(stats, data, i, k):
-    if not is_instance(stats, MultinomialStats):
-        return None
-
-    def impl(stats, data, i, k):
-        _change(stats, data, i, k, -1.0)
-
-    return impl
+    _change(stats, data, i, k, -1.0)
 
 
-@overload(log_predictive)
+@implements(log_predictive, MultinomialStats)
 def _log_predictive(stats, data, i, n_clusters, out):
-    if not is_instance(stats, MultinomialStats):
-        return None
-
-    def impl(stats, data, i, n_clusters, out):
-        length = data.totals[i]
-        for k in range(n_clusters):
-            total = stats.pseudo_total + stats.totals[k]
-            out[k] = data.log_coefficient[i] + math.lgamma(total) - math.lgamma(total + length)
-        for position in range(data.indptr[i], data.indptr[i + 1]):
-            word = data.indices[position]
-            repeats = data.values[position]
-            if repeats <= MAX_SUMMED_REPEATS:
-                log_weight = stats.log_weights[word]
-                for k in range(n_clusters):
-                    out[k] += log_weight[k]
-                for extra in range(1, int(repeats)):
-                    for k in range(n_clusters):
-                        out[k] += math.log(stats.pseudo_counts[word] + stats.counts[word, k] + extra)
-            else:
-                for k in range(n_clusters):
-                    weight = stats.pseudo_counts[word] + stats.counts[word, k]
-                    out[k] += math.lgamma(weight + repeats) - math.lgamma(weight)
-
-    return impl
-
-
-@overload(log_predictive_without)
-def _log_predictive_without(stats, data, i, k):
-    if not is_instance(stats, MultinomialStats):
-        return None
-
-    def impl(stats, data, i, k):
+    length = data.totals[i]
+    for k in range(n_clusters):
         total = stats.pseudo_total + stats.totals[k]
-        score = data.log_coefficient[i] + math.lgamma(total - data.totals[i]) - math.lgamma(total)
-        for position in range(data.indptr[i], data.indptr[i + 1]):
-            word = data.indices[position]
-            repeats = data.values[position]
-            weight = stats.pseudo_counts[word] + stats.counts[word, k]
-            if repeats <= MAX_SUMMED_REPEATS:
-                for back in range(1, int(repeats) + 1):
-                    score += math.log(weight - back)
-            else:
-                score += math.lgamma(weight) - math.lgamma(weight - repeats)
-        return score
+        out[k] = data.log_coefficient[i] + math.lgamma(total) - math.lgamma(total + length)
+    for position in range(data.indptr[i], data.indptr[i + 1]):
+        word = data.indices[position]
+        repeats = data.values[position]
+        if repeats <= MAX_SUMMED_REPEATS:
+            log_weight = stats.log_weights[word]
+            for k in range(n_clusters):
+                out[k] += log_weight[k]
+            for extra in range(1, int(repeats)):
+                for k in range(n_clusters):
+                    out[k] += math.log(stats.pseudo_counts[word] + stats.counts[word, k] + extra)
+        else:
+            for k in range(n_clusters):
+                weight = stats.pseudo_counts[word] + stats.counts[word, k]
+                out[k] += math.lgamma(weight + repeats) - math.lgamma(weight)
 
-    return impl
+
+@implements(log_predictive_without, MultinomialStats)
+def _log_predictive_without(stats, data, i, k):
+    total = stats.pseudo_total + stats.totals[k]
+    score = data.log_coefficient[i] + math.lgamma(total - data.totals[i]) - math.lgamma(total)
+    for position in range(data.indptr[i], data.indptr[i + 1]):
+        word = data.indices[position]
+        repeats = data.values[position]
+        weight = stats.pseudo_counts[word] + stats.counts[word, k]
+        if repeats <= MAX_SUMMED_REPEATS:
+            for back in range(1, int(repeats) + 1):
+                score += math.log(weight - back)
+        else:
+            score += math.lgamma(weight) - math.lgamma(weight - repeats)
+    return score
 
 
-@overload(log_marginal)
+@implements(log_marginal, MultinomialStats)
 def _log_marginal(stats, k):
-    if not is_instance(stats, MultinomialStats):
-        return None
-
-    def impl(stats, k):
-        total = stats.log_coefficient[k] + math.lgamma(stats.pseudo_total)
-        total -= math.lgamma(stats.pseudo_total + stats.totals[k])
-        for word in range(stats.counts.shape[0]):
-            count = stats.counts[word, k]
-            if count > 0.0:
-                weight = stats.pseudo_counts[word]
-                total += math.lgamma(weight + count) - math.lgamma(weight)
-        return total
-
-    return impl
+    total = stats.log_coefficient[k] + math.lgamma(stats.pseudo_total)
+    total -= math.lgamma(stats.pseudo_total + stats.totals[k])
+    for word in range(stats.counts.shape[0]):
+        count = stats.counts[word, k]
+        if count > 0.0:
+            weight = stats.pseudo_counts[word]
+            total += math.lgamma(weight + count) - math.lgamma(weight)
+    return total
 
 
-@overload(copy_cluster)
+@implements(copy_cluster, MultinomialStats)
 def _copy_cluster(stats, source, target):
-    if not is_instance(stats, MultinomialStats):
-        return None
-
-    def impl(stats, source, target):
-        for word in range(stats.counts.shape[0]):
-            stats.counts[word, target] = stats.counts[word, source]
-            stats.log_weights[word, target] = stats.log_weights[word, source]
-        stats.totals[target] = stats.totals[source]
-        stats.log_coefficient[target] = stats.log_coefficient[source]
-
-    return impl
+    for word in range(stats.counts.shape[0]):
+        stats.counts[word, target] = stats.counts[word, source]
+        stats.log_weights[word, target] = stats.log_weights[word, source]
+    stats.totals[target] = stats.totals[source]
+    stats.log_coefficient[target] = stats.log_coefficient[source]
 
 
-@overload(merge)
+@implements(merge, MultinomialStats)
 def _merge(stats, source, target):
-    if not is_instance(stats, MultinomialStats):
-        return None
-
-    def impl(stats, source, target):
-        for word in range(stats.counts.shape[0]):
-            if stats.counts[word, source] > 0.0:
-                stats.counts[word, target] += stats.counts[word, source]
-                stats.log_weights[word, target] = math.log(
-                    stats.pseudo_counts[word] + stats.counts[word, target]
-                )
-        stats.totals[target] += stats.totals[source]
-        stats.log_coefficient[target] += stats.log_coefficient[source]
-
-    return impl
+    for word in range(stats.counts.shape[0]):
+        if stats.counts[word, source] > 0.0:
+            stats.counts[word, target] += stats.counts[word, source]
+            stats.log_weights[word, target] = math.log(stats.pseudo_counts[word] + stats.counts[word, target])
+    stats.totals[target] += stats.totals[source]
+    stats.log_coefficient[target] += stats.log_coefficient[source]
 
 
-@overload(draw)
+@implements(draw, MultinomialStats)
 def _draw(rng, stats, k, out):
-    if not is_instance(stats, MultinomialStats):
-        return None
-
-    def impl(rng, stats, k, out):
-        # Pólya's urn, by first drawing the word probabilities from their Dirichlet posterior.
-        cumulative = np.empty(out.shape[0])
-        total = 0.0
-        for word in range(out.shape[0]):
-            total += rng.standard_gamma(stats.pseudo_counts[word] + stats.counts[word, k])
-            cumulative[word] = total
-            out[word] = 0.0
-        for _ in range(stats.document_length):
-            word = np.searchsorted(cumulative, rng.random() * total, side="right")
-            out[min(word, out.shape[0] - 1)] += 1.0
-
-    return impl
+    # Pólya's urn, by first drawing the word probabilities from their Dirichlet posterior.
+    cumulative = np.empty(out.shape[0])
+    total = 0.0
+    for word in range(out.shape[0]):
+        total += rng.standard_gamma(stats.pseudo_counts[word] + stats.counts[word, k])
+        cumulative[word] = total
+        out[word] = 0.0
+    for _ in range(stats.document_length):
+        word = np.searchsorted(cumulative, rng.random() * total, side="right")
+        out[min(word, out.shape[0] - 1)] += 1.0

@@ -12,7 +12,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from permix.families.contract_kernel import (
     add,
@@ -25,7 +24,7 @@ from permix.families.contract_kernel import (
     merge,
     remove,
 )
-from permix.kernels.jit import is_instance, kernel
+from permix.kernels.jit import implements, kernel
 
 LOG_PI = math.log(math.pi)
 # Rounding may not make a covariance singular: relative size of the smallest squared pivot.
@@ -96,229 +95,173 @@ def _rank_one(factor, k, vector, sign):
             factor[i, j, k] = entry
 
 
-@overload(clear)
+@implements(clear, NIWStats)
 def _clear(stats, k):
-    if not is_instance(stats, NIWStats):
-        return None
-
-    def impl(stats, k):
-        stats.counts[k] = 0.0
-        for i in range(stats.sums.shape[0]):
-            stats.sums[i, k] = 0.0
-            for j in range(i + 1):
-                stats.cholesky[i, j, k] = stats.prior_cholesky[i, j]
-        _update_posterior(stats, k)
-
-    return impl
+    stats.counts[k] = 0.0
+    for i in range(stats.sums.shape[0]):
+        stats.sums[i, k] = 0.0
+        for j in range(i + 1):
+            stats.cholesky[i, j, k] = stats.prior_cholesky[i, j]
+    _update_posterior(stats, k)
 
 
-@overload(add)
+@implements(add, NIWStats)
 def _add(stats, data, i, k):
-    if not is_instance(stats, NIWStats):
-        return None
-
-    def impl(stats, data, i, k):
-        d = stats.prior_mean.shape[0]
-        strength = stats.prior_strength + stats.counts[k]
-        scale = math.sqrt(strength / (strength + 1.0))
-        vector = stats.vector
-        for j in range(d):
-            vector[j] = scale * (data[i, j] - stats.means[j, k])
-            stats.sums[j, k] += data[i, j]
-        _rank_one(stats.cholesky, k, vector, 1.0)
-        stats.counts[k] += 1.0
-        _update_posterior(stats, k)
-
-    return impl
+    d = stats.prior_mean.shape[0]
+    strength = stats.prior_strength + stats.counts[k]
+    scale = math.sqrt(strength / (strength + 1.0))
+    vector = stats.vector
+    for j in range(d):
+        vector[j] = scale * (data[i, j] - stats.means[j, k])
+        stats.sums[j, k] += data[i, j]
+    _rank_one(stats.cholesky, k, vector, 1.0)
+    stats.counts[k] += 1.0
+    _update_posterior(stats, k)
 
 
-@overload(remove)
+@implements(remove, NIWStats)
 def _remove(stats, data, i, k):
-    if not is_instance(stats, NIWStats):
-        return None
-
-    def impl(stats, data, i, k):
-        if stats.counts[k] <= 1.0:
-            clear(stats, k)
-            return
-        d = stats.prior_mean.shape[0]
-        strength = stats.prior_strength + stats.counts[k]
-        scale = math.sqrt(strength / (strength - 1.0))
-        vector = stats.vector
-        for j in range(d):
-            vector[j] = scale * (data[i, j] - stats.means[j, k])
-            stats.sums[j, k] -= data[i, j]
-        _rank_one(stats.cholesky, k, vector, -1.0)
-        stats.counts[k] -= 1.0
-        _update_posterior(stats, k)
-
-    return impl
+    if stats.counts[k] <= 1.0:
+        clear(stats, k)
+        return
+    d = stats.prior_mean.shape[0]
+    strength = stats.prior_strength + stats.counts[k]
+    scale = math.sqrt(strength / (strength - 1.0))
+    vector = stats.vector
+    for j in range(d):
+        vector[j] = scale * (data[i, j] - stats.means[j, k])
+        stats.sums[j, k] -= data[i, j]
+    _rank_one(stats.cholesky, k, vector, -1.0)
+    stats.counts[k] -= 1.0
+    _update_posterior(stats, k)
 
 
-@overload(log_predictive)
+@implements(log_predictive, NIWStats)
 def _log_predictive(stats, data, i, n_clusters, out):
-    if not is_instance(stats, NIWStats):
-        return None
-
-    def impl(stats, data, i, n_clusters, out):
-        # Forward substitution L y = x - m for all clusters at once: rows of `work` are y_0 ... y_{d-1}.
-        d = stats.prior_mean.shape[0]
+    # Forward substitution L y = x - m for all clusters at once: rows of `work` are y_0 ... y_{d-1}.
+    d = stats.prior_mean.shape[0]
+    for k in range(n_clusters):
+        out[k] = 0.0
+    for row in range(d):
+        y = stats.work[row]
+        mean = stats.means[row]
+        x = data[i, row]
         for k in range(n_clusters):
-            out[k] = 0.0
-        for row in range(d):
-            y = stats.work[row]
-            mean = stats.means[row]
-            x = data[i, row]
+            y[k] = x - mean[k]
+        for column in range(row):
+            solved = stats.work[column]
+            entry = stats.cholesky[row, column]
             for k in range(n_clusters):
-                y[k] = x - mean[k]
-            for column in range(row):
-                solved = stats.work[column]
-                entry = stats.cholesky[row, column]
-                for k in range(n_clusters):
-                    y[k] -= entry[k] * solved[k]
-            pivot = stats.cholesky[row, row]
-            for k in range(n_clusters):
-                y[k] /= pivot[k]
-                out[k] += y[k] * y[k]
+                y[k] -= entry[k] * solved[k]
+        pivot = stats.cholesky[row, row]
         for k in range(n_clusters):
-            out[k] = stats.log_height[k] - stats.half_power[k] * math.log1p(out[k] * stats.quad_scale[k])
+            y[k] /= pivot[k]
+            out[k] += y[k] * y[k]
+    for k in range(n_clusters):
+        out[k] = stats.log_height[k] - stats.half_power[k] * math.log1p(out[k] * stats.quad_scale[k])
 
-    return impl
 
-
-@overload(log_predictive_without)
+@implements(log_predictive_without, NIWStats)
 def _log_predictive_without(stats, data, i, k):
-    if not is_instance(stats, NIWStats):
-        return None
-
-    def impl(stats, data, i, k):
-        # With c = κ_n/(κ_n-1), u = x - m_n and q = uᵀΨ_n⁻¹u: Ψ₋ = Ψ_n - c u uᵀ, so |Ψ₋| = |Ψ_n|(1 - c q), and
-        # x - m₋ = c u, so the quadratic form of the predictive without x is c q/(1 - c q).
-        d = stats.prior_mean.shape[0]
-        n = stats.counts[k]
-        strength = stats.prior_strength + n
-        ratio = strength / (strength - 1.0)
-        freedom = stats.degrees_of_freedom + n - d
-        q = 0.0
-        y = stats.vector
-        for row in range(d):
-            value = data[i, row] - stats.means[row, k]
-            for column in range(row):
-                value -= stats.cholesky[row, column, k] * y[column]
-            y[row] = value / stats.cholesky[row, row, k]
-            q += y[row] * y[row]
-        left = math.log(max(1.0 - ratio * q, SMALLEST_PIVOT))
-        return (
-            math.lgamma(0.5 * (freedom + d))
-            - math.lgamma(0.5 * freedom)
-            - 0.5 * d * (LOG_PI + math.log(ratio))
-            - 0.5 * stats.log_det[k]
-            + 0.5 * (freedom + d - 1.0) * left
-        )
-
-    return impl
+    # With c = κ_n/(κ_n-1), u = x - m_n and q = uᵀΨ_n⁻¹u: Ψ₋ = Ψ_n - c u uᵀ, so |Ψ₋| = |Ψ_n|(1 - c q), and
+    # x - m₋ = c u, so the quadratic form of the predictive without x is c q/(1 - c q).
+    d = stats.prior_mean.shape[0]
+    n = stats.counts[k]
+    strength = stats.prior_strength + n
+    ratio = strength / (strength - 1.0)
+    freedom = stats.degrees_of_freedom + n - d
+    q = 0.0
+    y = stats.vector
+    for row in range(d):
+        value = data[i, row] - stats.means[row, k]
+        for column in range(row):
+            value -= stats.cholesky[row, column, k] * y[column]
+        y[row] = value / stats.cholesky[row, row, k]
+        q += y[row] * y[row]
+    left = math.log(max(1.0 - ratio * q, SMALLEST_PIVOT))
+    return (
+        math.lgamma(0.5 * (freedom + d))
+        - math.lgamma(0.5 * freedom)
+        - 0.5 * d * (LOG_PI + math.log(ratio))
+        - 0.5 * stats.log_det[k]
+        + 0.5 * (freedom + d - 1.0) * left
+    )
 
 
-@overload(log_marginal)
+@implements(log_marginal, NIWStats)
 def _log_marginal(stats, k):
-    if not is_instance(stats, NIWStats):
-        return None
-
-    def impl(stats, k):
-        n = stats.counts[k]
-        if n == 0.0:
-            return 0.0
-        d = stats.prior_mean.shape[0]
-        strength = stats.prior_strength
-        freedom = stats.degrees_of_freedom
-        prior_log_det = 0.0
-        total = -0.5 * n * d * LOG_PI + 0.5 * d * math.log(strength / (strength + n))
-        for j in range(d):
-            prior_log_det += 2.0 * math.log(stats.prior_cholesky[j, j])
-            total += math.lgamma(0.5 * (freedom + n - j)) - math.lgamma(0.5 * (freedom - j))
-        return total + 0.5 * freedom * prior_log_det - 0.5 * (freedom + n) * stats.log_det[k]
-
-    return impl
+    n = stats.counts[k]
+    if n == 0.0:
+        return 0.0
+    d = stats.prior_mean.shape[0]
+    strength = stats.prior_strength
+    freedom = stats.degrees_of_freedom
+    prior_log_det = 0.0
+    total = -0.5 * n * d * LOG_PI + 0.5 * d * math.log(strength / (strength + n))
+    for j in range(d):
+        prior_log_det += 2.0 * math.log(stats.prior_cholesky[j, j])
+        total += math.lgamma(0.5 * (freedom + n - j)) - math.lgamma(0.5 * (freedom - j))
+    return total + 0.5 * freedom * prior_log_det - 0.5 * (freedom + n) * stats.log_det[k]
 
 
-@overload(copy_cluster)
+@implements(copy_cluster, NIWStats)
 def _copy_cluster(stats, source, target):
-    if not is_instance(stats, NIWStats):
-        return None
-
-    def impl(stats, source, target):
-        stats.counts[target] = stats.counts[source]
-        for i in range(stats.sums.shape[0]):
-            stats.sums[i, target] = stats.sums[i, source]
-            stats.means[i, target] = stats.means[i, source]
-            for j in range(i + 1):
-                stats.cholesky[i, j, target] = stats.cholesky[i, j, source]
-        stats.log_det[target] = stats.log_det[source]
-        stats.log_height[target] = stats.log_height[source]
-        stats.quad_scale[target] = stats.quad_scale[source]
-        stats.half_power[target] = stats.half_power[source]
-
-    return impl
+    stats.counts[target] = stats.counts[source]
+    for i in range(stats.sums.shape[0]):
+        stats.sums[i, target] = stats.sums[i, source]
+        stats.means[i, target] = stats.means[i, source]
+        for j in range(i + 1):
+            stats.cholesky[i, j, target] = stats.cholesky[i, j, source]
+    stats.log_det[target] = stats.log_det[source]
+    stats.log_height[target] = stats.log_height[source]
+    stats.quad_scale[target] = stats.quad_scale[source]
+    stats.half_power[target] = stats.half_power[source]
 
 
-@overload(merge)
+@implements(merge, NIWStats)
 def _merge(stats, source, target):
-    if not is_instance(stats, NIWStats):
-        return None
-
-    def impl(stats, source, target):
-        # With κ m and Ψ counted once, and means measured from the prior mean:
-        # Ψ_ab = Ψ_a + Ψ_b - Ψ + κ_a m_a m_aᵀ + κ_b m_b m_bᵀ - κ_ab m_ab m_abᵀ.
-        d = stats.prior_mean.shape[0]
-        n = stats.counts[source]
-        if n == 0.0:
-            return
-        strength_a = stats.prior_strength + stats.counts[target]
-        strength_b = stats.prior_strength + n
-        strength = strength_a + n
-        first = stats.cholesky[:, :, target].copy()
-        second = stats.cholesky[:, :, source].copy()
-        scale = (
-            np.dot(first, first.T)
-            + np.dot(second, second.T)
-            - np.dot(stats.prior_cholesky, stats.prior_cholesky.T)
-        )
-        a = stats.means[:, target] - stats.prior_mean
-        b = stats.means[:, source] - stats.prior_mean
-        both = (strength_a * a + strength_b * b) / strength
-        for i in range(d):
-            for j in range(d):
-                scale[i, j] += (
-                    strength_a * a[i] * a[j] + strength_b * b[i] * b[j] - strength * both[i] * both[j]
-                )
-        factor = np.linalg.cholesky(scale)
-        for i in range(d):
-            stats.sums[i, target] += stats.sums[i, source]
-            for j in range(i + 1):
-                stats.cholesky[i, j, target] = factor[i, j]
-        stats.counts[target] += n
-        _update_posterior(stats, target)
-
-    return impl
-
-
-@overload(draw)
-def _draw(rng, stats, k, out):
-    if not is_instance(stats, NIWStats):
-        return None
-
-    def impl(rng, stats, k, out):
-        # t = m + L z sqrt(spread / (2 g)) with g ~ Gamma(ν'/2): Ψ carries the factor ν' of the scale.
-        d = stats.prior_mean.shape[0]
-        freedom = 2.0 * stats.half_power[k] - d
-        stretch = math.sqrt(1.0 / (stats.quad_scale[k] * 2.0 * rng.standard_gamma(0.5 * freedom)))
-        z = np.empty(d)
+    # With κ m and Ψ counted once, and means measured from the prior mean:
+    # Ψ_ab = Ψ_a + Ψ_b - Ψ + κ_a m_a m_aᵀ + κ_b m_b m_bᵀ - κ_ab m_ab m_abᵀ.
+    d = stats.prior_mean.shape[0]
+    n = stats.counts[source]
+    if n == 0.0:
+        return
+    strength_a = stats.prior_strength + stats.counts[target]
+    strength_b = stats.prior_strength + n
+    strength = strength_a + n
+    first = stats.cholesky[:, :, target].copy()
+    second = stats.cholesky[:, :, source].copy()
+    scale = (
+        np.dot(first, first.T)
+        + np.dot(second, second.T)
+        - np.dot(stats.prior_cholesky, stats.prior_cholesky.T)
+    )
+    a = stats.means[:, target] - stats.prior_mean
+    b = stats.means[:, source] - stats.prior_mean
+    both = (strength_a * a + strength_b * b) / strength
+    for i in range(d):
         for j in range(d):
-            z[j] = rng.standard_normal()
-        for i in range(d):
-            value = 0.0
-            for j in range(i + 1):
-                value += stats.cholesky[i, j, k] * z[j]
-            out[i] = stats.means[i, k] + stretch * value
+            scale[i, j] += strength_a * a[i] * a[j] + strength_b * b[i] * b[j] - strength * both[i] * both[j]
+    factor = np.linalg.cholesky(scale)
+    for i in range(d):
+        stats.sums[i, target] += stats.sums[i, source]
+        for j in range(i + 1):
+            stats.cholesky[i, j, target] = factor[i, j]
+    stats.counts[target] += n
+    _update_posterior(stats, target)
 
-    return impl
+
+@implements(draw, NIWStats)
+def _draw(rng, stats, k, out):
+    # t = m + L z sqrt(spread / (2 g)) with g ~ Gamma(ν'/2): Ψ carries the factor ν' of the scale.
+    d = stats.prior_mean.shape[0]
+    freedom = 2.0 * stats.half_power[k] - d
+    stretch = math.sqrt(1.0 / (stats.quad_scale[k] * 2.0 * rng.standard_gamma(0.5 * freedom)))
+    z = np.empty(d)
+    for j in range(d):
+        z[j] = rng.standard_normal()
+    for i in range(d):
+        value = 0.0
+        for j in range(i + 1):
+            value += stats.cholesky[i, j, k] * z[j]
+        out[i] = stats.means[i, k] + stretch * value

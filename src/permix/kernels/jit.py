@@ -6,11 +6,13 @@ without the GIL, and without ``fastmath`` because minus infinity is meaningful h
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TypeVar
 
 import numba
 from numba.core import types
+from numba.extending import overload
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -34,3 +36,24 @@ def parallel_kernel(function: F) -> F:
 def is_instance(numba_type: object, cls: type) -> bool:
     """Say, inside an ``overload``, whether an argument is the NamedTuple ``cls``."""
     return isinstance(numba_type, types.BaseNamedTuple) and numba_type.instance_class is cls
+
+
+def implements(declared: Callable[..., object], of: type) -> Callable[[F], F]:
+    """Register a plain function as what ``declared`` does for the NamedTuple ``of``.
+
+    ``declared`` is a contract: a Python function that compiled code calls by name. Numba looks at the type of
+    its argument ``stats`` and compiles the implementation registered for that type.
+    """
+    signature = inspect.signature(declared)
+    position = list(signature.parameters).index("stats")
+
+    def register(implementation: F) -> F:
+        def choose(*arguments: object) -> F | None:
+            return implementation if is_instance(arguments[position], of) else None
+
+        # Numba compares the signatures of declaration and implementation, names included.
+        choose.__signature__ = signature
+        overload(declared)(choose)
+        return implementation
+
+    return register

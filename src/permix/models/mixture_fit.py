@@ -177,7 +177,7 @@ def fit_mixture(
             "family": family.describe(),
             "prior": prior.describe(),
             "moves": describe_move(move),
-            "data": _digest(data),
+            "data": _digest(family.pack(data)),
         },
     )
     estimate = point_estimate(
@@ -232,10 +232,10 @@ def _as_prior(prior: PartitionPrior | None) -> PartitionPrior:
     return prior
 
 
-def _digest(data: Any) -> str:
-    """Fingerprint of encoded data: an array, or a NamedTuple of arrays."""
+def _digest(arrays: dict[str, Array]) -> str:
+    """Fingerprint of named arrays."""
     digest = hashlib.sha256()
-    for array in data if isinstance(data, tuple) else (data,):
-        digest.update(f"{array.dtype.str}{array.shape}".encode())
+    for name, array in arrays.items():
+        digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()

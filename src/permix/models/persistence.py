@@ -10,7 +10,6 @@ import numpy as np
 
 from permix.errors import DataError, FileFormatError, PermixWarning
 from permix.families import family_from_description
-from permix.families.multinomial_kernel import Counts
 from permix.files import read_archive, write_archive
 from permix.models.mixture_fit import MixtureFit, MixtureSettings
 from permix.moves import Move, describe_move, move_from_description
@@ -30,10 +29,7 @@ def save_mixture(fit: MixtureFit, path: str | os.PathLike[str]) -> None:
     arrays = {f"draws/{name}": array for name, array in draws.arrays.items()}
     arrays |= {f"statistics/{name}": np.asarray(draws.statistics[name]) for name in STATISTICS}
     arrays["point_estimate"] = np.asarray(fit.estimate.labels)
-    if isinstance(fit.data, Counts):
-        arrays |= {f"data/{name}": array for name, array in fit.data._asdict().items()}
-    else:
-        arrays["data"] = fit.data
+    arrays |= {f"data/{name}": array for name, array in fit.family.pack(fit.data).items()}
     if fit.feature_names is not None:
         arrays["feature_names"] = np.array(fit.feature_names)
     family = settings.family
@@ -108,16 +104,9 @@ def _rebuilt(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Mixture
         random_state=manifest["random_state"],
         **{name: manifest["settings"][name] for name in PLAIN},
     )
-    if "data" in arrays:
-        data: Any = arrays["data"]
-        n = len(data)
-    else:
-        data = Counts(**{name: arrays[f"data/{name}"] for name in Counts._fields})
-        n = len(data.totals)
+    family = family_from_description(manifest["fitted_family"]).resolve_saved()
     draws = Draws(
-        arrays={
-            name.removeprefix("draws/"): array for name, array in arrays.items() if name.startswith("draws/")
-        },
+        arrays=_under("draws/", arrays),
         statistics={
             "moves": manifest["moves_done"],
             **{name: arrays[f"statistics/{name}"] for name in STATISTICS},
@@ -130,10 +119,10 @@ def _rebuilt(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Mixture
     names = tuple(arrays["feature_names"].tolist()) if "feature_names" in arrays else None
     fit = MixtureFit(
         settings=settings,
-        family=family_from_description(manifest["fitted_family"]).resolve_saved(),
+        family=family,
         prior=_prior(manifest["fitted_prior"]),
-        data=data,
-        n=n,
+        data=family.unpack(_under("data/", arrays)),
+        n=draws.arrays["labels"].shape[-1],
         draws=draws,
         estimate=PointEstimate(
             labels=labels,
@@ -145,6 +134,10 @@ def _rebuilt(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Mixture
     )
     _check(fit)
     return fit
+
+
+def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def _prior(description: dict[str, Any]) -> PartitionPrior:
@@ -167,6 +160,11 @@ def _check(fit: MixtureFit) -> None:
     for values in (labels, fit.estimate.labels):
         if int(values.min()) < 0 or int(values.max()) >= fit.n:
             raise DataError("a label is outside the number of observations")
+    concentration = draws.get("concentration", np.ones(1))
+    if not np.all(np.isfinite(concentration) & (concentration > 0)):
+        raise DataError("a concentration is not positive")
+    # Resolving again, for one row, checks that all hyper-parameters have the same number of columns.
+    fit.family.resolve(np.zeros((1, fit.family.n_features)))
     fit.family.check_encoded(fit.data, fit.n)
     if fit.feature_names is not None and len(fit.feature_names) != fit.family.n_features:
         raise DataError("there are not as many names as columns")
