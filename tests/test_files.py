@@ -458,3 +458,15 @@ def test_zip_bomb(tmp_path: Path) -> None:
 def test_parse_json_gives_what_json_gives() -> None:
     text = '{"a": [1, 2.5, null, true], "b": {"c": "ž"}}'
     assert parse_json(text.encode()) == json.loads(text)
+
+
+def test_writing_refuses_what_is_not_a_file(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="is a folder"):
+        write_archive(tmp_path, {"kind": "x"}, {})
+    with pytest.raises(DataError, match=r"the folder .*missing does not exist"):
+        write_archive(tmp_path / "missing" / "x", {"kind": "x"}, {})
+    if hasattr(os, "mkfifo"):  # like a device: a rename would replace it by a file
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(DataError, match="not an ordinary file"):
+            write_archive(tmp_path / "pipe", {"kind": "x"}, {})
+    assert not list(tmp_path.glob("*.tmp"))

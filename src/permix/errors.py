@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class PermixError(Exception):
     """Base of all errors permix raises on purpose."""
@@ -9,6 +11,27 @@ class PermixError(Exception):
 
 class DataError(PermixError, ValueError):
     """The data are not what they should be: the message says which row, why, and the way out."""
+
+
+class CellError(DataError):
+    """One cell of a table is not what it should be.
+
+    Attributes
+    ----------
+    row, column : int
+        Where, counted from 0; ``column`` alone when ``row`` is None.
+    """
+
+    def __init__(self, row: int | None, column: int, what: str, column_name: str | None = None) -> None:
+        place = f"column {column + 1 if column_name is None else repr(column_name)}"
+        super().__init__(what.format(place=place if row is None else f"row {row + 1}, {place}"))
+        self.row = row
+        self.column = column
+        self.what = what
+
+    def with_names(self, names: Sequence[str]) -> CellError:
+        """Return the same error with the column's name for its number."""
+        return CellError(self.row, self.column, self.what, str(names[self.column]))
 
 
 class CycleError(DataError):

@@ -80,6 +80,7 @@ def atomic_writer(path: PathLike) -> Iterator[IO[bytes]]:
     b'all or nothing'
     """
     target = Path(path)
+    check_target(target)
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
         with open(temporary, "wb") as handle:
@@ -91,6 +92,20 @@ def atomic_writer(path: PathLike) -> Iterator[IO[bytes]]:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+def check_target(path: PathLike) -> None:
+    """Refuse a path that no file can be put at: a folder, a device, or one in a folder that is not there.
+
+    Writing replaces what is there by a rename, which would turn a device such as ``/dev/null`` into a file.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise DataError(f"{target} is a folder; give the name of a file")
+    if target.exists() and not target.is_file():
+        raise DataError(f"{target} is not an ordinary file and is left alone; give another name")
+    if not target.parent.is_dir():
+        raise DataError(f"the folder {target.parent} does not exist; make it first")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from scipy import sparse
 
 import permix
-from permix.cli import main
+from permix.cli import in_options, main
 
 VOTES = """# FILE NAME: votes.soi
 # TITLE: Lunch
@@ -98,8 +98,11 @@ def test_info(run, votes):
     facts = json.loads(out)
     assert facts["agents"] == 9
     assert facts["first_choices"] == {"soup": 5, "salad": 3, "[red]cake[/red]": 1}
-    assert facts["unlisted_items"] == "below"
-    assert json.loads(run("info", votes, "--json", "--unlisted", "unknown")[1])["unlisted_items"] == "unknown"
+    assert facts["unlisted_items_are"] == "below"
+    assert (
+        json.loads(run("info", votes, "--json", "--unlisted", "unknown")[1])["unlisted_items_are"]
+        == "unknown"
+    )
 
 
 def test_consensus(run, votes):
@@ -112,7 +115,7 @@ def test_consensus(run, votes):
     assert code == 0
     assert "soup" in out
     code, _, err = run("consensus", votes, "--method", "best")
-    assert code == 1
+    assert code == 2
     assert "best" in err
 
 
@@ -156,7 +159,7 @@ def test_fit_and_summary(run, points, tmp_path):
     assert not fit.with_name("points.permix.chains").exists()
     assert picture.read_bytes().startswith(b"\x89PNG")
     rows = labels.read_text().splitlines()
-    assert rows[0] == "row,cluster,confidence"
+    assert rows[0] == "name,cluster,confidence"
     assert rows[1].startswith("p0,1,")
     assert len(rows) == 51
     report = json.loads(run("summary", fit, "--json")[1])
@@ -212,7 +215,15 @@ def test_other_kinds_of_data(run, tmp_path):
     for name in ("counts.npz", "counts.npy"):
         path = tmp_path / name
         code, out, err = run(
-            "fit", "dp-mixture", path, "-o", tmp_path / "c", "--family", "multinomial", "--json", *QUICK
+            "fit",
+            "dp-mixture",
+            path,
+            "-o",
+            tmp_path / f"{name}.permix",
+            "--family",
+            "multinomial",
+            "--json",
+            *QUICK,
         )
         assert code == 0, err
         reports.append(json.loads(out)["cluster_parameters"])
@@ -225,14 +236,19 @@ def test_other_kinds_of_data(run, tmp_path):
         (["info", "missing.soi"], ["missing.soi"]),
         (["summary", "points.csv"], ["points.csv"]),
         (["fit", "dp-mixture", "missing.csv", "-o", "x"], ["missing.csv"]),
-        (["fit", "dp-mixture", "points.csv", "-o", "x"], ["'name'", "not numeric", "line 2", "--id"]),
+        (["fit", "dp-mixture", "points.csv", "-o", "x"], ["'name'", "not numeric", "row 1", "'p0'", "--id"]),
         (["fit", "dp-mixture", "points.csv", "-o", "x", "--id", "nam"], ["no column 'nam'", "height"]),
         (["fit", "dp-mixture", "points.csv", "-o", "no/x", "--id", "name"], ["folder no"]),
-        (["fit", "dp-mixture", "points.csv", "-o", "x", "--family", "cauchy"], ["cauchy", "gaussian"]),
-        (["fit", "dp-mixture", "points.csv", "-o", "x", "--noise-scale", "2"], ["--noise-scale", "gaussian"]),
-        (["fit", "dp-mixture", "points.csv", "-o", "x", "--prior", "crp"], ["crp", "pitman-yor"]),
-        (["fit", "dp-mixture", "points.csv", "-o", "x", "--prior", "finite"], ["--components"]),
-        (["fit", "dp-mixture", "points.csv", "-o", "x", "--id", "name", "--draws", "0"], ["n_draws"]),
+        (["fit", "dp-mixture", "points.csv", "-o", ".", "--id", "name"], ["is a folder"]),
+        (["fit", "dp-mixture", "points.csv", "-o", "points.csv", "--id", "name"], ["is also the input"]),
+        (["fit", "dp-mixture", "points.csv", "-o", "x", "--labels", "x", "--id", "name"], ["given twice"]),
+        (["fit", "dp-mixture", "points.csv", "-o", "x", "--labels", "no/l.csv"], ["folder no"]),
+        (["fit", "dp-mixture", "points.csv", "-o", "x", "--picture", "x.foo"], [".png, .svg, .pdf"]),
+        (["fit", "dp-mixture", "points.csv", "-o", "old.permix", "--id", "name"], ["--force"]),
+        (["fit", "dp-mixture", ".", "-o", "x"], ["is a folder"]),
+        (["info", "."], ["ending"]),
+        (["consensus", "x.permix"], ["fitted model"]),
+        (["convert", "pairs.csv", "out.toi"], ["contradict", "--on-cycle drop"]),
         (["fit", "dp-mixture", "empty.csv", "-o", "x"], ["empty.csv"]),
         (["fit", "dp-mixture", "headonly.csv", "-o", "x"], ["no rows"]),
         (["fit", "dp-mixture", "hole.csv", "-o", "x"], ["NaN", "row 2", "'b'"]),
@@ -243,20 +259,77 @@ def test_a_mistake_gets_one_clear_message(run, points, tmp_path, monkeypatch, ar
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "headonly.csv").write_text("a,b\n")
+    (tmp_path / "old.permix").write_text("precious")
+    (tmp_path / "pairs.csv").write_text("agent,better,worse\nann,x,y\nann,y,z\nann,z,x\nbob,x,y\n")
     (tmp_path / "hole.csv").write_text("a,b\n1,2\n3,\n")
     (tmp_path / "broken.npz").write_bytes(b"PK\x03\x04 nothing")
     code, _, err = run(*arguments)
     assert code == 1
     assert err.startswith("permix: ")
     assert "Traceback" not in err
+    assert "Errno" not in err
     for word in words:
         assert word in err
+    assert (tmp_path / "old.permix").read_text() == "precious"
 
 
-def test_wrong_use_is_exit_code_two(run):
-    assert run("fit", "dp-mixture")[0] == 2
-    assert run("consensus")[0] == 2
-    assert run("nonsense")[0] == 2
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fit", "dp-mixture"],
+        ["consensus"],
+        ["nonsense"],
+        ["info", "x.csv", "--layout", "wide"],
+        ["fit", "dp-mixture", "x.csv", "-o", "x", "--family", "cauchy"],
+        ["fit", "dp-mixture", "x.csv", "-o", "x", "--noise-scale", "2"],
+        ["fit", "dp-mixture", "x.csv", "-o", "x", "--prior", "crp"],
+        ["fit", "dp-mixture", "x.csv", "-o", "x", "--prior", "finite"],
+        ["fit", "dp-mixture", "x.csv", "-o", "x", "--draws", "0"],
+    ],
+)
+def test_wrong_use_is_exit_code_two(run, arguments):
+    assert run(*arguments)[0] == 2
+
+
+def test_contradicting_agents_can_be_left_out(run, tmp_path):
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("agent,better,worse\nann,x,y\nann,y,z\nann,z,x\nbob,x,y\n")
+    code, out, err = run("consensus", pairs, "--on-cycle", "drop", "--json")
+    assert code == 0
+    ranking = json.loads(out)["ranking"]
+    assert ranking.index("x") < ranking.index("y")
+    assert "'ann'" in err
+
+
+def test_a_column_of_counts_is_named(run, tmp_path):
+    table = tmp_path / "ballots.csv"
+    table.write_text("a,b,c,Wk\n1,2,3,232\n3,2,1,100\n")
+    code, _, err = run("consensus", table, "--layout", "ranks")
+    assert code == 1
+    assert "Wk" in err
+    assert "--count-column" in err
+    found = json.loads(run("consensus", table, "--layout", "ranks", "--count-column", "Wk", "--json")[1])
+    assert found["ranking"] == ["a", "b", "c"]
+    assert found["disagreements"] == 300
+
+
+def test_a_shorter_run_keeps_the_chains_of_a_longer_one(run, points, tmp_path):
+    fit = tmp_path / "fit.permix"
+    long, short = ("--draws", 80, "--burn-in", 20), ("--draws", 30, "--burn-in", 20)
+    assert run("fit", "dp-mixture", points, "-o", fit, "--id", "name", "--keep-chains", *long)[0] == 0
+    code, _, err = run("fit", "dp-mixture", points, "-o", fit, "--id", "name", *short)
+    assert code == 0
+    assert "80 draws and is kept" in err
+    assert permix.load(fit).posterior_["posterior"].sizes["draw"] == 30
+
+
+def test_messages_speak_of_options():
+    assert in_options("pass on_cycle='drop', n_draws=5 or layout='ranks'") == (
+        "pass --on-cycle drop, --draws 5 or --layout ranks"
+    )
+    assert in_options("unlisted items; say layout= or count_column") == (
+        "unlisted items; say --layout or --count-column"
+    )
 
 
 def test_existing_chains_of_other_settings_are_refused(run, points, tmp_path):
@@ -265,7 +338,7 @@ def test_existing_chains_of_other_settings_are_refused(run, points, tmp_path):
     assert fit.with_name("fit.permix.chains").is_dir()
     code, _, err = run("fit", "dp-mixture", points, "-o", fit, "--id", "name", "--seed", 5, *QUICK)
     assert code == 1
-    assert "random_state was 0 and is now 5" in err
+    assert "--seed was 0 and is now 5" in err
 
 
 def test_demo(run, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import warnings
 
 import numpy as np
 import pytest
@@ -161,7 +162,12 @@ SUBSET = Rankings.from_orders([["a"], ["c", "b"]], items=["a", "b", "c"], unlist
         (Preferences.from_pairs([(0, "a", "b")]), "v.toi", "layout='pairs'"),
         (SHORT, "v.cat", "rankings are not categories"),
         (SHORT, "v.txt", "a PrefLib file ends in"),
-        (Rankings.from_orders([["a\nb", "c"]]), "v.soc", "spans lines"),
+        (Rankings.from_orders([["a\nb", "c"]]), "v.soc", "the item name .* spans lines"),
+        (Rankings.from_orders([["a\rb", "c"]]), "v.soc", "spans lines"),
+        (Rankings.from_orders([["a", "a "]]), "v.soc", "'a ' begins or ends with blanks"),
+        (Rankings.from_orders([["a", "\u2028b"]]), "v.soc", "begins or ends with blanks"),
+        (Rankings.from_orders([["a", "\ud800"]]), "v.soc", "half a character, which UTF-8 cannot hold"),
+        (Rankings.from_orders([[1, "1"]]), "v.soc", "item names 1 and '1' look the same in a file"),
         (Rankings.concat([SHORT, SUBSET]), "v.soi", "two files"),
     ],
 )
@@ -171,10 +177,28 @@ def test_what_a_file_cannot_hold(tmp_path, obj, name, words):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\x85"])
+def test_names_with_marks_that_end_lines_elsewhere_come_back(tmp_path, mark):
+    votes = Rankings.from_orders([[f"a{mark}b", "c"], ["c", f"a{mark}b"]])
+    write_preflib(votes, tmp_path / "v.soc")
+    assert read_preflib(tmp_path / "v.soc") == votes
+    lines = (tmp_path / "v.soc").read_bytes().replace(b"\n", b"\r\n")
+    (tmp_path / "v.soc").write_bytes(lines)
+    assert read_preflib(tmp_path / "v.soc") == votes
+
+
 def test_unknown_rest_is_written_with_a_warning(tmp_path):
     with pytest.warns(PermixWarning, match="unlisted='unknown'"):
         write_preflib(SUBSET, tmp_path / "v.soi")
     assert read_preflib(tmp_path / "v.soi", unlisted="unknown") == SUBSET
+
+
+def test_what_is_refused_does_not_warn_first(tmp_path):
+    rated = Preferences.from_ratings([("x", "a", 5), ("x", "b", 3), ("y", "c", 1), ("y", "a", 1)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DataError, match=r"ties some items, .* use the ending \.toi"):
+            write_preflib(rated, tmp_path / "v.soi")
 
 
 @pytest.mark.parametrize(

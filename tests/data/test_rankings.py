@@ -320,6 +320,14 @@ def test_rows_keep_their_ids() -> None:
     assert Rankings.concat([r[2:], named]).agents.tolist() == [2, "x"]
 
 
+def test_concat_of_anything_but_a_list_is_refused() -> None:
+    a = Rankings.from_orders([["a", "b"], ["b", "a"]], counts=[3, 4])
+    for wrong in (a, {"x": a}, "ab", 7):
+        with pytest.raises(DataError, match=r"concat takes a list of tables: Rankings\.concat\(\[a, b\]\)"):
+            a.concat(wrong)  # type: ignore[arg-type]
+    assert Rankings.concat(part for part in (a, a)).n_agents == 14
+
+
 def test_concat_refuses() -> None:
     a = Rankings.from_orders([["a", "b"]])
     with pytest.raises(DataError, match=r"only one of them has b, c\); build both with the same items="):
@@ -478,3 +486,16 @@ def test_any_rows_are_taken_rightly_or_refused(rows: list[list[object]]) -> None
     for row, order in zip(rows, r.orders, strict=True):
         stated = [entry for entry in row if entry not in (None, "", -1) and entry == entry]
         assert [r.items[item] for item in order if item >= 0] == stated
+
+
+def test_numbers_of_items_that_would_fill_the_memory_are_refused():
+    for said in ({"n_items": 2**40}, {"n_items": 10_000_001}, {"items": range(2**40)}):
+        with pytest.raises(DataError, match="more than 10,000,000 items are not taken"):
+            Rankings.from_orders([[0, 5]], **said)
+
+
+def test_there_is_nothing_to_split_in_an_empty_table():
+    empty = Rankings.from_orders([[0, 1]], n_items=2)[:0]
+    for size in (0.25, 1):
+        with pytest.raises(DataError, match="there is nothing to split: the table has no rows"):
+            empty.split(size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,8 @@ import polars as pl
 import pytest
 
 from permix import Preferences, Rankings
-from permix.data import from_frame, read, read_table, write, write_table
-from permix.errors import CycleError, DataError, FileFormatError
+from permix.data import from_frame, read, read_table, table_writer, write, write_table
+from permix.errors import CycleError, DataError, FileFormatError, PermixWarning
 
 FRAMES = [pd.DataFrame, pl.DataFrame]
 
@@ -27,7 +28,14 @@ def put(tmp_path, text, name="t.csv"):
 
 @pytest.mark.parametrize("frame", FRAMES)
 @pytest.mark.parametrize(
-    "names", [("1st", "2nd", "3rd"), ("pos1", "pos2", "pos3"), ("Choice 1", "Choice 2", "Choice 3")]
+    "names",
+    [
+        ("1st", "2nd", "3rd"),
+        ("pos1", "pos2", "pos3"),
+        ("Choice 1", "Choice 2", "Choice 3"),
+        ("first", "second", "third"),
+        ("First choice", "Second choice", "Third choice"),
+    ],
 )
 def test_orders_by_name(frame, names):
     columns = dict(zip(names, (["tea", "milk"], ["milk", "juice"], ["juice", None]), strict=True))
@@ -112,12 +120,24 @@ def test_tied_ranks_with_a_column_that_says_what_is_unlisted(tmp_path):
 
 
 def test_scores_are_not_taken_for_ranks(tmp_path):
-    path = put(tmp_path, "tea,milk,juice\n1,2,3\n5,4,4\n")
+    path = put(tmp_path, "tea,milk,juice\n1,2,3\n3,3,2\n")
     with pytest.raises(
-        DataError, match=r"line 3: .*ranks \(1 = best\) or ratings.*layout='ranks'.*from_ratings"
+        DataError, match=r"line 3: .*ranks \(1 = best\).*layout='ranks'.*from_ratings.*permix\.DPMixture"
     ):
         read_table(path)
     assert isinstance(read_table(path, layout="ranks"), Preferences)
+    with pytest.raises(DataError, match=r"line 2: ((?!layout='ranks').)*from_ratings((?!layout).)*\Z"):
+        read_table(put(tmp_path, "height,weight,age\n170.5,60.2,30\n"))
+    with pytest.raises(DataError, match=r"line 2: these numbers are not a ranking.*DPMixture"):
+        read_table(put(tmp_path, "V1,V2,V3\n5,5,4\n1,2,1\n"))  # answers in columns that say nothing
+
+
+def test_a_weight_among_ranks_is_named_with_the_way_out(tmp_path):
+    path = put(tmp_path, "A,B,C,Wk\n1,2,3,232\n2,1,3,10\n")
+    with pytest.raises(DataError, match=r"column 'Wk' goes up to 232.*count_column='Wk'.*items="):
+        read_table(path, layout="ranks")
+    assert read_table(path, layout="ranks", count_column="Wk").counts.tolist() == [232, 10]
+    assert read_table(path, layout="ranks", items=["A", "B", "C"]).n_items == 3
 
 
 def test_items_choose_the_columns_of_ranks(tmp_path):
@@ -162,6 +182,77 @@ def test_tables_that_are_not_understood(tmp_path, text, words):
         read_table(put(tmp_path, text))
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "who,dish,liking\nann,Up,5\nann,Jaws,2\n",
+            r"ratings need .*agent, item, rating.*comparisons agent, better, worse.*'liking': 'rating'",
+        ),
+        ("who,this,that\nann,Up,Jaws\nann,Jaws,X\n", r"'this': 'better', 'that': 'worse'"),
+        ("u,i,r\n1,31,4\n1,30,3\n", r"'u': 'agent', 'i': 'item', 'r': 'rating'"),
+        (
+            "voter,candidate,rank\nx,a,1\nx,b,2\n",
+            r"pivot\(index='voter', columns='candidate', values='rank'\)",
+        ),
+    ],
+)
+def test_single_statements_under_other_names_say_how_to_rename(tmp_path, text, words):
+    with pytest.raises(DataError, match=words) as caught:
+        read_table(put(tmp_path, text))
+    assert "layout='orders'" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["age,sex,town,pay\n30,f,Rome,1\n40,m,Oslo,2\n", "q1,q2,q3\nyes,no,yes\nno,no,yes\n"]
+)
+def test_surveys_are_sent_to_mixtures(tmp_path, text):
+    with pytest.raises(DataError, match=r"does not look like rankings.*permix\.DPMixture") as caught:
+        read_table(put(tmp_path, text))
+    assert "layout='orders'" not in str(caught.value)
+
+
+def test_orders_under_other_names_are_offered_as_such(tmp_path):
+    path = put(tmp_path, "best,middle,worst\na,b,c\nb,a,c\n")
+    with pytest.raises(DataError, match=r"say layout='orders'"):
+        read_table(path)
+    assert read_table(path, layout="orders").orders.tolist() == [[0, 1, 2], [1, 0, 2]]
+
+
+def test_numbers_among_names_are_no_places_of_an_ordering(tmp_path):
+    with pytest.raises(DataError, match=r"column 'stars' holds numbers while 'film' holds names"):
+        read_table(put(tmp_path, "user,film,stars\nann,Up,5\nbo,Jaws,2\n"), layout="orders")
+    with pytest.raises(DataError, match=r"column 'V3' holds numbers"):
+        read_table(put(tmp_path, "V1,V2,V3\na,b,3\nb,a,4\n"))
+    books = put(tmp_path, "V1,V2\nDune,1984\n")
+    assert read_table(books, items=["1984", "Dune"]).orders.tolist() == [[1, 0]]
+    assert read_table(put(tmp_path, "pos1,pos2\nDune,1984\n")).items == ("Dune", "1984")
+
+
+def test_an_agent_with_two_ballots_is_kept_with_a_warning(tmp_path):
+    path = put(tmp_path, "voter,1st,2nd\nx,a,b\ny,b,a\nx,b,a\ny,a,b\n")
+    with pytest.warns(PermixWarning, match=r"line 4: agent 'x' has a row already \(.*line 2\)") as caught:
+        votes = read_table(path)
+    assert votes.agents.tolist() == ["x", "y", "x", "y"]
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+def test_what_is_refused_does_not_warn_first(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DataError, match="listed twice"):
+            read_table(put(tmp_path, "voter,1st,2nd\nx,a,b\nx,b,b\n"))
+
+
+def test_agents_by_their_usual_names(tmp_path):
+    for name in ("Respondent ID", "person", "customer_id", "subject", "id", "name", "reviewer"):
+        votes = read_table(put(tmp_path, f"{name},tea,milk\nx,1,2\ny,2,1\n"))
+        assert votes.agents.tolist() == ["x", "y"]
+    votes = read_table(put(tmp_path, "id,user,film,stars\n1,x,a,3\n2,x,b,4\n"))
+    assert votes.agents.tolist() == ["x"]  # a name that says more goes first
+
+
 def test_named_columns(tmp_path):
     path = put(tmp_path, "who,pos1,pos2,how many\nann,a,b,2\nbo,b,a,3\n")
     votes = read_table(path, agent_column="who", count_column="how many")
@@ -191,11 +282,15 @@ def test_rows_that_nobody_stated_are_left_out(tmp_path):
         ("agent", "better", "worse"),
         ("assessor", "top_item", "bottom_item"),
         ("User ID", "Winner", "Loser"),
+        ("respondent", "prefers", "over"),
+        ("customer", "chosen", "rejected"),
     ],
 )
 def test_pairs_by_their_names(frame, agent, better, worse):
     table = frame({worse: ["b", "c", "b"], agent: [7, 7, 5], better: ["a", "b", "c"]})
-    assert from_frame(table) == Preferences.from_pairs([(7, "a", "b"), (7, "b", "c"), (5, "c", "b")])
+    expected = Preferences.from_pairs([(7, "a", "b"), (7, "b", "c"), (5, "c", "b")])
+    assert from_frame(table) == expected
+    assert Preferences.from_pairs(table) == expected
 
 
 def test_pairs_of_numbers_in_a_file(tmp_path):
@@ -225,9 +320,25 @@ def test_pairs_with_a_cycle_and_counts(tmp_path):
 
 
 @pytest.mark.parametrize("frame", FRAMES)
-def test_ratings(frame):
-    table = frame({"userId": [2, 2, 9], "movieId": [10, 30, 10], "rating": [4.5, 4.5, 1.0]})
-    assert from_frame(table) == Preferences.from_ratings([(2, 10, 4.5), (2, 30, 4.5), (9, 10, 1.0)])
+@pytest.mark.parametrize(
+    ("agent", "item", "rating"),
+    [("userId", "movieId", "rating"), ("user", "film", "stars"), ("Person", "book_id", "Points")],
+)
+def test_ratings(frame, agent, item, rating):
+    table = frame({agent: [2, 2, 9], item: [10, 30, 10], rating: [4.5, 4.5, 1.0]})
+    expected = Preferences.from_ratings([(2, 10, 4.5), (2, 30, 4.5), (9, 10, 1.0)])
+    assert from_frame(table) == expected
+    assert Preferences.from_ratings(table) == expected
+
+
+def test_unlisted_has_its_effect_on_ratings(tmp_path):
+    path = put(tmp_path, "user,item,rating\nx,a,5\nx,b,3\ny,a,1\n")
+    assert read(path).rest_below.tolist() == [True, False]  # x rated everything
+    assert read(path, unlisted="unknown") == read(path) == read(path, unlisted=None)
+    assert read(path, unlisted="below").rest_below.tolist() == [True, True]
+    assert from_frame(pd.read_csv(path), unlisted="below") == read(path, unlisted="below")
+    write(Rankings.from_orders([["b", "a"], ["b"]]), tmp_path / "v.soi")
+    assert read(tmp_path / "v.soi", unlisted=None).unlisted == "below"
 
 
 def test_ratings_twice_and_bad(tmp_path):
@@ -359,7 +470,6 @@ def test_frames_of_rankings_are_read_back(obj):
 @pytest.mark.parametrize(
     ("obj", "layout", "words"),
     [
-        (FULL, "pairs", "very many pairs"),
         (LEVELS, "orders", "ties or comparisons"),
         (LEVELS, "ratings", "puts the unlisted items below"),
         (PAIRS, "ranks", "use layout='pairs'"),
@@ -373,6 +483,154 @@ def test_what_a_layout_cannot_hold(tmp_path, obj, layout, words):
     with pytest.raises(DataError, match=words):
         write_table(obj, tmp_path / "t.csv", layout)
     assert list(tmp_path.iterdir()) == []
+
+
+LAYOUTS = ["orders", "ranks", "pairs", "ratings"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("NA", "the item name 'NA' would be read as an empty cell; rename the item"),
+        ("NaN", "'NaN' would be read as an empty cell"),
+        ("nan", "'nan' would be read as an empty cell"),
+        (" y", "' y' begins or ends with blanks, which are taken off"),
+        ("y\u2003", "begins or ends with blanks"),
+        ("x\ry", "spans lines"),
+        ("x\ny", "spans lines"),
+        ("\ufeffx", "byte order mark"),
+        ("-1", "reads as a negative number"),
+        ("1", "item names 1 and '1' look the same in a file"),
+        ("\ud800x", "half a character"),
+    ],
+)
+def test_item_names_that_would_not_come_back_are_refused(tmp_path, layout, name, words):
+    items = [1, "b", name]
+    obj = Rankings.from_orders([[name, "b", 1], [1, "b", name]], items=items)
+    with pytest.raises(DataError, match=words):
+        write_table(obj, tmp_path / "t.csv", layout)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    ("agents", "words"),
+    [
+        (["NA", "x"], "the agent name 'NA' would be read as an empty cell; rename the agent"),
+        (["x", "x "], "the agent name 'x ' begins or ends with blanks"),
+        ([1, "1"], "agent names 1 and '1' look the same"),
+    ],
+)
+def test_agents_that_would_not_come_back_are_refused(tmp_path, layout, agents, words):
+    with pytest.raises(DataError, match=words):
+        write_table(FULL._replaced(agents=agents), tmp_path / "t.csv", layout)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("layout", ["pairs", "ratings"])
+def test_two_rows_of_one_agent_do_not_become_one(tmp_path, layout):
+    twice = FULL._replaced(agents=["x", "x"])
+    with pytest.raises(DataError, match=r"rows 0 and 1 .* are both of agent 'x'.* use layout='ranks'"):
+        write_table(twice, tmp_path / "t.csv", layout)
+
+
+ODD = ["none", "a;b;c", "d|e\tf", 'g"h,i;"j', "null", "0.5", "ex\u2028y", "k l", "#", "'", "N/A", "1e3"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_odd_names_that_are_written_come_back(tmp_path, layout, ending):
+    agents = ["a;b", "c,d", '"', "e\u2028f"]
+    orders = [ODD, ODD[::-1], ODD[3:] + ODD[:3], ODD[6:] + ODD[:6]]
+    obj = Rankings.from_orders(orders, items=ODD, agents=agents)
+    write_table(obj, tmp_path / f"t.{ending}", layout)
+    back = read_table(tmp_path / f"t.{ending}", items=ODD)
+    assert set(read_table(tmp_path / f"t.{ending}").items) == set(ODD)
+    assert back.agents.tolist() == agents
+    assert np.array_equal(back.pairwise_counts(), obj.pairwise_counts())
+
+
+@pytest.mark.parametrize(
+    ("items", "agents", "words"),
+    [
+        (["N", "b"], None, r"an item is called 'N', like a column of the table \(role: count\)"),
+        (["a", "Name"], None, r"an item is called 'Name', .*\(role: agent\)"),
+        (["unlisted", "b"], None, r"\(role: unlisted\)"),
+        (["winner", "loser", "c"], None, "looks like one of pairs"),
+        (["movie", "stars", "c"], [3, 4], "looks like one of ratings"),
+        (["first", "second"], None, "looks like one of orders"),
+    ],
+)
+def test_ranks_of_items_called_like_other_columns_are_refused(tmp_path, items, agents, words):
+    obj = Rankings.from_orders([items, items[::-1]], agents=agents)
+    with pytest.raises(DataError, match=words):
+        write_table(obj, tmp_path / "t.csv", "ranks")
+    write_table(obj, tmp_path / "t.csv", "orders")
+    assert read_table(tmp_path / "t.csv", "orders") == obj
+
+
+def test_items_with_usual_names_are_written_as_ranks_where_the_columns_are_clear(tmp_path):
+    obj = Rankings.from_orders([["user", "freq"], ["freq", "user"]], counts=[2, 1], agents=["x", "y"])
+    write_table(obj, tmp_path / "t.csv", "ranks")
+    assert read_table(tmp_path / "t.csv") == obj
+
+
+@pytest.mark.parametrize("layout", ["orders", "pairs", "ratings"])
+def test_items_that_no_row_mentions_are_named_in_a_warning(tmp_path, layout):
+    obj = Rankings.from_orders([["a", "b"]], items=["a", "b", "c"], unlisted="unknown")
+    with pytest.warns(PermixWarning, match=rf"no row mentions 'c', and a table of {layout} .*items=") as seen:
+        write_table(obj, tmp_path / "t.csv", layout)
+    assert seen[0].filename == __file__
+    assert read_table(tmp_path / "t.csv").n_items == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write_table(obj, tmp_path / "t.csv", "ranks")
+        write_table(FULL, tmp_path / "t.csv", layout)
+        if layout == "pairs":  # the rest is compared
+            write_table(Rankings.from_orders([["a"]], items=["a", "b"]), tmp_path / "t.csv", layout)
+
+
+@pytest.mark.filterwarnings("ignore:no row mentions")
+def test_rankings_and_levels_as_pairs_say_the_same(tmp_path):
+    both = Preferences.from_levels([[["a", "b"], "c"], ["d", "a"]], items=["a", "b", "c", "d"])
+    unknown = Preferences.from_levels([[["a", "b"], "c"]], items=["a", "b", "c", "d"], rest_below=False)
+    for obj, n_pairs in ((FULL, 4), (MIXED, 3), (both, 2 + 1 + 1 + 2), (unknown, 2)):
+        write_table(obj, tmp_path / "t.csv", "pairs")
+        back = read_table(tmp_path / "t.csv", items=obj.items)
+        stated = obj if isinstance(obj, Preferences) else Preferences.from_rankings(obj)
+        assert len(back.pairs) == n_pairs
+        assert np.array_equal(back.pairwise_counts(), stated.pairwise_counts())
+    joined = PAIRS._replaced(level_indptr=[0, 2, 2], level_items=[0, 1], levels=[0, 1])
+    write_table(joined, tmp_path / "t.csv")
+    back = read_table(tmp_path / "t.csv", items=joined.items)
+    assert np.array_equal(back.pairwise_counts(), joined.pairwise_counts())
+
+
+def test_too_many_pairs_are_counted_before_they_are_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(table_writer, "MOST_PAIRS", 3)
+    with pytest.raises(DataError, match=r"these are 4 pairs.*layout='ranks'"):
+        write_table(FULL, tmp_path / "t.csv", "pairs")
+    write_table(MIXED, tmp_path / "t.csv", "pairs")
+    with pytest.raises(DataError, match="states nothing"):
+        write_table(Preferences.from_levels([[["a", "b"]]]), tmp_path / "u.csv", "pairs")
+
+
+@pytest.mark.parametrize("name", ["x.soi", "x.csv"])
+def test_only_rankings_and_preferences_are_written(tmp_path, name):
+    for obj in ("x", [["a", "b"]], pd.DataFrame({"a": [1]})):
+        with pytest.raises(DataError, match="only Rankings and Preferences can be written"):
+            write(obj, tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["v.soi", "v.csv"])
+def test_missing_files_and_folders(tmp_path, name):
+    with pytest.raises(FileNotFoundError) as caught:
+        read(tmp_path / name)
+    assert str(caught.value) == f"there is no file {tmp_path / name}"
+    (tmp_path / name).mkdir()
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        read(tmp_path / name)
 
 
 # -- read and write by ending ---------------------------------------------------------------------

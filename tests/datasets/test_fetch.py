@@ -10,6 +10,7 @@ import threading
 import zipfile
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -160,6 +161,27 @@ def test_not_found_and_no_server(server):
         obtain(_source("http://127.0.0.1:9/tea.zip"), "votes.txt")
 
 
+def test_a_failed_download_says_which_file_goes_where(server, monkeypatch, tmp_path):
+    monkeypatch.setenv("PERMIX_DATA", str(tmp_path / "mine"))
+    with pytest.raises(DataNotFound) as caught:
+        obtain(_source(f"{server.url}/tea.zip"), "votes.txt")
+    places = f"into {tmp_path / 'mine' / 'tea'} or {tmp_path / 'cache' / 'tea'}"
+    assert f"put votes.txt from the archive (inside/votes.txt) {places}" in str(caught.value)
+    with pytest.raises(DataNotFound) as caught:
+        obtain(_source(f"{server.url}/datasets/"), "votes.txt")
+    assert f"put votes.txt {places}" in str(caught.value)
+    server.pages["/tea.zip"] = _zip(**{"votes.txt": CONTENT})
+    server.cut.add("/tea.zip")
+    with pytest.raises(DataNotFound) as caught:
+        obtain(_source(f"{server.url}/tea.zip"), "votes.txt")
+    assert places in str(caught.value)
+
+
+def test_the_documentation_counts_the_preflib_files():
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "public-data.md"
+    assert f"{len(registry.PREFLIB.members)} PrefLib files" in page.read_text(encoding="utf-8")
+
+
 def test_too_much_is_refused(server, monkeypatch):
     monkeypatch.setattr(fetch, "MOST_BYTES", 50)
     server.pages["/tea.zip"] = b"x" * 200
@@ -167,7 +189,7 @@ def test_too_much_is_refused(server, monkeypatch):
         obtain(_source(f"{server.url}/tea.zip"), "votes.txt")
     server.pages["/tea.zip"] = _zip(**{"votes.txt": b"0" * 200})  # a small archive of a large file
     monkeypatch.setattr(fetch, "MOST_BYTES", 199)
-    monkeypatch.setattr(fetch, "_get", lambda url: server.pages["/tea.zip"])
+    monkeypatch.setattr(fetch, "_get", lambda url, by_hand: server.pages["/tea.zip"])
     with pytest.raises(FileFormatError, match=r"votes\.txt holds more than"):
         obtain(_source(f"{server.url}/tea.zip"), "votes.txt")
 

@@ -117,6 +117,29 @@ def test_predictive_without_equals_naive(name):
         )
 
 
+@pytest.mark.parametrize("name", ["multinomial", "categorical"])
+@pytest.mark.parametrize("pseudo_count", [1e-12, 1e-16, 1e-30])
+def test_tiny_pseudo_counts_do_not_drown(name, pseudo_count):
+    """A datum alone with its answer: what is left of it in the cluster is the pseudo-count, to all digits."""
+    family = type(CASES[name][0])(pseudo_count=pseudo_count)
+    X = (
+        np.array([[3.0, 0.0], [0.0, 2.0], [0.0, 4.0]])
+        if name == "multinomial"
+        else np.array([[0.0], [1.0], [1.0]])
+    )
+    family = family.resolve(X)
+    data = family.encode(X)
+    stats = family.statistics(2)
+    clear(stats, 0)
+    clear(stats, 1)
+    for i in range(3):
+        add(stats, data, i, 0)
+        if i:
+            add(stats, data, i, 1)
+    without = log_predictive_without(stats, data, 0, 0)
+    assert without == pytest.approx(predictive(stats, data, 0, 2)[1], rel=1e-12)
+
+
 @FAMILIES
 def test_add_then_remove_leaves_no_trace(name):
     _, _, data, stats = filled(name, [0, 0, 1, 0, 1])

@@ -43,7 +43,10 @@ def test_description_round_trip(name):
         (lambda: Multinomial().resolve([[1.0, float("nan")]]), "row 1, column 2 is nan"),
         (lambda: Categorical(levels=[["a", "a"]]), "all different"),
         (lambda: Categorical().resolve([[None, 1], [None, 2]]), "column 1 has no entry"),
-        (lambda: Categorical(levels=[["a", "b"]]).encode([["c"]]), "row 1, column 1: 'c' is not one of"),
+        (
+            lambda: Categorical(levels=[["a", "b"]]).encode([["c"]]),
+            "row 1, column 1: 'c' is not a known answer",
+        ),
         (lambda: Categorical(levels=[["a"]]).encode([["a", "b"]]), "2 features"),
         (lambda: Gaussian().resolve([1.0, 2.0]), "rows and columns"),
         (lambda: family_from_description({"name": "cauchy"}), "unknown family 'cauchy'"),
@@ -102,3 +105,46 @@ def test_niw_defaults_follow_the_data():
     np.testing.assert_allclose(np.diag(family.scale) / X.var(axis=0), 0.1)
     constant = GaussianNIW().resolve(np.ones((4, 2)))  # no spread to take a scale from
     assert np.all(np.diag(constant.scale) > 0)
+
+
+def test_constant_columns_whose_mean_is_rounded():
+    for constant in (0.1, 1e6 + 0.1):
+        X = np.column_stack([np.arange(100.0), np.full(100, constant)])
+        assert GaussianNIW().resolve(X).scale[1, 1] == pytest.approx(0.1)
+
+
+def test_encoded_data_are_a_copy():
+    for family in (Gaussian(), GaussianNIW()):
+        X = np.eye(3)
+        encoded = family.resolve(X).encode(X)
+        X[:] = 7.0
+        assert encoded[0, 1] == 0.0
+
+
+def test_pandas_ways_to_say_nothing():
+    frame = pd.DataFrame(
+        {
+            "a": pd.array(["x", None, "y"], dtype="string"),
+            "b": pd.array([1, None, 2], dtype="Int64"),
+            "c": pd.Categorical(["u", None, "v"]),
+        }
+    )
+    family = Categorical().resolve(frame)
+    assert family.levels == (("x", "y"), (1, 2), ("u", "v"))
+    np.testing.assert_array_equal(family.encode(frame), [[0, 0, 0], [-1, -1, -1], [1, 1, 1]])
+
+
+def test_numpy_numbers_become_plain_ones():
+    import json
+
+    for family in (
+        Gaussian(np.float32(1.5)),
+        GaussianNIW(prior_strength=np.float32(0.5)),
+        Multinomial(document_length=np.int64(2)),
+        Categorical(levels=[np.arange(3), np.array(["a", "b"])]),
+    ):
+        json.dumps(family.describe())
+    with pytest.raises(DataError, match="text or numbers, not datetime"):
+        Categorical().resolve(pd.DataFrame({"d": pd.to_datetime(["2020-01-01", "2020-01-02"])}))
+    with pytest.raises(DataError, match="whole number"):
+        Multinomial(document_length=2.5)

@@ -157,9 +157,21 @@ def test_impossible_data_are_an_error_not_a_crash():
         state.sweep(np.random.default_rng(0))
 
 
-def test_restoring_another_size_is_refused():
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("labels", np.zeros(11, dtype=np.int32)),
+        ("labels", np.full(12, 10**7)),
+        ("labels", np.full(12, -1)),
+        ("n_clusters", np.array(3)),
+        ("capacity", np.array(0)),
+        ("capacity", np.array(10**12)),
+    ],
+)
+def test_damaged_checkpoints_are_refused(name, value):
     state = fresh_state()
+    state.sweep(np.random.default_rng(0))
     saved = state.checkpoint()
-    saved["labels"] = saved["labels"][:-1]
+    state.restore(saved)
     with pytest.raises(DataError, match="checkpoint"):
-        state.restore(saved)
+        state.restore({**saved, "labels": np.zeros(12, np.int32), "n_clusters": np.array(1), name: value})

@@ -88,9 +88,10 @@ def test_invariance_rejects_broken_families(name, twin):
     assert worst > 1e-4
 
 
-def test_invariance_rejects_a_broken_prior():
-    _, pi = posterior("gaussian-isotropic", "dp", 4)
-    matrices = transition_matrices("gaussian-isotropic", GreedySpec(), 4)
+@pytest.mark.parametrize("prior", ["dp", "pitman-yor"])
+def test_invariance_rejects_a_broken_prior(prior):
+    _, pi = posterior("gaussian-isotropic", prior, 4)
+    matrices = transition_matrices("gaussian-isotropic", GreedySpec(PRIORS[prior]), 4)
     assert max(np.abs(pi @ matrix - pi).max() for matrix in matrices) > 1e-4
 
 
@@ -136,9 +137,10 @@ def test_frequencies_reject_a_broken_family(name):
     assert total_variation(frequencies, pi) > total_variation_bound(pi, n_effective)
 
 
-def test_frequencies_reject_a_broken_prior():
-    partitions, pi = posterior("gaussian-isotropic", "dp", 5)
-    state = state_of("gaussian-isotropic", GreedySpec(), 5)
+@pytest.mark.parametrize("prior", PRIORS)
+def test_frequencies_reject_a_broken_prior(prior):
+    partitions, pi = posterior("gaussian-isotropic", prior, 5)
+    state = state_of("gaussian-isotropic", GreedySpec(PRIORS[prior]), 5)
     frequencies, n_effective = chain_frequencies(state, partitions, N_SWEEPS, seed=1)
     assert total_variation(frequencies, pi) > total_variation_bound(pi, n_effective)
 

@@ -2,7 +2,7 @@
 
 ``TemperedStats`` wraps the statistics of any family and scores data as if they
 counted for 60 %; ``CarelessStats`` forgets to leave a datum out of its own cluster; ``GreedyPrior``
-weighs a cluster of m members as m + 1.
+wraps any prior, weighs a cluster of m members as m + 1 and a new one as if it were the first.
 """
 
 from __future__ import annotations
@@ -109,27 +109,30 @@ class TwinFamily:
 
 
 class GreedyPrior(NamedTuple):
-    concentration: float
+    """Whichever prior, with a cluster of m members weighed as m + 1 and a new one as the first."""
+
+    inner: Any
 
 
 class GreedySpec:
     """Stands for a prior specification; its compiled form has a mistake."""
 
-    concentration = 0.8
+    def __init__(self, spec: Any) -> None:
+        self.spec = spec
 
     def kernel(self) -> GreedyPrior:
-        return GreedyPrior(self.concentration)
+        return GreedyPrior(self.spec.kernel())
 
 
 @overload(priors_kernel.log_weight_existing)
 def _log_weight_existing(prior, size):
     if is_instance(prior, GreedyPrior):
-        return lambda prior, size: np.log(size + 1.0)
+        return lambda prior, size: priors_kernel.log_weight_existing(prior.inner, size + 1)
     return None
 
 
 @overload(priors_kernel.log_weight_new)
 def _log_weight_new(prior, n_clusters):
     if is_instance(prior, GreedyPrior):
-        return lambda prior, n_clusters: np.log(prior.concentration)
+        return lambda prior, n_clusters: priors_kernel.log_weight_new(prior.inner, 0)
     return None

@@ -2,14 +2,54 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from typing import Any
 
+# What the library calls its arguments and the command line its options; messages are written for the library.
+OPTIONS = {
+    "agent_column": "--agent-column",
+    "count_column": "--count-column",
+    "layout": "--layout",
+    "n_burn_in": "--burn-in",
+    "n_chains": "--chains",
+    "n_draws": "--draws",
+    "n_jobs": "--jobs",
+    "n_thin": "--thin",
+    "on_cycle": "--on-cycle",
+    "random_state": "--seed",
+    "unlisted": "--unlisted",
+}
+
+
+def in_options(message: str) -> str:
+    """Put a message of the library into the words of the command line."""
+    for argument, option in OPTIONS.items():
+        message = re.sub(rf"(?<![-\w]){argument} ?= ?['\"](\w+)['\"]", rf"{option} \1", message)
+        message = re.sub(rf"(?<![-\w]){argument}=(?=\w)", f"{option} ", message)
+        # Words of plain English, such as layout, are options only where something is assigned to them.
+        message = re.sub(rf"(?<![-\w]){argument}{'=?' if '_' in argument else '='}(?!\w)", option, message)
+    return message
+
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:
     """Write a warning as a user of the command line wants it: what it says, not where it came from."""
-    print(f"permix: warning: {message}", file=sys.stderr)
+    print(f"permix: warning: {in_options(str(message))}", file=sys.stderr)
+
+
+def _explain(error: OSError) -> str:
+    """Say what the system refused, without its error numbers."""
+    name = error.filename
+    if name is None:
+        return str(error)
+    if isinstance(error, FileNotFoundError):
+        return f"there is no file {name}"
+    if isinstance(error, IsADirectoryError):
+        return f"{name} is a folder"
+    if isinstance(error, PermissionError):
+        return f"no permission to use {name}"
+    return f"{name}: {error.strerror}"
 
 
 def main() -> None:
@@ -20,9 +60,9 @@ def main() -> None:
     warnings.showwarning = _show_warning
     try:
         app()
-    except (PermixError, OSError) as error:
-        print(f"permix: {error}", file=sys.stderr)
+    except PermixError as error:
+        print(f"permix: {in_options(str(error))}", file=sys.stderr)
         sys.exit(1)
-    except KeyboardInterrupt:
-        print("permix: interrupted", file=sys.stderr)
-        sys.exit(130)
+    except OSError as error:
+        print(f"permix: {_explain(error)}", file=sys.stderr)
+        sys.exit(1)

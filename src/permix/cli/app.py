@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from pathlib import Path
 from typing import Annotated
 
@@ -25,16 +26,79 @@ fit_app = typer.Typer(
 )
 app.add_typer(fit_app, name="fit")
 
+
+class Layout(enum.StrEnum):
+    """Layouts of CSV files."""
+
+    AUTO = "auto"
+    ORDERS = "orders"
+    RANKS = "ranks"
+    PAIRS = "pairs"
+    RATINGS = "ratings"
+
+
+class Unlisted(enum.StrEnum):
+    """What items that a ranking does not list mean."""
+
+    BELOW = "below"
+    UNKNOWN = "unknown"
+
+
+class OnCycle(enum.StrEnum):
+    """What to do with agents whose comparisons contradict each other."""
+
+    ERROR = "error"
+    DROP = "drop"
+    KEEP = "keep"
+
+
+class Method(enum.StrEnum):
+    """Ways to a consensus."""
+
+    AUTO = "auto"
+    EXACT = "exact"
+    LOCAL = "local"
+    BORDA = "borda"
+
+
+class FamilyName(enum.StrEnum):
+    """What a cluster is made of."""
+
+    GAUSSIAN_NIW = "gaussian-niw"
+    GAUSSIAN = "gaussian"
+    MULTINOMIAL = "multinomial"
+    CATEGORICAL = "categorical"
+
+
+class PriorName(enum.StrEnum):
+    """Priors over partitions."""
+
+    DP = "dp"
+    PITMAN_YOR = "pitman-yor"
+    FINITE = "finite"
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
-Layout = Annotated[
-    str, typer.Option(help="Layout of a CSV file: auto, orders, ranks, pairs or ratings.", show_default=True)
-]
-Unlisted = Annotated[
-    str,
+LayoutOption = Annotated[Layout, typer.Option(help="Layout of a CSV file.", case_sensitive=False)]
+UnlistedOption = Annotated[
+    Unlisted | None,
     typer.Option(
-        help="What items missing from a ranking mean: below (the rest is worse) or unknown (not asked)."
+        help="What items missing from a ranking mean: below (the rest is worse) or unknown (not asked). "
+        "By default below for rankings and unknown for ratings.",
+        show_default=False,
     ),
 ]
+CountColumn = Annotated[
+    str | None, typer.Option(help="Column of a CSV file that says how many agents a row stands for.")
+]
+AgentColumn = Annotated[str | None, typer.Option(help="Column of a CSV file that names the agents.")]
+OnCycleOption = Annotated[
+    OnCycle | None,
+    typer.Option(
+        help="Agents whose comparisons contradict each other: error, drop, or keep.", show_default=False
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite files that exist.")]
 
 
 def _version(wanted: bool) -> None:
@@ -57,46 +121,60 @@ def _main(
 @app.command(epilog="Example: `permix info election.soi`")
 def info(
     file: Annotated[Path, typer.Argument(help="PrefLib file, CSV or TSV (plain or .gz), or a fitted model.")],
-    layout: Layout = "auto",
-    unlisted: Unlisted = "below",
+    layout: LayoutOption = Layout.AUTO,
+    unlisted: UnlistedOption = None,
+    count_column: CountColumn = None,
+    agent_column: AgentColumn = None,
+    on_cycle: OnCycleOption = None,
     json: Json = False,
 ) -> None:
     """Say what a file holds: how many agents and items, how much each stated, first choices."""
-    from permix.cli.inspect import show_info
+    from permix.cli.inspect import ReadOptions, show_info
 
-    show_info(file, layout, unlisted, json)
+    show_info(ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle), json)
 
 
 @app.command(epilog="Example: `permix convert ratings.csv ratings.toi --layout ratings`")
 def convert(
     source: Annotated[Path, typer.Argument(metavar="IN", help="File to read.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; its ending says the format.")],
-    layout: Layout = "auto",
-    unlisted: Unlisted = "below",
+    layout: LayoutOption = Layout.AUTO,
+    unlisted: UnlistedOption = None,
+    count_column: CountColumn = None,
+    agent_column: AgentColumn = None,
+    on_cycle: OnCycleOption = None,
     to_layout: Annotated[
-        str, typer.Option(help="Layout of a CSV file to write: auto, orders, ranks, pairs or ratings.")
-    ] = "auto",
-    force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite OUT if it exists.")] = False,
+        Layout, typer.Option(help="Layout of a CSV file to write.", case_sensitive=False)
+    ] = Layout.AUTO,
+    force: Force = False,
+    json: Json = False,
 ) -> None:
     """Turn one kind of file into another: PrefLib .soc .soi .toc .toi .cat, CSV, TSV, plain or .gz."""
-    from permix.cli.inspect import run_convert
+    from permix.cli.inspect import ReadOptions, run_convert
 
-    run_convert(source, target, layout, unlisted, to_layout, force)
+    options = ReadOptions(source, layout, unlisted, count_column, agent_column, on_cycle)
+    run_convert(options, target, to_layout, force, json)
 
 
 @app.command(epilog="Example: `permix consensus election.soi --method exact`")
 def consensus(
     file: Annotated[Path, typer.Argument(help="PrefLib file, CSV or TSV with rankings or preferences.")],
-    method: Annotated[str, typer.Option(help="auto, exact, local or borda.")] = "auto",
-    time_limit: Annotated[float | None, typer.Option(help="Seconds for the exact search.")] = None,
-    layout: Layout = "auto",
-    unlisted: Unlisted = "below",
+    method: Annotated[
+        Method, typer.Option(help="How to find it; auto proves it optimal where that is affordable.")
+    ] = Method.AUTO,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds for the exact search.", min=0.0)] = None,
+    layout: LayoutOption = Layout.AUTO,
+    unlisted: UnlistedOption = None,
+    count_column: CountColumn = None,
+    agent_column: AgentColumn = None,
+    on_cycle: OnCycleOption = None,
     json: Json = False,
 ) -> None:
     """Rank the items as the agents do on the whole (Kemeny), and say whether that is proven optimal."""
-    from permix.cli.inspect import show_consensus
+    from permix.cli.inspect import ReadOptions, show_consensus
 
-    show_consensus(file, method, time_limit, layout, unlisted, json)
+    options = ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle)
+    show_consensus(options, method, time_limit, json)
 
 
 @fit_app.command(
@@ -109,10 +187,7 @@ def fit_dp_mixture(
         Path, typer.Argument(metavar="DATA", help="CSV or TSV (plain or .gz), .npy, or scipy sparse .npz.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="File for the fitted model.")],
-    family: Annotated[
-        str,
-        typer.Option(help="What a cluster is made of: gaussian-niw, gaussian, multinomial or categorical."),
-    ] = "gaussian-niw",
+    family: Annotated[FamilyName, typer.Option(help="What a cluster is made of.")] = FamilyName.GAUSSIAN_NIW,
     noise_scale: Annotated[
         float | None, typer.Option(help="gaussian: standard deviation within a cluster [default: 1].")
     ] = None,
@@ -125,7 +200,7 @@ def fit_dp_mixture(
     pseudo_count: Annotated[
         float | None, typer.Option(help="multinomial, categorical: Dirichlet parameter [default: 1].")
     ] = None,
-    prior: Annotated[str, typer.Option(help="Prior over partitions: dp, pitman-yor or finite.")] = "dp",
+    prior: Annotated[PriorName, typer.Option(help="Prior over partitions.")] = PriorName.DP,
     concentration: Annotated[
         float | None,
         typer.Option(help="Concentration of dp and pitman-yor; default: learned (dp), 1 (pitman-yor)."),
@@ -134,12 +209,12 @@ def fit_dp_mixture(
         float | None, typer.Option(help="pitman-yor: discount in [0, 1) [default: 0.25].")
     ] = None,
     components: Annotated[
-        int | None, typer.Option("--components", "-k", help="finite: number of components.")
+        int | None, typer.Option("--components", "-k", min=1, help="finite: number of components.")
     ] = None,
-    draws: Annotated[int, typer.Option(help="Draws kept per chain.")] = 1000,
-    burn_in: Annotated[int, typer.Option(help="Iterations before the first draw.")] = 500,
-    thin: Annotated[int, typer.Option(help="Iterations per draw kept.")] = 1,
-    chains: Annotated[int, typer.Option(help="Number of chains.")] = 2,
+    draws: Annotated[int, typer.Option(help="Draws kept per chain.", min=1)] = 1000,
+    burn_in: Annotated[int, typer.Option(help="Iterations before the first draw.", min=0)] = 500,
+    thin: Annotated[int, typer.Option(help="Iterations per draw kept.", min=1)] = 1,
+    chains: Annotated[int, typer.Option(help="Number of chains.", min=1)] = 2,
     seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same result.")] = 0,
     jobs: Annotated[
         int | None, typer.Option(help="Chains that run at once; default: all processors.")
@@ -160,6 +235,7 @@ def fit_dp_mixture(
             "--keep-chains", help="Keep the folder OUTPUT.chains, from which chains can be extended."
         ),
     ] = False,
+    force: Force = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress display.")] = False,
     json: Json = False,
 ) -> None:
@@ -168,7 +244,7 @@ def fit_dp_mixture(
     While it runs, the chains are kept in the folder OUTPUT.chains: killed at any moment, the same command
     goes on.
     """
-    from permix.cli.fit import FitOptions, run_fit
+    from permix.cli.fit import FitOptions, Targets, run_fit
 
     options = FitOptions(
         family=family,
@@ -187,7 +263,8 @@ def fit_dp_mixture(
         seed=seed,
         jobs=jobs,
     )
-    run_fit(data, output, options, id_column, ignore or [], labels, picture, keep_chains, quiet, json)
+    targets = Targets(output, labels, picture, keep_chains, force)
+    run_fit(data, targets, options, id_column, ignore or [], quiet, json)
 
 
 @app.command(epilog="Example: `permix summary points.permix`")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
 
-from permix.cli.inspect import fit_report, print_fit, show_consensus
+from permix.cli.inspect import ReadOptions, fit_report, print_fit, show_consensus
 from permix.errors import DataError
+
+DRINKS = ("tea", "coffee", "milk", "juice", "cocoa", "water")
 
 
 def run_demo(folder: Path, seed: int) -> None:
@@ -15,25 +18,29 @@ def run_demo(folder: Path, seed: int) -> None:
     import pandas as pd
 
     from permix import datasets
-    from permix.data import write_preflib
+    from permix.data import Rankings, write_preflib
     from permix.models.mixture_fit import MixtureSettings, fit_mixture
     from permix.models.persistence import save_mixture
     from permix.partitions import adjusted_rand
 
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"{folder} is a file; give the name of a folder")
     folder.mkdir(parents=True, exist_ok=True)
     made = datasets.make_gaussian_clusters(600, 2, 5, separation=18.0, random_state=seed)
     points = pd.DataFrame(made.data, columns=["x", "y"])
     points.to_csv(folder / "points.csv", index=False)
     print("600 points from 5 clusters; permix is told neither the number of clusters nor their shape.\n")
-    fit = fit_mixture(points, MixtureSettings(n_draws=500, n_burn_in=200, random_state=seed), ("x", "y"))
+    fit = fit_mixture(points, MixtureSettings(n_draws=2000, random_state=seed), ("x", "y"))
     save_mixture(fit, folder / "points.permix")
     print_fit(fit, fit_report(fit), "points.permix")
     agreement = adjusted_rand(fit.labels, np.asarray(made.labels))
     print(f"agreement with the truth (adjusted Rand index, 1 is perfect): {agreement:.3f}\n")
 
-    votes = datasets.make_mallows_mixture(500, 6, 1, random_state=seed).data
-    write_preflib(votes, folder / "votes.soc")
-    show_consensus(folder / "votes.soc", "auto", None, "auto", "below", as_json=False)
+    orders = np.asarray(datasets.make_mallows_mixture(500, len(DRINKS), 1, random_state=seed).data)
+    write_preflib(Rankings.from_orders(orders, items=DRINKS), folder / "votes.soc")
+    show_consensus(
+        ReadOptions(folder / "votes.soc", "auto", None, None, None, None), "auto", None, as_json=False
+    )
 
     files = ["points.csv", "points.permix", "votes.soc"]
     try:
@@ -44,4 +51,4 @@ def run_demo(folder: Path, seed: int) -> None:
     except DataError as error:
         print(f"\nno picture: {error}")
     print(f"\nwritten to {folder}/: {', '.join(files)}")
-    print(f"next: permix summary {folder / 'points.permix'}")
+    print(f"next: {sys.argv[0]} summary {folder / 'points.permix'}")

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import typer
 
-from permix.cli.inspect import fit_report, print_fit
+from permix.cli.inspect import check_targets, fit_report, print_fit
 from permix.cli.output import print_json
 from permix.errors import DataError, FileFormatError
+from permix.files import check_target
 
 if TYPE_CHECKING:
     from permix.models.mixture_fit import MixtureFit
@@ -37,6 +39,7 @@ class FitOptions(NamedTuple):
     jobs: int | None
 
 
+PICTURES = (".png", ".svg", ".pdf")
 # Which options belong to which family and prior: one given for another is a mistake, not a wish to ignore.
 FAMILY_OPTIONS = {
     "gaussian": ("noise_scale", "prior_mean", "prior_scale"),
@@ -51,31 +54,43 @@ PRIOR_OPTIONS = {
 }
 
 
+class Targets(NamedTuple):
+    """The files a fit writes."""
+
+    output: Path
+    labels: Path | None
+    picture: Path | None
+    keep_chains: bool
+    force: bool
+
+
 def run_fit(
     data: Path,
-    output: Path,
+    targets: Targets,
     options: FitOptions,
     id_column: str | None,
     ignore: list[str],
-    labels: Path | None,
-    picture: Path | None,
-    keep_chains: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
     """Fit, save, and show what was found."""
     family = _family(options)
     prior = _prior(options)
-    if not output.parent.is_dir():
-        raise DataError(f"the folder {output.parent} for the fitted model does not exist")
+    output = targets.output
+    check_target(output)
+    chains = output.with_name(output.name + ".chains")
+    wanted = [target for target in (output, targets.labels, targets.picture) if target is not None]
+    # Chains that are still there are a run that was cut short: the same command may replace what it left.
+    check_targets(wanted, [data], targets.force or chains.exists())
+    if targets.picture is not None and targets.picture.suffix not in PICTURES:
+        raise DataError(f"{targets.picture}: pictures end in {', '.join(PICTURES)}")
     table, ids = read_table_of_numbers(data, options.family, id_column, ignore)
 
     from permix.models.mixture_fit import MixtureSettings, fit_mixture
     from permix.models.persistence import save_mixture
 
-    chains = output.with_name(output.name + ".chains")
     if chains.exists() and not (as_json or quiet):
-        print(f"going on from the chains in {chains}", file=sys.stderr)
+        print(f"found chains in {chains}", file=sys.stderr)
     settings = MixtureSettings(
         family,
         prior,
@@ -89,55 +104,62 @@ def run_fit(
         store=chains,
     )
     columns = tuple(map(str, table.columns)) if hasattr(table, "columns") else None
-    fit = fit_mixture(table, settings, columns)
+    try:
+        fit = fit_mixture(table, settings, columns)
+    except KeyboardInterrupt:
+        print(
+            f"permix: interrupted before the first draw; the same command goes on from {chains}",
+            file=sys.stderr,
+        )
+        raise typer.Exit(130) from None
     save_mixture(fit, output)
-    if fit.draws.interrupted:
-        print(f"interrupted: the chains stay in {chains}; the same command goes on", file=sys.stderr)
-    elif not keep_chains:
-        shutil.rmtree(chains)
-    if labels is not None:
-        write_labels(fit, ids, labels)
-    if picture is not None:
+    if not fit.draws.interrupted and not targets.keep_chains:
+        if fit.draws.n_stored > options.draws:
+            print(f"{chains} holds {fit.draws.n_stored:,} draws and is kept", file=sys.stderr)
+        else:
+            shutil.rmtree(chains)
+    if targets.labels is not None:
+        write_labels(fit, ids, id_column or "row", targets.labels)
+    if targets.picture is not None:
         from permix.plots import overview
 
-        overview(fit, picture)
+        overview(fit, targets.picture)
     report = fit_report(fit)
     if as_json:
         print_json({"file": str(output), **report})
     else:
         print_fit(fit, report, output.name)
     if fit.draws.interrupted:
-        raise KeyboardInterrupt
+        print(f"permix: interrupted; the same command goes on from {chains}", file=sys.stderr)
+        raise typer.Exit(130)
 
 
 def _family(options: FitOptions) -> Any:
     from permix.families import FAMILIES
 
-    if options.family not in FAMILY_OPTIONS:
-        raise DataError(f"unknown family {options.family!r}; known are {', '.join(FAMILY_OPTIONS)}")
     return FAMILIES[options.family](**_given(options, FAMILY_OPTIONS, options.family, "family"))
 
 
 def _prior(options: FitOptions) -> Any:
     from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, PitmanYor
 
-    if options.prior not in PRIOR_OPTIONS:
-        raise DataError(f"unknown prior {options.prior!r}; known are {', '.join(PRIOR_OPTIONS)}")
     given = _given(options, PRIOR_OPTIONS, options.prior, "prior")
     if options.prior == "dp":
         return DirichletProcess(given.get("concentration", Gamma(1.0, 1.0)))
     if options.prior == "pitman-yor":
         return PitmanYor(**given)
     if "components" not in given:
-        raise DataError("--prior finite needs --components, the number of components")
+        raise typer.BadParameter("--prior finite needs --components, the number of components")
     return FiniteDirichlet(given["components"])
 
 
 def _given(options: FitOptions, table: dict[str, tuple[str, ...]], chosen: str, what: str) -> dict[str, Any]:
-    for owner, names in table.items():
-        for name in names:
-            if name not in table[chosen] and getattr(options, name) is not None:
-                raise DataError(f"--{name.replace('_', '-')} belongs to --{what} {owner}, not to {chosen}")
+    for name in {name for names in table.values() for name in names} - set(table[chosen]):
+        if getattr(options, name) is not None:
+            owners = " or ".join(owner for owner, names in table.items() if name in names)
+            raise typer.BadParameter(
+                f"--{name.replace('_', '-')} belongs to --{what} {owners}, not to {chosen}"
+            )
     return {name: value for name in table[chosen] if (value := getattr(options, name)) is not None}
 
 
@@ -151,15 +173,11 @@ def read_table_of_numbers(
         table = _read_numpy(path)
         return table, list(range(1, table.shape[0] + 1))
 
-    import pandas as pd
+    from pandas.api.types import is_numeric_dtype
 
-    if not path.is_file():
-        raise DataError(f"there is no file {path}")
-    separator = "\t" if ".tsv" in path.suffixes else ","
-    try:
-        frame = pd.read_csv(path, sep=separator)
-    except (ValueError, EOFError, OSError, pd.errors.ParserError) as error:
-        raise FileFormatError(f"{path} cannot be read as a table: {error}", path) from error
+    from permix.data.frames import read_frame
+
+    frame = read_frame(path)
     unknown = [name for name in [*ignore, *([id_column] if id_column else [])] if name not in frame.columns]
     if unknown:
         raise DataError(
@@ -169,19 +187,23 @@ def read_table_of_numbers(
     frame = frame.drop(columns=[*ignore, *([id_column] if id_column else [])])
     if frame.shape[1] == 0:
         raise DataError(f"{path.name} has no column left")
-    if len(frame) == 0:
-        raise DataError(f"{path.name} has a header but no rows")
     if family != "categorical":
-        text = [str(name) for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name])]
+        text = [name for name in frame.columns if not is_numeric_dtype(frame[name])]
         if text:
-            column = frame[text[0]]
-            bad = column[pd.to_numeric(column, errors="coerce").isna() & column.notna()]
-            example = f" (line {int(bad.index[0]) + 2}: {bad.iloc[0]!r})" if len(bad) else ""
-            raise DataError(
-                f"column {text[0]!r} of {path.name} is not numeric{example}. Name it with --id if it labels "
-                f"the rows, leave it out with --ignore {text[0]!r}, or use --family categorical."
-            )
+            raise _not_numeric(frame[text[0]], path)
     return frame, ids
+
+
+def _not_numeric(column: Any, path: Path) -> DataError:
+    """Say which column is text, where it shows, and the three ways out."""
+    import pandas as pd
+
+    bad = np.flatnonzero(pd.to_numeric(column, errors="coerce").isna() & column.notna())
+    example = f" (row {bad[0] + 1}: {column.iloc[bad[0]]!r})" if len(bad) else ""
+    return DataError(
+        f"column {column.name!r} of {path.name} is not numeric{example}. Name it with --id if it labels the "
+        f"rows, leave it out with --ignore {column.name!r}, or use --family categorical."
+    )
 
 
 def _read_numpy(path: Path) -> Any:
@@ -205,7 +227,7 @@ def zipfile_error() -> type[Exception]:
     return BadZipFile
 
 
-def write_labels(fit: MixtureFit, ids: list[Any], path: Path) -> None:
+def write_labels(fit: MixtureFit, ids: list[Any], id_name: str, path: Path) -> None:
     """Write each row's cluster and the probability that it is with its fellow members."""
     import pandas as pd
 
@@ -213,6 +235,6 @@ def write_labels(fit: MixtureFit, ids: list[Any], path: Path) -> None:
     from permix.partitions import assignment_confidence
 
     confidence = assignment_confidence(fit.draws.arrays["labels"], fit.labels)
-    frame = pd.DataFrame({"row": ids, "cluster": fit.labels + 1, "confidence": np.round(confidence, 4)})
+    frame = pd.DataFrame({id_name: ids, "cluster": fit.labels + 1, "confidence": np.round(confidence, 4)})
     with atomic_writer(path) as handle:
         frame.to_csv(handle, index=False)

@@ -5,35 +5,56 @@ from __future__ import annotations
 import zipfile
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from permix.cli.output import print_json, print_table
+from permix.cli.output import count_of, print_json, print_table
 from permix.errors import DataError
 
 if TYPE_CHECKING:
     from permix.models.mixture_fit import MixtureFit
 
 # A table of clusters in the terminal shows at most this many columns of parameters and this many rows.
-MAX_COLUMNS = 8
+MAX_COLUMNS = 5
 MAX_CLUSTERS = 30
 
 
-def read_votes(file: Path, layout: str, unlisted: str) -> Any:
-    """Read rankings or preferences from any format permix knows."""
-    from permix.data import read
+class ReadOptions(NamedTuple):
+    """A file of votes and what the user said about it; None and auto mean what the file suggests."""
 
-    options = {} if layout == "auto" else {"layout": layout}
-    return read(file, unlisted=unlisted, **options)
+    file: Path
+    layout: str
+    unlisted: str | None
+    count_column: str | None
+    agent_column: str | None
+    on_cycle: str | None
+
+    def read(self) -> Any:
+        """Read rankings or preferences from any format permix knows."""
+        from permix.data import read
+
+        if self.file.suffix == ".permix":
+            raise DataError(
+                f"{self.file} is a fitted model, not a file of votes; see permix summary {self.file}"
+            )
+        given = {
+            "layout": None if self.layout == "auto" else self.layout,
+            "unlisted": self.unlisted,
+            "count_column": self.count_column,
+            "agent_column": self.agent_column,
+            "on_cycle": self.on_cycle,
+        }
+        return read(self.file, **{name: str(value) for name, value in given.items() if value is not None})
 
 
-def show_info(file: Path, layout: str, unlisted: str, as_json: bool) -> None:
+def show_info(options: ReadOptions, as_json: bool) -> None:
     """Describe a file of votes or a fitted model."""
+    file = options.file
     if file.suffix == ".permix" or (file.is_file() and file.suffix != ".npz" and zipfile.is_zipfile(file)):
         show_fit(file, as_json)
         return
-    votes = read_votes(file, layout, unlisted)
+    votes = options.read()
     facts = describe_votes(votes)
     if as_json:
         print_json({"file": str(file), **facts})
@@ -45,20 +66,26 @@ def show_info(file: Path, layout: str, unlisted: str, as_json: bool) -> None:
         ["", ""],
         [[name.replace("_", " "), _readable(value)] for name, value in facts.items() if name not in skip],
     )
-    if facts["first_choices"]:
-        total = sum(facts["first_choices"].values())
-        rows = sorted(facts["first_choices"].items(), key=lambda pair: -pair[1])
-        print_table(
-            "First choices",
-            ["item", "agents", "share"],
-            [[name, count, f"{count / total:.1%}"] for name, count in rows[:20]],
-        )
-        if len(rows) > 20:
-            print(f"... and {len(rows) - 20} more items\n")
+    chosen = facts["first_choices"]
+    if not chosen:
+        return
+    agents = facts["agents"]
+    rows = sorted(chosen.items(), key=lambda pair: -pair[1])
+    print_table(
+        "First choices",
+        ["item", "agents", "of all"],
+        [[name, count, f"{count / agents:.1%}"] for name, count in rows[:20]],
+    )
+    if len(rows) > 20:
+        print(f"... and {count_of(len(rows) - 20, 'more item')}")
+    if agents > sum(chosen.values()):
+        print(f"{count_of(agents - sum(chosen.values()), 'agent')} named no single first choice")
 
 
 def _readable(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def describe_votes(votes: Any) -> dict[str, Any]:
@@ -75,20 +102,25 @@ def describe_votes(votes: Any) -> dict[str, Any]:
     }
     if isinstance(votes, Rankings):
         lengths = np.repeat(votes.lengths, votes.counts)
-        facts |= {
-            "complete": bool(votes.is_full),
-            "unlisted_items": votes.unlisted,
-            "shortest_list": int(lengths.min()),
-            "mean_length": round(float(lengths.mean()), 2),
-            "longest_list": int(lengths.max()),
-        }
+        facts["complete"] = bool(votes.is_full)
+        if not votes.is_full:
+            facts |= {
+                "unlisted_items_are": votes.unlisted,
+                "shortest_list": int(lengths.min()),
+                "mean_length": round(float(lengths.mean()), 2),
+                "longest_list": int(lengths.max()),
+            }
         first = np.bincount(votes.orders[:, 0], weights=votes.counts, minlength=votes.n_items)
     else:
-        facts |= {
-            "stated_pairs": int(votes.pair_indptr[-1]),
-            "items_in_levels": int(votes.level_indptr[-1]),
-            "consistent_agents": int(votes.counts[votes.consistent].sum()),
-        }
+        n_pairs, n_rated = int(votes.pair_indptr[-1]), int(votes.level_indptr[-1])
+        if n_pairs:
+            facts["comparisons"] = n_pairs
+        if n_rated:
+            facts["rated_or_ranked_items"] = n_rated
+            facts["other_items_are"] = "below" if votes.rest_below.all() else "unknown"
+        contradicting = int(votes.counts[~votes.consistent].sum())
+        if contradicting:
+            facts["agents_who_contradict_themselves"] = contradicting
         # A sole best level item is a first choice; ties at the top have none.
         first = _sole_first_choices(votes)
     facts["first_choices"] = {names[k]: int(first[k]) for k in np.flatnonzero(first)}
@@ -106,26 +138,39 @@ def _sole_first_choices(votes: Any) -> np.ndarray:
     return np.bincount(chosen, weights=counts[sole], minlength=votes.n_items)
 
 
-def run_convert(source: Path, target: Path, layout: str, unlisted: str, to_layout: str, force: bool) -> None:
+def run_convert(options: ReadOptions, target: Path, to_layout: str, force: bool, as_json: bool) -> None:
     """Read one file and write another."""
     from permix.data import write
 
-    if target.exists() and not force:
-        raise DataError(f"{target} exists already; add --force to overwrite it")
-    votes = read_votes(source, layout, unlisted)
-    options = {} if to_layout == "auto" else {"layout": to_layout}
-    write(votes, target, **options)
-    print(f"{target}: {int(votes.n_agents):,} agents, {votes.n_items} items")
+    check_targets([target], [options.file], force)
+    votes = options.read()
+    write(votes, target, **({} if to_layout == "auto" else {"layout": str(to_layout)}))
+    if as_json:
+        print_json({"file": str(target), "agents": int(votes.n_agents), "number_of_items": votes.n_items})
+    else:
+        print(f"{target}: {count_of(int(votes.n_agents), 'agent')}, {count_of(votes.n_items, 'item')}")
 
 
-def show_consensus(
-    file: Path, method: str, time_limit: float | None, layout: str, unlisted: str, as_json: bool
-) -> None:
+def check_targets(targets: list[Path], sources: list[Path], force: bool) -> None:
+    """Refuse, before any work is done, to write over an input, one file over another, or what exists."""
+    from permix.files import check_target
+
+    seen = {source.resolve(): "is also the input" for source in sources}
+    for target in targets:
+        check_target(target)
+        if target.resolve() in seen:
+            raise DataError(f"{target} {seen[target.resolve()]}; give another name")
+        seen[target.resolve()] = "is given twice"
+        if target.exists() and not force:
+            raise DataError(f"{target} exists already; add --force to overwrite it")
+
+
+def show_consensus(options: ReadOptions, method: str, time_limit: float | None, as_json: bool) -> None:
     """Print the Kemeny consensus of a file of votes."""
     from permix.models.kemeny import kemeny
 
-    votes = read_votes(file, layout, unlisted)
-    result = kemeny(votes, method=method, time_limit=time_limit)
+    votes = options.read()
+    result = kemeny(votes, method=str(method), time_limit=time_limit)
     wins = np.asarray(votes.pairwise_counts())
     order = [int(item) for item in result.order]
     names = [str(votes.items[item]) for item in order]
@@ -136,7 +181,7 @@ def show_consensus(
     if as_json:
         print_json(
             {
-                "file": str(file),
+                "file": str(options.file),
                 "ranking": names,
                 "disagreements": result.score,
                 "lower_bound": result.lower_bound,
@@ -151,14 +196,16 @@ def show_consensus(
         for place, name in enumerate(names)
     ]
     print_table(
-        f"Consensus of {int(votes.n_agents):,} agents", ["rank", "item", "prefer it to the next"], rows
+        f"Consensus of {count_of(int(votes.n_agents), 'agent')}",
+        ["rank", "item", "prefer it to the next"],
+        rows,
     )
     verdict = (
         "proven optimal"
         if result.optimal
-        else f"not proven optimal; no ranking is below {result.lower_bound:,.0f}"
+        else f"not proven optimal; no ranking has fewer than {result.lower_bound:,.0f}"
     )
-    print(f"{result.score:,.0f} pairwise disagreements, {verdict} (method: {result.method})")
+    print(f"{count_of(round(result.score), 'pairwise disagreement')}, {verdict} (method: {result.method})")
 
 
 def show_fit(file: Path, as_json: bool) -> None:
@@ -213,11 +260,15 @@ def column_names(fit: MixtureFit) -> list[str]:
 def print_fit(fit: MixtureFit, report: dict[str, Any], title: str) -> None:
     """Tables for people."""
     shares = report["posterior_number_of_clusters"].items()
+    clusters, rows_ = count_of(report["clusters"], "cluster"), count_of(report["observations"], "observation")
     print_table(
-        f"{title}: {report['observations']:,} observations, {report['clusters']} clusters, "
-        f"{report['family']} family",
+        f"{title}: {rows_}, {clusters}, {report['family']} family",
         ["number of clusters", "posterior probability"],
         [[int(number), f"{share:.3f}"] for number, share in shares if share >= 0.005],
+    )
+    print(
+        f"The {clusters} below are the partition nearest to all draws (least expected "
+        f"{'variation of information' if fit.estimate.loss == 'vi' else 'Binder loss'}).\n"
     )
     main = "probabilities" if "probabilities" in fit.cluster_parameters else "mean"
     values = fit.cluster_parameters[main]
@@ -229,16 +280,17 @@ def print_fit(fit: MixtureFit, report: dict[str, Any], title: str) -> None:
         for k, size in enumerate(report["cluster_sizes"][:MAX_CLUSTERS])
     ]
     kind = "probability of" if main == "probabilities" else "mean of"
+    some = "the most telling of " if len(shown) < len(names) else ""
     print_table(
-        f"Clusters ({kind} {'the most telling of ' if len(shown) < len(names) else ''}{len(names)} columns)",
+        f"Clusters ({kind} {some}{count_of(len(names), 'column')})",
         ["cluster", "size", "confidence", *[names[j] for j in shown]],
         rows,
     )
     if report["clusters"] > MAX_CLUSTERS:
         print(f"... and {report['clusters'] - MAX_CLUSTERS} smaller clusters; --json shows all\n")
-    columns = list(next(iter(report["diagnostics"].values())))
+    columns = ["mean", "sd", "ess_bulk", "r_hat", "note"]
     print_table(
-        f"Chains ({report['chains']} × {report['draws_per_chain']:,} draws)",
+        f"Chains ({report['chains']} × {report['draws_per_chain']:,} draws; --json has more)",
         ["quantity", *columns],
         [[name, *[row[column] for column in columns]] for name, row in report["diagnostics"].items()],
     )

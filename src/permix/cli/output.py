@@ -27,6 +27,11 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def count_of(n: int, thing: str) -> str:
+    """Return "1 cluster", "2 clusters"."""
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"
+
+
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Write a table to standard output; numbers to the right, item names as they are."""
     from rich.console import Console
@@ -36,7 +41,9 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     table = Table(header_style="", box=None, pad_edge=False)
     for index, column in enumerate(columns):
         numeric = bool(rows) and all(isinstance(row[index], int | float) for row in rows)
-        table.add_column(escape(column), justify="right" if numeric else "left", overflow="fold")
+        table.add_column(
+            escape(column), justify="right" if numeric else "left", overflow="ellipsis", no_wrap=True
+        )
     for row in rows:
         table.add_row(*[escape(_text(cell)) for cell in row])
     # A pipe has no width of its own: leave room, so that nothing is folded there.

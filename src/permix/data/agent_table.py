@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -120,6 +120,8 @@ class AgentTable(ABC):
         >>> Rankings.concat([r[:1], r[1:]]) == r
         True
         """
+        if isinstance(parts, AgentTable | str | Mapping) or not isinstance(parts, Iterable):
+            raise DataError(f"concat takes a list of tables: {cls.__name__}.concat([a, b])")
         listed = list(parts)
         if not listed:
             raise DataError("nothing to join: pass at least one part")
@@ -167,6 +169,8 @@ class AgentTable(ABC):
             Two tables, rows in their old order.
         """
         n = self.n_agents
+        if n == 0:
+            raise DataError("there is nothing to split: the table has no rows")
         if isinstance(test_size, bool) or not isinstance(test_size, int | float | np.integer | np.floating):
             raise DataError(f"test_size={test_size!r} must be a share between 0 and 1 or a number of agents")
         if isinstance(test_size, int | np.integer):
@@ -229,6 +233,12 @@ class AgentTable(ABC):
                 (self._agents is None and other._agents is None) or np.array_equal(self.agents, other.agents)
             )
         )
+
+
+def refuse_to_write(obj: object) -> None:
+    """Refuse what the writers of files do not know."""
+    if not isinstance(obj, AgentTable):
+        raise DataError(f"only Rankings and Preferences can be written, not a {type(obj).__name__}")
 
 
 def row_positions(key: object, n: int) -> Array:

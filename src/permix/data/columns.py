@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from permix.data.column_names import column_places
 from permix.data.labels import Array, as_column
 from permix.errors import DataError
 
@@ -23,19 +24,23 @@ def frame_columns(table: Any) -> list[Any]:
 def long_columns(table: Any, names: tuple[str, str, str]) -> list[Array]:
     """Return three columns named ``names``, each flat: numbers as numbers, anything else as objects.
 
-    A frame is read by column name, an array or list of rows by position.
+    A frame is read by column name, or by usual names for the same (:mod:`permix.data.column_names`); an
+    array or list of rows by position.
     """
     if is_frame(table):
         import narwhals as nw
 
         frame = nw.from_native(table, eager_only=True)
-        missing = [name for name in names if name not in frame.columns]
-        if missing:
-            raise DataError(
-                f"the frame has no column {missing[0]!r}; it needs {', '.join(names)} and has "
-                f"{', '.join(map(str, frame.columns))}. Rename its columns"
-            )
-        return [frame[name].to_numpy() for name in names]
+        places = [column_places(frame.columns, name) for name in names]
+        for name, found in zip(names, places, strict=True):
+            if len(found) != 1:
+                how_many = "more than one" if found else "no"
+                raise DataError(
+                    f"the frame has {how_many} column for {name!r}: it needs {', '.join(names)}, or usual "
+                    f"names for them, and has {', '.join(map(str, frame.columns))}. Rename its columns; "
+                    "permix.from_frame reads tables of other layouts"
+                )
+        return [frame[frame.columns[found[0]]].to_numpy() for found in places]
     if isinstance(table, np.ndarray):
         if table.ndim != 2 or table.shape[1] != 3:
             raise DataError(

@@ -23,8 +23,9 @@ def read(path: PathLike, **options: Any) -> Rankings | Preferences:
         ``.soc .soi .toc .toi .cat`` (:func:`permix.read_preflib`) or ``.csv .tsv .tab``
         (:func:`permix.read_table`); ``.gz`` may follow.
     **options
-        Passed on: ``unlisted`` for both; ``strict`` for PrefLib files; ``layout``, ``items``,
-        ``agent_column``, ``count_column``, ``on_cycle``, ``delimiter`` for tables.
+        Passed on: ``unlisted`` for both (left out, "unknown" for ratings and "below" for all else);
+        ``strict`` for PrefLib files; ``layout``, ``items``, ``agent_column``, ``count_column``, ``on_cycle``,
+        ``delimiter`` for tables.
     """
     reader = preflib.read_preflib if _kind(path) == "preflib" else tables.read_table
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from permix.errors import DataError
 Label = int | str
 Array = npt.NDArray[Any]
 
+MOST_ITEMS = 10_000_000  # more are a mistake, and would fill the memory
 _MISSING_TYPES = ("NAType", "NaTType")  # pandas' own markers, named so that pandas need not be imported
 
 
@@ -52,6 +53,8 @@ def clean_items(items: Iterable[object]) -> tuple[Label, ...]:
     """Check item names: strings or integers from 0, none twice."""
     if isinstance(items, str):
         raise DataError(f"items={items!r} is one string; pass a list of names, for example items=[{items!r}]")
+    if isinstance(items, Sized):
+        _refuse_too_many(len(items), "items has {} names")
     names = tuple(clean_label(name) for name in items)
     if len(set(names)) < len(names):
         seen: dict[Label, int] = {}
@@ -75,10 +78,7 @@ def as_column(values: object, what: str) -> Array:
         listed = list(values)  # type: ignore[call-overload]
         types = set(map(type, listed))
         if types and types <= {int}:
-            try:
-                return np.array(listed, dtype=np.int64)
-            except OverflowError:
-                raise DataError(f"an {what} number does not fit into 64 bits; use strings instead") from None
+            return _as_int64(listed, what)
         return as_objects(listed)
     kind = column.dtype.kind
     if kind in "iu":
@@ -94,6 +94,13 @@ def as_column(values: object, what: str) -> Array:
     if kind in "OUT":
         return column.astype(object)
     raise DataError(f"{what} names of type {column.dtype} are not understood; use strings or integers")
+
+
+def _as_int64(values: Array | list[int], what: str) -> Array:
+    try:
+        return np.array(values, dtype=np.int64)
+    except OverflowError:
+        raise DataError(f"an {what} number does not fit into 64 bits; use strings instead") from None
 
 
 def whole_numbers(values: Array) -> Array:
@@ -226,6 +233,7 @@ def _known_items(items: Iterable[object] | None, n_items: int | None) -> tuple[L
     if n_items is not None:
         if isinstance(n_items, bool) or not isinstance(n_items, int | np.integer) or n_items < 1:
             raise DataError(f"n_items={n_items!r} must be a positive integer")
+        _refuse_too_many(int(n_items), "n_items is {}")
         if items is None:
             return tuple(range(int(n_items)))
     if items is None:
@@ -234,6 +242,14 @@ def _known_items(items: Iterable[object] | None, n_items: int | None) -> tuple[L
     if n_items is not None and n_items != len(names):
         raise DataError(f"n_items={n_items} but items has {len(names)} names; leave n_items out")
     return names
+
+
+def _refuse_too_many(number: int, said: str) -> None:
+    if number > MOST_ITEMS:
+        raise DataError(
+            f"{said.format(number)}, and more than {MOST_ITEMS:,} items are not taken; leave both out, "
+            "and the items are those that are found"
+        )
 
 
 def encode_agents(
@@ -253,7 +269,7 @@ def encode_agents(
                 raise DataError(f"{where(int(np.argmax(codes == code)))}: {error}") from None
     if agents is None:
         if found.dtype == object and all(isinstance(value, int) for value in found):
-            found = found.astype(np.int64)
+            found = _as_int64(found, "agent")
             order = np.argsort(found)
             found, codes = found[order], np.argsort(order).astype(np.int32)[codes]
         return len(found), clean_agents(found, len(found)), codes
@@ -297,7 +313,7 @@ def clean_agents(agents: object | None, n: int) -> Array | None:
                 raise DataError(f"row {position} (counting from 0): {error}") from None
         ids = cleaned
     if n and set(map(type, ids)) == {int}:
-        return clean_agents(ids.astype(np.int64), n)
+        return clean_agents(_as_int64(ids, "agent"), n)
     return ids
 
 

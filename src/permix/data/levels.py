@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from permix.data.agent_table import row_name
+from permix.data.column_names import column_places
 from permix.data.columns import frame_columns, in_row, is_frame, long_columns, number_column
 from permix.data.csr import fits_one_key, indptr_of
 from permix.data.labels import (
@@ -18,6 +19,7 @@ from permix.data.labels import (
     clean_items,
     encode_agents,
     encode_items,
+    some_names,
 )
 from permix.errors import DataError
 
@@ -125,9 +127,11 @@ def read_ratings(
     try:
         dense = np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError):
+        found = f"; the columns are {some_names(frame_columns(ratings))}" if is_frame(ratings) else ""
         raise DataError(
             "ratings are neither a table with columns agent, item, rating nor a matrix of numbers (agents × "
-            "items, NaN = not rated)"
+            f"items, NaN = not rated){found}. Rename the columns; permix.from_frame reads tables of other "
+            "layouts"
         ) from None
     if dense.ndim != 2:
         raise DataError(f"a matrix of ratings has agents × items; this one has shape {dense.shape}")
@@ -138,7 +142,9 @@ def read_ratings(
 def _looks_long(ratings: object) -> bool:
     """Decide between a long table and a matrix, or ask where both are possible."""
     if is_frame(ratings) and not isinstance(ratings, np.ndarray):
-        return {"agent", "item", "rating"} <= set(frame_columns(ratings))
+        # Two of the three tell enough; what is missing is then asked for by name.
+        names = frame_columns(ratings)
+        return sum(bool(column_places(names, role)) for role in ("agent", "item", "rating")) >= 2
     if isinstance(ratings, list | tuple) and ratings and all(isinstance(row, tuple) for row in ratings):
         return True
     try:

@@ -128,8 +128,9 @@ class Preferences(AgentTable):
         Parameters
         ----------
         pairs : array of three columns, list of triples, or data frame
-            A frame (pandas, polars) has columns ``agent``, ``better``, ``worse``. The rows of an agent need
-            not be together; they stay in the order they are stated in.
+            A frame (pandas, polars) has columns ``agent``, ``better``, ``worse``, or usual names for them
+            (``voter``, ``winner``, ``loser``). The rows of an agent need not be together; they stay in the
+            order they are stated in.
         items : sequence of str or int, optional
             All item names. Left out, the names found: sorted when all are integers, else by first
             appearance. With names that are not integers, integer entries are positions in ``items``.
@@ -191,9 +192,9 @@ class Preferences(AgentTable):
         Parameters
         ----------
         ratings : data frame, array, list of triples, or scipy sparse matrix
-            A long table with columns ``agent``, ``item``, ``rating`` (or triples in that order), or a matrix
-            agents × items where NaN is not rated; in a sparse matrix the stored entries are the ratings,
-            stored zeros included.
+            A long table with columns ``agent``, ``item``, ``rating`` or usual names for them (``user``,
+            ``movie``, ``stars``), triples in that order, or a matrix agents × items where NaN is not rated;
+            in a sparse matrix the stored entries are the ratings, stored zeros included.
         items, agents, counts
             As in :meth:`from_pairs`; for a matrix, names of its columns and rows.
         unrated : {"unknown", "below"}

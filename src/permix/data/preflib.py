@@ -45,7 +45,9 @@ class Body(NamedTuple):
     lines: list[int]  # 1-based line numbers
 
 
-def read_preflib(path: PathLike, unlisted: Unlisted = "below", strict: bool = True) -> Rankings | Preferences:
+def read_preflib(
+    path: PathLike, unlisted: Unlisted | None = "below", strict: bool = True
+) -> Rankings | Preferences:
     """Read a PrefLib file.
 
     Parameters
@@ -54,7 +56,8 @@ def read_preflib(path: PathLike, unlisted: Unlisted = "below", strict: bool = Tr
         A ``.soc``, ``.soi``, ``.toc``, ``.toi`` or ``.cat`` file, plain or gzipped.
     unlisted : {"below", "unknown"}
         What the alternatives missing from an incomplete order (soi, toi) mean: ranked below the
-        listed ones, or not asked about. Alternatives in no category (cat) are always unknown.
+        listed ones, or not asked about; None is "below". Alternatives in no category (cat) are always
+        unknown.
     strict : bool
         Whether numbers in the header that disagree with the body are an error or a warning.
 
@@ -74,6 +77,7 @@ def read_preflib(path: PathLike, unlisted: Unlisted = "below", strict: bool = Tr
     >>> votes.n_agents, votes.n_items  # doctest: +SKIP
     (29988, 9)
     """
+    unlisted = unlisted or "below"
     if unlisted not in ("below", "unknown"):
         raise DataError(f"unlisted is 'below' or 'unknown', not {unlisted!r}")
     reader = _Reader(path, strict)
@@ -89,7 +93,8 @@ class _Reader:
     def __init__(self, path: PathLike, strict: bool) -> None:
         self.path = path
         self.strict = strict
-        self.lines = read_text(path).splitlines()
+        # Names may hold other characters at which str.splitlines splits.
+        self.lines = [line.removesuffix("\r") for line in read_text(path).removesuffix("\n").split("\n")]
         self.header: dict[str, str] = {}
         self.header_lines: list[str] = []
         self.names: list[str] = []

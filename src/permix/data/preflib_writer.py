@@ -9,9 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
+from permix.data.agent_table import refuse_to_write
+from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.data.text_files import PathLike, plain_suffix, write_text
+from permix.data.written_names import refuse_names
 from permix.errors import DataError, PermixWarning
 
 SUFFIXES = ("soc", "soi", "toc", "toi", "cat")
@@ -47,13 +50,16 @@ def write_preflib(obj: Rankings | Preferences, path: PathLike) -> None:
     Raises
     ------
     DataError
-        When the data do not fit the kind of file; the message says which ending would.
+        When the data do not fit the kind of file (the message says which ending would), or an item name
+        would not come back as it is: one that spans lines, begins or ends with blanks.
 
     Examples
     --------
     >>> votes = permix.Rankings.from_orders([["b", "a", "c"], ["a", "b", "c"]])  # doctest: +SKIP
     >>> permix.write_preflib(votes, "votes.soc")  # doctest: +SKIP
     """
+    refuse_to_write(obj)
+    refuse_names(obj.items, "item")
     kind = plain_suffix(path)
     if kind not in SUFFIXES:
         endings = ", ".join(f".{suffix}" for suffix in SUFFIXES)
@@ -63,6 +69,13 @@ def write_preflib(obj: Rankings | Preferences, path: PathLike) -> None:
     for row, groups in enumerate(_groups(obj, kind)):
         text = _row_text(obj, row, groups, kind, n_categories)
         tally[text] = tally.get(text, 0) + int(obj.counts[row])
+    if kind in ("soi", "toi") and not _below(obj).all():  # True in full rows
+        warnings.warn(
+            "a PrefLib file cannot say that unlisted alternatives are unknown: "
+            "read it back with read_preflib(path, unlisted='unknown')",
+            PermixWarning,
+            stacklevel=2,
+        )
     header = _header(obj, Path(path).name.removesuffix(".gz"), kind, tally, n_categories)
     lines = chain(header, (f"{count}: {text}" for text, count in tally.items()))
     write_text(path, "\n".join(lines) + "\n")
@@ -78,7 +91,7 @@ def groups_text(groups: list[list[int]]) -> str:
 
 def _groups(obj: Rankings | Preferences, kind: str) -> Iterator[list[list[int]]]:
     """Yield each row's groups of 0-based alternatives, best first."""
-    below = obj.unlisted_below if isinstance(obj, Rankings) else obj.rest_below
+    below = _below(obj)
     if isinstance(obj, Rankings):
         lengths = obj.lengths
         all_groups = _order_groups(obj)
@@ -89,19 +102,12 @@ def _groups(obj: Rankings | Preferences, kind: str) -> Iterator[list[list[int]]]
                 "permix.write_table(obj, path, layout='pairs') keeps them"
             )
         lengths = np.diff(obj.level_indptr)
-        all_groups = _level_groups(obj)
+        all_groups = level_groups(obj)
     short = lengths < obj.n_items
-    if kind in ("soi", "toi") and np.any(short & ~below):
-        if np.any(short & below):
-            raise DataError(
-                "some rows are top lists and some are rankings of a subset; a PrefLib file cannot say "
-                "which is which: write the two kinds of row to two files"
-            )
-        warnings.warn(
-            "a PrefLib file cannot say that unlisted alternatives are unknown: "
-            "read it back with read_preflib(path, unlisted='unknown')",
-            PermixWarning,
-            stacklevel=3,
+    if kind in ("soi", "toi") and np.any(short & ~below) and np.any(short & below):
+        raise DataError(
+            "some rows are top lists and some are rankings of a subset; a PrefLib file cannot say "
+            "which is which: write the two kinds of row to two files"
         )
     everything = range(obj.n_items)
     for row, groups in enumerate(all_groups):
@@ -112,12 +118,17 @@ def _groups(obj: Rankings | Preferences, kind: str) -> Iterator[list[list[int]]]
             yield groups
 
 
+def _below(obj: Rankings | Preferences) -> Array:
+    return obj.unlisted_below if isinstance(obj, Rankings) else obj.rest_below
+
+
 def _order_groups(obj: Rankings) -> Iterator[list[list[int]]]:
     for row, length in zip(obj.orders.tolist(), obj.lengths.tolist(), strict=True):
         yield [[item] for item in row[:length]]
 
 
-def _level_groups(obj: Preferences) -> Iterator[list[list[int]]]:
+def level_groups(obj: Preferences) -> Iterator[list[list[int]]]:
+    """Yield each row's levels as lists of item indices, best first."""
     indptr, items, levels = obj.level_indptr.tolist(), obj.level_items.tolist(), obj.levels.tolist()
     for start, end in pairwise(indptr):
         groups: list[list[int]] = [[] for _ in range(levels[end - 1] + 1 if end > start else 0)]
@@ -190,9 +201,6 @@ def _header(
             key = f"CATEGORY NAME {number}"
             totals[key] = _one_line(obj.metadata.get(key, f"Category {number}"))
     names = {f"ALTERNATIVE NAME {i}": str(name) for i, name in enumerate(obj.items, start=1)}
-    for name in names.values():
-        if "\n" in name or "\r" in name:
-            raise DataError(f"item name {name!r} spans lines, which a PrefLib file cannot hold")
     fixed = (
         "HEADER",
         "SPELLING",

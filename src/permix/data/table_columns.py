@@ -5,31 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from permix.data.column_names import column_places
 from permix.data.labels import Array, Label, is_missing
 from permix.data.text_files import PathLike, plain_suffix, read_text, shorten
 from permix.errors import DataError, FileFormatError
 
+DELIMITERS = ",\t;|"
 BLANK = frozenset({"", "NA", "NaN", "nan"})
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})\Z")  # fits 64 bits; longer ones stay text
-
-# What columns are called, compared in lower case without blanks, dots, dashes and underscores.
-AGENT = frozenset(
-    ["agent", "assessor", "judge", "participant", "rater", "respondent", "user", "userid", "voter", "voterid"]
-)
-BETTER = frozenset(["better", "winner", "preferred", "topitem"])
-WORSE = frozenset(["worse", "loser", "bottomitem"])
-ITEM = frozenset(["item", "itemid", "movie", "movieid", "joke", "product", "alternative", "object"])
-RATING = frozenset(["rating", "score", "stars"])
-COUNT = frozenset(
-    ["ballots", "count", "counts", "freq", "frequency", "multiplicity", "n", "nagents", "nvoters", "votes"]
-)
-UNLISTED = frozenset({"unlisted"})
 
 
 @dataclass(frozen=True)
@@ -46,25 +35,25 @@ class Table:
         """Number of rows."""
         return len(self.columns[0]) if self.columns else 0
 
-    def places(self, called: frozenset[str]) -> list[int]:
-        """Places of the columns with one of these names."""
-        return [place for place, name in enumerate(self.names) if plain(name) in called]
+    def places(self, role: str) -> list[int]:
+        """Places of the columns whose name says that they have this role."""
+        return column_places(self.names, role)
 
-    def find(self, wanted: object, called: frozenset[str], what: str) -> int | None:
+    def find(self, wanted: object, role: str) -> int | None:
         """Place of the column the caller named, else of the one with a usual name, else None."""
         if wanted is False:
             return None
         if wanted is not None:
             if wanted not in self.names:
                 raise DataError(
-                    f"{self.source}: there is no column {wanted!r} for the {what}; the columns are "
+                    f"{self.source}: there is no column {wanted!r} for the {role}; the columns are "
                     f"{', '.join(map(repr, self.names))}"
                 )
             return self.names.index(wanted)
-        places = self.places(called)
+        places = self.places(role)
         if len(places) > 1:
             found = " and ".join(repr(self.names[place]) for place in places)
-            raise DataError(f"{self.source}: {found} could both be the {what}; name it with {what}_column=")
+            raise DataError(f"{self.source}: {found} could both be the {role}; name it with {role}_column=")
         return places[0] if places else None
 
     def take(self, rows: Array) -> Table:
@@ -76,11 +65,6 @@ class Table:
             lambda row: before(int(rows[row])),
             self.source,
         )
-
-
-def plain(name: Label) -> str:
-    """Column name in lower case without blanks, dots, dashes and underscores."""
-    return re.sub(r"[\s._-]", "", str(name)).lower()
 
 
 def missing_mask(column: Array) -> Array:
@@ -156,14 +140,30 @@ def table_from_frame(frame: Any) -> Table:
 
 def table_from_file(path: PathLike, delimiter: str | None = None) -> Table:
     """Read a CSV or TSV file with a header line, plain or gzipped."""
-    text = read_text(path)
-    header = text.split("\n", 1)[0]
-    if delimiter is None:
-        delimiter = "\t" if plain_suffix(path) in ("tsv", "tab") else _guess_delimiter(header)
+    rows = file_rows(path, read_text(path), delimiter)
+    _, names = next(rows)
+    lines, body = zip(*rows, strict=True)
+    columns = []
+    for fields in zip(*body, strict=True):
+        column = np.empty(len(fields), dtype=object)
+        column[:] = fields
+        columns.append(column)
+    return Table(list(names), columns, lambda row: f"{path}, line {lines[row]}", str(path))
+
+
+def file_rows(path: PathLike, text: str, delimiter: str | None = None) -> Iterator[tuple[int, list[str]]]:
+    """Yield line number and stripped fields of the header and of every row; blank lines are skipped.
+
+    Raises
+    ------
+    FileFormatError
+        For two columns of one name, a row that is longer or shorter than the header, a quote that is never
+        closed, and where no row follows the header.
+    """
+    delimiter = delimiter or guess_delimiter(path, text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    lines: list[int] = []
-    rows: list[list[str]] = []
     names: list[str] = []
+    rows = 0
     while True:
         # A quoted field may span lines: name the line on which the row starts.
         start = reader.line_num + 1
@@ -173,33 +173,38 @@ def table_from_file(path: PathLike, delimiter: str | None = None) -> Table:
             raise FileFormatError(f"{path}, line {start}: {error}", path, start) from error
         if row is None:
             break
-        if not row or row == [""]:
-            continue
+        if not row or (len(row) == 1 and not row[0].strip() and not (row == [""] and len(names) == 1)):
+            continue  # a blank line; "" in quotes is a blank cell where there is one column
+        fields = [field.strip() for field in row]
         if not names:
-            names = [name.strip() for name in row]
-            continue
-        if len(row) != len(names):
+            names = fields
+            _refuse_same_names(path, names, start)
+        elif len(fields) != len(names):
             raise FileFormatError(
-                f"{path}, line {start}: {len(row)} fields where the header has {len(names)}: "
+                f"{path}, line {start}: {len(fields)} fields where the header has {len(names)}: "
                 f"{shorten(delimiter.join(row))!r}",
                 path,
                 start,
             )
-        rows.append([field.strip() for field in row])
-        lines.append(start)
+        else:
+            rows += 1
+        yield start, fields
     if not rows:
         raise FileFormatError(f"{path}: a header, but no rows after it", path)
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise FileFormatError(f"{path}, line 1: two columns are called {name!r}; rename one", path, 1)
-    columns = []
-    for fields in zip(*rows, strict=True):
-        column = np.empty(len(fields), dtype=object)
-        column[:] = fields
-        columns.append(column)
-    return Table(list(names), columns, lambda row: f"{path}, line {lines[row]}", str(path))
 
 
-def _guess_delimiter(header: str) -> str:
-    counts = {mark: header.count(mark) for mark in (",", "\t", ";")}
-    return max(counts, key=lambda mark: counts[mark])
+def _refuse_same_names(path: PathLike, names: list[str], line: int) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            called = f"are called {name!r}; rename one" if name else "have no name; name them"
+            raise FileFormatError(f"{path}, line {line}: two columns {called}", path, line)
+        seen.add(name)
+
+
+def guess_delimiter(path: PathLike, text: str) -> str:
+    """Return a tab for ``.tsv``, else the most frequent of ``, ; tab |`` in the header, outside quotes."""
+    if plain_suffix(path) in ("tsv", "tab"):
+        return "\t"
+    header = re.sub(r'"[^"]*"', "", text.lstrip().split("\n", 1)[0])
+    return max(DELIMITERS, key=header.count)

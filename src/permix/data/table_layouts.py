@@ -2,12 +2,12 @@
 
 pairs
     A column for the better and one for the worse item (``better``/``worse``, ``winner``/``loser``,
-    ``top_item``/``bottom_item``).
+    ``prefers``/``over`` and the like).
 ratings
-    An agent column, an item column and a ``rating``/``score`` column.
+    An agent column, an item column and a ``rating``/``score``/``stars`` column.
 orders
-    Columns ``pos1 … post`` (also ``position``, ``place``, ``choice``, ``pref``) or ``1st``, ``2nd``, …;
-    entries are items.
+    Columns ``pos1 … post`` (also ``position``, ``place``, ``choice``, ``pref``), ``1st``, ``2nd``, … or
+    ``first``, ``second``, …; entries are items.
 ranks
     Other columns, one per item, whose rows are all rankings: 1 to k without gaps, or with ties in one of
     the usual ways (1 1 3, 1 1 2, 2 2 3, 1.5 1.5 3). A table of scores from 1 to 5 is not.
@@ -22,34 +22,49 @@ import re
 
 import numpy as np
 
-from permix.data.labels import Array
-from permix.data.table_columns import BETTER, ITEM, RATING, WORSE, Table, numbers, plain
+from permix.data.column_names import LONG_RANKS, plain
+from permix.data.labels import Array, Label
+from permix.data.table_columns import Table, missing_mask, numbers
 from permix.errors import DataError
 
 LAYOUTS = ("orders", "ranks", "pairs", "ratings")
 
-_POSITION = re.compile(
-    r"(?:pos|position|place|choice|pref|preference)(\d+)\Z|(\d+)(?:st|nd|rd|th)(?:choice)?\Z"
+_ORDINALS = (
+    *("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"),
+    *("eleventh", "twelfth"),
 )
+_PLACE = "(?:choice|pick|place|position|preference|pref|pos)"
+_POSITION = re.compile(rf"{_PLACE}(\d+)\Z|(\d+)(?:st|nd|rd|th){_PLACE}?\Z|({'|'.join(_ORDINALS)}){_PLACE}?\Z")
 _SAYS_NOTHING = re.compile(r"(?:rank|x|v|var|col|column)?(\d+)\Z")
+_FOR_NUMBERS = "tables of answers or measurements go to permix.DPMixture (permix fit dp-mixture)"
+
+
+def position(name: Label) -> int | None:
+    """Place in an ordering that a column name says: ``pos3``, ``3rd`` and ``Third choice`` give 3."""
+    match = _POSITION.match(plain(name))
+    if match is None:
+        return None
+    words = match.group(3)
+    return _ORDINALS.index(words) + 1 if words else int(match.group(1) or match.group(2))
 
 
 def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
     """Name the layout of a table; ``wide`` are the columns that are no agent, count or mark."""
-    if table.places(BETTER) and table.places(WORSE):
+    if table.places("better") and table.places("worse"):
         return "pairs"
-    if agent is not None and table.places(ITEM) and table.places(RATING):
+    if agent is not None and table.places("item") and table.places("rating"):
         return "ratings"
     if not wide:
         raise DataError(f"{table.source}: no columns are left to read rankings from")
     names = [table.names[place] for place in wide]
-    positions = [_POSITION.match(plain(name)) for name in names]
-    if all(positions):
+    positions = [position(name) for name in names]
+    if None not in positions:
         return "orders"
     if any(positions):
-        odd = next(name for name, match in zip(names, positions, strict=True) if not match)
+        first = next(name for name, place in zip(names, positions, strict=True) if place)
+        odd = names[positions.index(None)]
         raise DataError(
-            f"{table.source}: some columns are places in an ordering ({_first(names, positions)!r}), but "
+            f"{table.source}: some columns are places in an ordering ({first!r}), but "
             f"{odd!r} is not; drop it, or name it with agent_column= or count_column="
         )
     values = [numbers(table.columns[place]) for place in wide]
@@ -58,40 +73,103 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
     if says_nothing and text:
         return "orders"
     if text:
-        raise DataError(
-            f"{table.source}: column {table.names[text[0]]!r} holds text, so the columns are not ranks of "
-            "items, and they are not called pos1, pos2, … as places of an ordering are; say layout='orders', "
-            "or drop columns that are neither"
-        )
+        raise DataError(f"{table.source}: {_why_text_is_no_ranks(table, wide, text)}")
     ranks = np.column_stack([column for column in values if column is not None])
-    if says_nothing:
-        if _repeats(ranks):
-            return "ranks"
+    if says_nothing and not _repeats(ranks) and not np.any((ranks < 0) | (np.floor(ranks) < ranks)):
         raise DataError(
             f"{table.source}: columns {', '.join(map(repr, names[:2]))}, … of whole numbers could be orders "
             "(column = place, entry = item) or ranks (column = item, entry = its rank); say "
             "layout='orders' or layout='ranks'"
         )
     bad = first_row_that_is_no_ranking(ranks)
-    if bad is not None:
-        raise DataError(
-            f"{table.where(bad)}: the numbers could be ranks (1 = best) or ratings (higher is better), "
-            "and are not a ranking from 1 on; say layout='ranks' for the first, and use "
-            "permix.Preferences.from_ratings for the second. A column that counts or names agents is "
-            "set apart with count_column= or agent_column="
+    if bad is None:
+        return "ranks"
+    possible = not np.any((ranks < 0) | (ranks > len(wide)))
+    raise DataError(
+        f"{table.where(bad)}: these numbers are not a ranking from 1 on: "
+        + ("ranks (1 = best) that count in another way are read with layout='ranks'; " if possible else "")
+        + f"ratings (higher is better) go to permix.Preferences.from_ratings; {_FOR_NUMBERS}. A column that "
+        "counts or names agents is set apart with count_column= or agent_column="
+        + (f". If each row is one statement: {_long_advice(table)}" if _looks_long(table) else "")
+    )
+
+
+def _why_text_is_no_ranks(table: Table, wide: list[int], text: list[int]) -> str:
+    """Words for a table with text in columns whose names say nothing about their role."""
+    if _looks_long(table):
+        return (
+            f"each row seems to be one statement, but the column names do not say so: {_long_advice(table)}"
         )
-    return "ranks"
+    held = (
+        f"column {table.names[text[0]]!r} holds text, so the columns are not ranks of items, and they are "
+        "not called pos1, pos2, … as places of an ordering are"
+    )
+    if _could_be_orders(table, wide, text):
+        return f"{held}; say layout='orders' if each row lists items, best first"
+    return (
+        f"this does not look like rankings: {held}. Where only some columns are ranks, name them with "
+        f"layout='ranks', items=[...]; {_FOR_NUMBERS}"
+    )
+
+
+def _looks_long(table: Table) -> bool:
+    """Whether rows seem to be single statements of agents who come back."""
+    if table.places("item") and any(plain(name) in LONG_RANKS for name in table.names):
+        return True
+    if len(table.names) != 3:
+        return False
+    first = [str(entry) for entry in table.columns[0][~missing_mask(table.columns[0])]]
+    return len(set(first)) < len(first)
+
+
+def _long_advice(table: Table) -> str:
+    names = [str(name) for name in table.names]
+    ranked = [name for name in names if plain(name) in LONG_RANKS]
+    if ranked:
+        item = next((names[place] for place in table.places("item")), "item")
+        agent = next((names[place] for place in table.places("agent")), names[0])
+        return (
+            f"ranks need one column per item, as frame.pivot(index={agent!r}, columns={item!r}, "
+            f"values={ranked[0]!r}).reset_index() makes in pandas; then layout='ranks'"
+        )
+    rated = numbers(table.columns[2]) is not None
+    new = ("agent", "item", "rating") if rated else ("agent", "better", "worse")
+    renamed = ", ".join(f"{old!r}: {name!r}" for old, name in zip(names, new, strict=True))
+    return (
+        "ratings need columns called agent, item, rating (higher is better), comparisons agent, better, "
+        f"worse. Rename {', '.join(map(repr, names))} in the header line, or with "
+        f"frame.rename(columns={{{renamed}}})"
+    )
+
+
+def _could_be_orders(table: Table, wide: list[int], text: list[int]) -> bool:
+    """Whether rows of text list different items, some of which stand in more than one column."""
+    if len(text) < len(wide):
+        return False
+    columns = [
+        [None if blank else entry for entry, blank in zip(column, missing_mask(column), strict=True)]
+        for column in (table.columns[place] for place in wide)
+    ]
+    for row in zip(*columns, strict=True):
+        listed = [entry for entry in row if entry is not None]
+        if len(set(listed)) < len(listed):
+            return False
+    found = [set(column) - {None} for column in columns]
+    return table.n_rows == 1 or len(set().union(*found)) < sum(map(len, found))
 
 
 def ordered_places(table: Table, wide: list[int]) -> list[int]:
     """Columns of an ordering in the order of their numbers, which must run from 1."""
-    matches = [
-        _POSITION.match(plain(table.names[place])) or _SAYS_NOTHING.match(plain(table.names[place]))
-        for place in wide
-    ]
-    if not all(matches):
-        return wide  # the caller said layout="orders": columns as they stand
-    number = [int(next(filter(None, match.groups()))) for match in matches if match]
+    number: list[int] = []
+    for place in wide:
+        name = table.names[place]
+        at = position(name)
+        if at is None:
+            match = _SAYS_NOTHING.match(plain(name))
+            if match is None:
+                return wide  # the caller said layout="orders": columns as they stand
+            at = int(match.group(1))
+        number.append(at)
     placed = sorted(zip(number, wide, strict=True))
     first = placed[0][0]
     if [place for place, _ in placed] != list(range(first, first + len(wide))) or first > 1:
@@ -100,10 +178,6 @@ def ordered_places(table: Table, wide: list[int]) -> list[int]:
             "must run from 1 without a gap"
         )
     return [column for _, column in placed]
-
-
-def _first(names: list[int | str], found: list[re.Match[str] | None]) -> int | str:
-    return next(name for name, match in zip(names, found, strict=True) if match)
 
 
 def _repeats(values: Array) -> bool:

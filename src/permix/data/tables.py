@@ -5,6 +5,7 @@ Four layouts, detected by the rules in :mod:`permix.data.table_layouts` or named
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -14,13 +15,6 @@ from permix.data.labels import Array, Label, clean_items, encode_agents, encode_
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.data.table_columns import (
-    AGENT,
-    BETTER,
-    COUNT,
-    ITEM,
-    RATING,
-    UNLISTED,
-    WORSE,
     Table,
     missing_mask,
     naturals,
@@ -28,11 +22,11 @@ from permix.data.table_columns import (
     table_from_file,
     table_from_frame,
 )
-from permix.data.table_layouts import LAYOUTS, detect_layout, ordered_places
+from permix.data.table_layouts import LAYOUTS, detect_layout, ordered_places, position
 from permix.data.table_writer import Layout
 from permix.data.table_writer import write_table as write_table
 from permix.data.text_files import PathLike
-from permix.errors import DataError
+from permix.errors import DataError, PermixWarning
 
 Unlisted = Literal["below", "unknown"]
 
@@ -42,7 +36,7 @@ def from_frame(
     layout: Layout = "auto",
     *,
     items: Iterable[Label] | None = None,
-    unlisted: Unlisted = "below",
+    unlisted: Unlisted | None = None,
     agent_column: str | Literal[False] | None = None,
     count_column: str | Literal[False] | None = None,
     on_cycle: Literal["error", "drop", "keep"] = "error",
@@ -53,22 +47,24 @@ def from_frame(
     ----------
     frame : data frame
     layout : {"auto", "orders", "ranks", "pairs", "ratings"}
-        * ``orders``: columns ``pos1, pos2, …`` or ``1st, 2nd, …``, entries are items, best first; blank, 0
-          or NaN at the end of a row is padding.
+        * ``orders``: columns ``pos1, pos2, …``, ``1st, 2nd, …`` or ``first, second, …``, entries are
+          items, best first; blank, 0 or NaN at the end of a row is padding.
         * ``ranks``: one column per item, entries are ranks, 1 = best; blank, 0 or NaN = not ranked.
         * ``pairs``: one row per comparison with columns for agent, better and worse item.
         * ``ratings``: one row per rating with columns for agent, item and rating, higher is better.
         * ``auto``: found from column names and entries; an error where two layouts would fit.
     items : sequence of names, optional
         All items, in the order wanted. Left out, the names found.
-    unlisted : {"below", "unknown"}
-        What it means for an item not to be listed (orders, ranks). A column ``unlisted`` with one of the
-        two words in each row goes first.
+    unlisted : {"below", "unknown"}, optional
+        What it means for an item not to be listed or rated. Left out, "below" for orders and ranks and
+        "unknown" for ratings; comparisons list nothing. In orders and ranks a column ``unlisted`` with one
+        of the two words in each row goes first.
     agent_column, count_column : str or False, optional
         Columns with the agent's id and with the number of agents a row stands for. Found by usual names
-        (``agent``, ``user``, ``assessor``, …; ``count``, ``n``, ``freq``, …; a column without a name
+        (``agent``, ``user``, ``voter``, ``id``, …; ``count``, ``n``, ``freq``, …; a column without a name
         holds agents); ``False`` means that there is none. Rows with count 0 are left out. For pairs,
-        ``agent_column=False`` makes every row an agent of its own.
+        ``agent_column=False`` makes every row an agent of its own. In orders and ranks an agent may have
+        several rows; a warning names the first who has.
     on_cycle : {"error", "drop", "keep"}
         For pairs, as in :meth:`permix.Preferences.from_pairs`.
 
@@ -94,7 +90,7 @@ def read_table(
     layout: Layout = "auto",
     *,
     items: Iterable[Label] | None = None,
-    unlisted: Unlisted = "below",
+    unlisted: Unlisted | None = None,
     agent_column: str | Literal[False] | None = None,
     count_column: str | Literal[False] | None = None,
     on_cycle: Literal["error", "drop", "keep"] = "error",
@@ -103,8 +99,8 @@ def read_table(
     """Read rankings or preferences from a CSV or TSV file with a header line, plain or gzipped.
 
     Parameters as in :func:`from_frame`; ``delimiter`` is a tab for ``.tsv`` and otherwise the most frequent
-    of comma, semicolon and tab in the header. Entries that are whole numbers throughout become integers.
-    Errors give the line of the file, the header being line 1.
+    of comma, semicolon, tab and ``|`` in the header. Entries that are whole numbers throughout become
+    integers. Errors give the line of the file, the header being line 1.
 
     Examples
     --------
@@ -118,38 +114,45 @@ def _build(
     table: Table,
     layout: str,
     items: Iterable[Label] | None,
-    unlisted: str,
+    unlisted: str | None,
     agent_column: str | Literal[False] | None,
     count_column: str | Literal[False] | None,
     on_cycle: str,
 ) -> Rankings | Preferences:
     if layout not in ("auto", *LAYOUTS):
         raise DataError(f"layout is one of auto, {', '.join(LAYOUTS)}, not {layout!r}")
-    if unlisted not in ("below", "unknown"):
+    if unlisted not in (None, "below", "unknown"):
         raise DataError(f"unlisted is 'below' or 'unknown', not {unlisted!r}")
     if table.n_rows == 0:
         raise DataError(f"{table.source}: there are no rows")
     names = None if items is None else clean_items(items)
-    count = table.find(count_column, COUNT, "count")
+    count = table.find(count_column, "count")
     if count is not None:
         table, counts = _counts(table, count)
     else:
         counts = np.ones(table.n_rows, dtype=np.int64)
-    agent = table.find(agent_column, AGENT, "agent")
+    agent = table.find(agent_column, "agent")
     if agent is None and agent_column is None and "" in table.names:
         agent = table.names.index("")
-    mark = table.find(None, UNLISTED, "unlisted")
+    mark = table.find(None, "unlisted")
     wide = [place for place in range(len(table.names)) if place not in (count, agent, mark)]
     if layout == "auto":
         layout = detect_layout(table, agent, wide)
-    if layout in ("pairs", "ratings"):
-        read = _pairs if layout == "pairs" else _ratings
-        return read(table, names, agent, agent_column, None if count is None else counts, on_cycle)
+    per_row = None if count is None else counts
+    if layout == "pairs":
+        return _pairs(table, names, agent, agent_column, per_row, on_cycle)
+    if layout == "ratings":
+        return _ratings(table, names, agent, agent_column, per_row, unlisted or "unknown")
     agents = None if agent is None else _required(table, agent)
-    below = _below(table, mark, unlisted)
+    below = _below(table, mark, unlisted or "below")
+    result: Rankings | Preferences
     if layout == "orders":
-        return _orders(table, names, ordered_places(table, wide), counts, agents, below)
-    return _ranks(table, names, wide, counts, agents, below)
+        result = _orders(table, names, ordered_places(table, wide), counts, agents, below)
+    else:
+        result = _ranks(table, names, wide, counts, agents, below)
+    if agents is not None:
+        _warn_of_agents_twice(table, agents)
+    return result
 
 
 # -- columns -------------------------------------------------------------------------------------
@@ -196,6 +199,19 @@ def _below(table: Table, mark: int | None, unlisted: str) -> Array:
 # -- wide layouts --------------------------------------------------------------------------------
 
 
+def _warn_of_agents_twice(table: Table, agents: Array) -> None:
+    first: dict[object, int] = {}
+    for row, agent in enumerate(agents.tolist()):
+        if first.setdefault(agent, row) != row:
+            warnings.warn(
+                f"{table.where(row)}: agent {agent!r} has a row already ({table.where(first[agent])}); both "
+                "are kept. Drop one if it is the same ballot twice",
+                PermixWarning,
+                stacklevel=4,  # the line that called the reader
+            )
+            return
+
+
 def _orders(
     table: Table,
     names: tuple[Label, ...] | None,
@@ -204,6 +220,8 @@ def _orders(
     agents: Array | None,
     below: Array,
 ) -> Rankings:
+    if names is None:
+        _refuse_numbers_among_names(table, places)
     flat = naturals(np.column_stack([table.columns[place].astype(object) for place in places]).ravel())
     width = len(places)
     flat = _without_zeros(table, flat, width, names)
@@ -226,6 +244,22 @@ def _orders(
         row, place = np.argwhere(twice)[0]
         raise DataError(f"{table.where(int(row))}: {items[ascending[row, place]]!r} is listed twice")
     return Rankings._from_arrays(orders, items, counts, agents, below)
+
+
+def _refuse_numbers_among_names(table: Table, places: list[int]) -> None:
+    """Refuse a column of numbers next to columns of names, unless all are called places of an ordering."""
+    if all(position(table.names[place]) for place in places):
+        return
+    values = [numbers(table.columns[place]) for place in places]
+    text = [place for place, column in zip(places, values, strict=True) if column is None]
+    for place, column in zip(places, values, strict=True):
+        if text and column is not None and not np.isnan(column).all():
+            raise DataError(
+                f"{table.source}: column {table.names[place]!r} holds numbers while {table.names[text[0]]!r} "
+                "holds names, so they are not places of one ordering. A column that counts or names agents "
+                "is set apart with count_column= or agent_column=; if numbers are names of items, pass "
+                "items=[...]"
+            )
 
 
 def _without_zeros(table: Table, flat: Array, width: int, names: tuple[Label, ...] | None) -> Array:
@@ -292,6 +326,13 @@ def _ranks(
                 f"{table.where(row)}, column {table.names[place]!r}: rank {column[row]!r} is not a "
                 "positive number; ranks count from 1, blank or 0 = not ranked"
             )
+        if names is None and np.nanmax(values, initial=0) > len(places):
+            raise DataError(
+                f"{table.source}: column {table.names[place]!r} goes up to {np.nanmax(values):g}, but ranks "
+                f"of {len(places)} items end at {len(places)}. If it counts agents, say "
+                f"count_column={table.names[place]!r}; columns that are no items are left out by naming the "
+                "items: items=[...]"
+            )
         ranks[:, target] = values
     ranks[ranks == 0] = np.nan
     given = ~np.isnan(ranks)
@@ -312,11 +353,14 @@ def _refuse(table: Table, bad: Any, why: str) -> None:
 # -- long layouts --------------------------------------------------------------------------------
 
 
-def _one(table: Table, called: frozenset[str], what: str, others: str) -> int:
-    places = table.places(called)
+def _one(table: Table, role: str) -> int:
+    places = table.places(role)
     if len(places) != 1:
         found = "no column" if not places else "more than one column"
-        raise DataError(f"{table.source}: {found} for the {what}; call one of them {others}")
+        raise DataError(
+            f"{table.source}: {found} for the {role}; the columns are {', '.join(map(repr, table.names))}; "
+            f"call one of them {role!r}"
+        )
     return places[0]
 
 
@@ -338,7 +382,7 @@ def _pairs(
     on_cycle: str,
 ) -> Preferences:
     ids = _agents_of_rows(table, agent, agent_column, "pairs")
-    places = (_one(table, BETTER, "better item", "'better'"), _one(table, WORSE, "worse item", "'worse'"))
+    places = (_one(table, "better"), _one(table, "worse"))
     columns = [_required(table, place).astype(object) for place in places]
     both = naturals(np.column_stack(columns).ravel())
     found, codes = encode_items(both, names, None, lambda position: table.where(position // 2))
@@ -366,12 +410,11 @@ def _ratings(
     agent: int | None,
     agent_column: object,
     counts: Array | None,
-    on_cycle: str,
+    unrated: str,
 ) -> Preferences:
     ids = _agents_of_rows(table, agent, agent_column, "ratings")
-    item = _required(table, _one(table, ITEM, "item", "'item'"))
-    place = _one(table, RATING, "rating", "'rating'")
-    column = table.columns[place]
+    item = _required(table, _one(table, "item"))
+    column = table.columns[_one(table, "rating")]
     values = numbers(column)
     if values is None or not np.isfinite(values).all():
         row = next(
@@ -394,7 +437,9 @@ def _ratings(
             f"(first: {table.where(int(first))}); keep one"
         )
     rows = np.column_stack([row_of.astype(float), codes.astype(float), values])
-    result = Preferences.from_ratings(rows, items=range(len(found)), agents=range(n_agents), layout="long")
+    result = Preferences.from_ratings(
+        rows, items=range(len(found)), agents=range(n_agents), unrated=unrated, layout="long"
+    )
     per_agent = _counts_per_agent(table, counts, row_of, n_agents)
     return result._replaced(items=found, agents=agents, counts=per_agent)
 

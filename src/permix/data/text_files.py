@@ -7,7 +7,7 @@ import os
 import zlib
 from pathlib import Path
 
-from permix.errors import FileFormatError
+from permix.errors import DataError, FileFormatError
 from permix.files import atomic_writer
 
 PathLike = str | os.PathLike[str]
@@ -21,9 +21,16 @@ def read_text(path: PathLike) -> str:
     Raises
     ------
     FileFormatError
-        When the gzip stream is damaged or cut short, the bytes are not UTF-8, or nothing is there.
+        When the gzip stream is damaged or cut short, the bytes are not UTF-8, or nothing is in the file.
+    OSError
+        When there is no such file, or it cannot be opened.
     """
-    raw = Path(path).read_bytes()
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"{path} is a folder, not a file")
+    try:
+        raw = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {path}") from None
     if raw[:2] == _GZIP_MAGIC:
         try:
             raw = gzip.decompress(raw)
@@ -36,7 +43,8 @@ def read_text(path: PathLike) -> str:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise FileFormatError(
-            f"{path}, line {line}: byte 0x{raw[error.start]:02x} is not UTF-8; convert the file to UTF-8",
+            f"{path}, line {line}: byte 0x{raw[error.start]:02x} is not UTF-8; convert the file to UTF-8 "
+            "(a spreadsheet program: save as 'CSV UTF-8')",
             path,
             line,
         ) from error
@@ -50,7 +58,14 @@ def write_text(path: PathLike, text: str) -> None:
 
     The gzip header carries neither name nor time, so equal text gives equal bytes.
     """
-    raw = text.encode("utf-8")
+    try:
+        raw = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        around = text[max(error.start - 20, 0) : error.end + 20]
+        raise DataError(
+            f"{path}: {text[error.start]!r} in {around!r} is half a character, which UTF-8 cannot hold; "
+            "mend the name"
+        ) from error
     with atomic_writer(path) as stream:
         stream.write(gzip.compress(raw, mtime=0) if str(path).endswith(".gz") else raw)
 

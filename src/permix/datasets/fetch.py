@@ -89,25 +89,35 @@ def read_bytes(path: Path) -> bytes:
 
 
 def _what_to_do(source: Source, missing: list[str], download: bool) -> str:
-    places = " or ".join(str(folder / source.key) for folder in data_folders())
     if not download and source.url is not None and all(name in source.members for name in missing):
         how = "allow the download (download=True)"
     elif source.manual:
         how = source.manual
     else:
         how = f"get it from {source.homepage}"
-    return (
-        f"{source.title}: {', '.join(missing)} not found. {how[0].upper()}{how[1:]}; the folder is {places}"
-    )
+    files = ", ".join(missing)
+    return f"{source.title}: {files} not found. {how[0].upper()}{how[1:]}; the folder is {_places(source)}"
+
+
+def _places(source: Source) -> str:
+    return " or ".join(str(folder / source.key) for folder in data_folders())
+
+
+def _by_hand(source: Source, missing: list[str]) -> str:
+    """What to do when a download fails: which file goes into which folder."""
+    single = source.url is not None and source.url.endswith("/")
+    inside = "" if single else f" from the archive ({', '.join(source.members[name] for name in missing)})"
+    return f"Try again, or put {', '.join(missing)}{inside} into {_places(source)}"
 
 
 def _download(source: Source, missing: list[str]) -> None:
     assert source.url is not None
     if source.url.endswith("/"):
         for name in missing:
-            _keep(source, name, _get(source.url + quote(source.members[name])))
+            by_hand = _by_hand(source, [name])
+            _keep(source, name, _get(source.url + quote(source.members[name]), by_hand))
         return
-    archive = _get(source.url)
+    archive = _get(source.url, _by_hand(source, missing))
     if source.checksum is not None:
         _check(archive, source.checksum, source.url)
     for name in missing:
@@ -125,7 +135,7 @@ def _keep(source: Source, name: str, raw: bytes) -> None:
         stream.write(raw)
 
 
-def _get(url: str) -> bytes:
+def _get(url: str, by_hand: str) -> bytes:
     parts = urlsplit(url)
     if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost"):
         raise DataError(f"{url}: data are fetched by https only")
@@ -141,10 +151,10 @@ def _get(url: str) -> bytes:
                 if size > MOST_BYTES:
                     raise FileFormatError(f"{url}: more than {MOST_BYTES:,} bytes; this is not the file", url)
     except (URLError, HTTPException, OSError) as error:  # error codes, unreachable hosts, time-outs
-        raise DataNotFound(f"could not download {url}: {error}. Try again, or fetch it by hand") from error
+        raise DataNotFound(f"could not download {url}: {error}. {by_hand}") from error
     if stated is not None and int(stated) != size:
         raise DataNotFound(
-            f"could not download {url}: only {size:,} of {int(stated):,} bytes came. Try again"
+            f"could not download {url}: only {size:,} of {int(stated):,} bytes came. {by_hand}"
         )
     return b"".join(pieces)
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from permix.errors import DataError
+from permix.errors import CellError, DataError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,11 +62,19 @@ class Family(abc.ABC):
         shape = (n, self.n_features)
         if not isinstance(data, np.ndarray) or data.dtype != np.float64 or data.shape != shape:
             raise DataError(f"data are not a table of {shape[0]} × {shape[1]} numbers")
+        finite_matrix(data, self.name)
 
     @property
     @abc.abstractmethod
     def n_features(self) -> int:
         """Number of columns of the data (after ``resolve``)."""
+
+    def __post_init__(self) -> None:
+        """Turn NumPy's numbers into Python's, so that every family can be written to a file."""
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.generic):
+                object.__setattr__(self, field.name, value.item())
 
     def resolve_saved(self) -> Self:
         """Return a copy of a resolved family that was saved and read back, with arrays for lists."""
@@ -94,7 +102,7 @@ class Family(abc.ABC):
         return hash(repr(self.describe()))
 
 
-def finite_matrix(X: Any, what: str = "gaussian", names: Sequence[str] | None = None) -> np.ndarray:
+def finite_matrix(X: Any, family: str) -> np.ndarray:
     """Return ``X`` as a C-ordered float array; the error names the first bad cell and how many there are."""
     # Compiled code is specialised for writable arrays: a read-only one would be compiled for once more.
     array = np.require(X, dtype=np.float64, requirements=["C", "W"])
@@ -104,11 +112,12 @@ def finite_matrix(X: Any, what: str = "gaussian", names: Sequence[str] | None = 
     if bad.any():
         row, column = (int(index) for index in np.argwhere(bad)[0])
         value = "NaN" if np.isnan(array[row, column]) else "infinity"
-        where = f"row {row + 1}, column {column + 1 if names is None else repr(str(names[column]))}"
         others = int(bad.sum()) - 1
-        raise DataError(
-            f"Input contains {value}: {where}{f' (and {others} more cells)' if others else ''}. "
-            f"The {what} family needs a number in every cell: leave out or fill in these rows."
+        raise CellError(
+            row,
+            column,
+            f"Input contains {value}: {{place}}{f' (and {others} more cells)' if others else ''}. "
+            f"The {family} family needs a number in every cell: leave out or fill in these rows.",
         )
     return array
 
@@ -121,6 +130,19 @@ def vector_of(value: float | Sequence[float] | np.ndarray, size: int, name: str)
             f"{name} must be one number or one for each of the {size} columns, got shape {array.shape}"
         )
     return np.ascontiguousarray(np.broadcast_to(array, (size,)))
+
+
+def check_whole(value: Any, name: str, largest: int) -> None:
+    """Refuse what is not a whole number from 0 to ``largest``."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
+        raise DataError(f"{name} must be a whole number from 0 to {largest:,}, got {value!r}")
+
+
+def check_number(value: Any, name: str) -> None:
+    """Refuse what is not one positive, finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise DataError(f"{name} must be one number, got {value!r}")
+    check_positive(value, name)
 
 
 def check_positive(value: Any, name: str) -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from permix.errors import DataError
-from permix.families.base import Family, check_positive
+from permix.errors import CellError, DataError, PermixWarning
+from permix.families.base import Family, check_number
 from permix.families.categorical_kernel import CategoricalStats
+
+# A column whose answers all differ is suspected to name the rows, from this many rows on.
+FEWEST_IDS = 20
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -44,10 +48,17 @@ class Categorical(Family):
     accepts_categories: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_positive(self.pseudo_count, "pseudo_count")
+        super().__post_init__()
+        check_number(self.pseudo_count, "pseudo_count")
         if self.levels is not None:
-            object.__setattr__(self, "levels", tuple(tuple(column) for column in self.levels))
-            for j, column in enumerate(self.levels):
+            levels = tuple(tuple(_plain(level) for level in column) for column in self.levels)
+            object.__setattr__(self, "levels", levels)
+            for j, column in enumerate(levels):
+                for level in column:
+                    if not isinstance(level, str | int | float) or level != level:
+                        raise CellError(
+                            None, j, f"{{place}}: answers are text or numbers, not {type(level).__name__}"
+                        )
                 if len(column) == 0 or len(set(column)) != len(column):
                     raise DataError(
                         f"levels of column {j + 1} must be at least one and all different: {column!r}"
@@ -67,7 +78,14 @@ class Categorical(Family):
         for j, column in enumerate(_columns(X)):
             present = list(dict.fromkeys(value for value in column.tolist() if not _is_missing(value)))
             if not present:
-                raise DataError(f"column {j + 1} has no entry at all: leave it out, or give levels=")
+                raise CellError(None, j, "{place} has no entry at all: leave it out, or give levels=")
+            if len(present) == len(column) >= FEWEST_IDS:
+                warnings.warn(
+                    f"every row has a different answer in column {j + 1}, such as {present[0]!r}: if it "
+                    "names the rows, leave it out",
+                    PermixWarning,
+                    stacklevel=2,
+                )
             try:
                 present.sort()
             except TypeError:
@@ -96,10 +114,9 @@ class Categorical(Family):
                 else:
                     row = int(np.flatnonzero(inverse == position)[0])
                     known = ", ".join(str(level) for level in self.levels[j][:8])
-                    raise DataError(
-                        f"row {row + 1}, column {j + 1}: {value!r} is not one of the known answers ({known}"
-                        f"{', ...' if len(self.levels[j]) > 8 else ''}). Give levels= to allow it."
-                    )
+                    more = ", ..." if len(self.levels[j]) > 8 else ""
+                    text = f"{value!r} is not a known answer ({known}{more}). Give levels= to allow it."
+                    raise CellError(row, j, "{place}: " + text.replace("{", "{{").replace("}", "}}"))
             codes[:, j] = code[inverse]
         return codes
 
@@ -174,11 +191,17 @@ def _distinct(column: np.ndarray) -> tuple[list[Any], np.ndarray]:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or value == "" or (isinstance(value, float) and value != value)
+    if isinstance(value, str):
+        return value == ""
+    # pandas has two more ways to say nothing, NA and NaT; NaN is the only float that differs from itself.
+    return (
+        value is None
+        or type(value).__name__ in ("NAType", "NaTType")
+        or (isinstance(value, float) and value != value)
+    )
 
 
 def _plain(value: Any) -> Any:
     """Whole floats count as integers, so that a column with a missing entry keeps its integer answers."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value.item() if isinstance(value, np.generic) else value
+    value = value.item() if isinstance(value, np.generic) else value
+    return int(value) if isinstance(value, float) and value.is_integer() else value

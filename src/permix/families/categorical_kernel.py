@@ -87,8 +87,9 @@ def _log_predictive_without(stats, data, i, k):
     for j in range(data.shape[1]):
         if data[i, j] >= 0:
             level = stats.offsets[j] + data[i, j]
-            weight = stats.pseudo_counts[level] + stats.counts[level, k] - 1.0
-            score += math.log(weight / (stats.pseudo_totals[j] + stats.totals[j, k] - 1.0))
+            # a + (c - 1), not (a + c) - 1: a tiny pseudo-count must not drown.
+            weight = stats.pseudo_counts[level] + (stats.counts[level, k] - 1.0)
+            score += math.log(weight / (stats.pseudo_totals[j] + (stats.totals[j, k] - 1.0)))
     return score
 
 

@@ -44,6 +44,7 @@ class Gaussian(Family):
     name: ClassVar[str] = "gaussian"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_positive(self.noise_scale, "noise_scale")
         check_positive(self.prior_scale, "prior_scale")
         if not np.all(np.isfinite(np.asarray(self.prior_mean, dtype=np.float64))):
@@ -56,7 +57,7 @@ class Gaussian(Family):
 
     def resolve(self, X: Any) -> Self:
         """Give every hyper-parameter one value per column."""
-        columns = finite_matrix(X).shape[1]
+        columns = finite_matrix(X, self.name).shape[1]
         return dataclasses.replace(
             self,
             noise_scale=vector_of(self.noise_scale, columns, "noise_scale"),
@@ -66,7 +67,7 @@ class Gaussian(Family):
 
     def encode(self, X: Any) -> np.ndarray:
         """Divide by the noise scale."""
-        return np.ascontiguousarray(finite_matrix(X) / np.asarray(self.noise_scale))
+        return np.ascontiguousarray(finite_matrix(X, self.name) / np.asarray(self.noise_scale))
 
     def statistics(self, capacity: int) -> GaussianStats:
         """Return room for ``capacity`` clusters."""

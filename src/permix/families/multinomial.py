@@ -8,9 +8,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from permix.errors import DataError
-from permix.families.base import Family, check_positive, vector_of
+from permix.errors import CellError, DataError
+from permix.families.base import Family, check_positive, check_whole, vector_of
 from permix.families.multinomial_kernel import Counts, MultinomialStats
+
+# A drawn document is put together word by word.
+LONGEST_DOCUMENT = 10_000_000
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -42,9 +45,10 @@ class Multinomial(Family):
     accepts_sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_positive(self.pseudo_count, "pseudo_count")
-        if self.document_length is not None and self.document_length < 0:
-            raise DataError(f"document_length cannot be negative, got {self.document_length}")
+        if self.document_length is not None:
+            check_whole(self.document_length, "document_length", LONGEST_DOCUMENT)
 
     @property
     def n_features(self) -> int:
@@ -108,7 +112,9 @@ class Multinomial(Family):
         return Counts(**{name: arrays[name] for name in Counts._fields})
 
     def check_encoded(self, data: Any, n: int) -> None:
-        """Refuse sparse rows whose pointers or columns are out of range."""
+        """Refuse sparse rows whose pointers or columns are out of range, or whose counts are no counts."""
+        from scipy import sparse
+
         if not isinstance(data, Counts):
             raise DataError("data are not sparse counts")
         kinds = (np.int64, np.int32, np.float64, np.float64, np.float64)
@@ -121,6 +127,10 @@ class Multinomial(Family):
             raise DataError("sparse counts have broken row pointers")
         if len(data.indices) and (data.indices.min() < 0 or data.indices.max() >= self.n_features):
             raise DataError("a column is out of range")
+        rows = sparse.csr_array((data.values, data.indices, data.indptr), shape=(n, self.n_features))
+        for ours, theirs in zip(self.encode(rows), data, strict=True):
+            if not np.array_equal(ours, theirs):
+                raise DataError("sparse counts do not add up")
 
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
         """Posterior mean of each cluster's probabilities."""
@@ -143,8 +153,10 @@ def _count_matrix(X: Any) -> Any:
     if bad.size:
         position = int(bad[0])
         row = int(np.searchsorted(matrix.indptr, position, side="right")) - 1
-        raise DataError(
-            f"row {row + 1}, column {int(matrix.indices[position]) + 1} is {values[position]:g}; the "
-            "multinomial family takes counts: whole numbers, none of them negative, NaN or infinite."
+        raise CellError(
+            row,
+            int(matrix.indices[position]),
+            f"{{place}} is {values[position]:g}; the multinomial family takes counts: whole numbers, none of "
+            "them negative, NaN or infinite.",
         )
     return matrix

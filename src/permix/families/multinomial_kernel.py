@@ -104,17 +104,20 @@ def _log_predictive(stats, data, i, n_clusters, out):
 
 @implements(log_predictive_without, MultinomialStats)
 def _log_predictive_without(stats, data, i, k):
-    total = stats.pseudo_total + stats.totals[k]
-    score = data.log_coefficient[i] + math.lgamma(total - data.totals[i]) - math.lgamma(total)
+    # a + (c - x), not (a + c) - x: a tiny pseudo-count must not drown in the count before the datum leaves.
+    others = stats.totals[k] - data.totals[i]
+    score = data.log_coefficient[i] + math.lgamma(stats.pseudo_total + others)
+    score -= math.lgamma(stats.pseudo_total + stats.totals[k])
     for position in range(data.indptr[i], data.indptr[i + 1]):
         word = data.indices[position]
         repeats = data.values[position]
-        weight = stats.pseudo_counts[word] + stats.counts[word, k]
+        pseudo = stats.pseudo_counts[word]
+        left = stats.counts[word, k] - repeats
         if repeats <= MAX_SUMMED_REPEATS:
-            for back in range(1, int(repeats) + 1):
-                score += math.log(weight - back)
+            for extra in range(int(repeats)):
+                score += math.log(pseudo + (left + extra))
         else:
-            score += math.lgamma(weight) - math.lgamma(weight - repeats)
+            score += math.lgamma(pseudo + stats.counts[word, k]) - math.lgamma(pseudo + left)
     return score
 
 

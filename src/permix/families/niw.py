@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from permix.errors import DataError
-from permix.families.base import Family, check_positive, finite_matrix, vector_of
+from permix.families.base import Family, check_number, finite_matrix, vector_of
 from permix.families.niw_kernel import NIWStats
 
 # By default a cluster is expected to be this fraction of the whole cloud's variance in each column.
@@ -51,9 +51,14 @@ class GaussianNIW(Family):
     name: ClassVar[str] = "gaussian-niw"
 
     def __post_init__(self) -> None:
-        check_positive(self.prior_strength, "prior_strength")
+        super().__post_init__()
+        check_number(self.prior_strength, "prior_strength")
         if self.degrees_of_freedom is not None:
-            check_positive(self.degrees_of_freedom, "degrees_of_freedom")
+            check_number(self.degrees_of_freedom, "degrees_of_freedom")
+        for name in ("prior_mean", "scale"):
+            value = getattr(self, name)
+            if value is not None and not np.all(np.isfinite(np.asarray(value, dtype=np.float64))):
+                raise DataError(f"{name} must be finite, got {value!r}")
 
     @property
     def n_features(self) -> int:
@@ -62,16 +67,16 @@ class GaussianNIW(Family):
 
     def resolve(self, X: Any) -> Self:
         """Take what was left open from the data."""
-        array = finite_matrix(X)
+        array = finite_matrix(X, self.name)
         d = array.shape[1]
         freedom = float(d + 2 if self.degrees_of_freedom is None else self.degrees_of_freedom)
         if freedom <= d - 1:
             raise DataError(f"degrees_of_freedom must be above {d - 1} for {d} columns, got {freedom:g}")
         mean = array.mean(axis=0) if self.prior_mean is None else vector_of(self.prior_mean, d, "prior_mean")
         if self.scale is None:
-            variance = array.var(axis=0)
-            # A constant column has no scale of its own: any positive value does.
-            variance = np.where(variance > 0, variance, 1.0)
+            # A constant column has no scale of its own: any positive value does. Its variance need not be
+            # exactly zero, since its mean may be rounded.
+            variance = np.where(np.ptp(array, axis=0) > 0, array.var(axis=0), 1.0)
             scale = np.diag(DEFAULT_WITHIN_SHARE * variance * max(freedom - d - 1, 1.0))
         else:
             scale = np.asarray(self.scale, dtype=np.float64)
@@ -83,8 +88,8 @@ class GaussianNIW(Family):
         return dataclasses.replace(self, prior_mean=mean, degrees_of_freedom=freedom, scale=scale)
 
     def encode(self, X: Any) -> np.ndarray:
-        """Check that all cells are finite."""
-        return finite_matrix(X)
+        """Check that all cells are finite; the result is a copy that later changes to ``X`` do not reach."""
+        return finite_matrix(X, self.name).copy()
 
     def statistics(self, capacity: int) -> NIWStats:
         """Return room for ``capacity`` clusters."""

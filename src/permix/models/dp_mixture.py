@@ -11,8 +11,10 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from permix.data.agent_table import AgentTable
+from permix.errors import DataError
 from permix.families import FAMILIES, Family, GaussianNIW
-from permix.models.mixture_fit import MixtureFit, MixtureSettings, as_family, fit_mixture
+from permix.models.mixture_fit import MixtureFit, MixtureSettings, as_family, fit_mixture, naming_columns
 from permix.models.persistence import save_mixture
 from permix.moves import Move
 from permix.partitions import PartitionPrior
@@ -150,6 +152,7 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _table(self, X: Any, family: Family, *, reset: bool) -> Any:
         """Check shape and names as scikit-learn does; cells are checked later, by messages that name them."""
+        _refuse_what_is_not_a_table(X, family)
         return validate_data(
             self,
             X,
@@ -162,7 +165,8 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def _new_data(self, X: Any) -> tuple[Any, int]:
         check_is_fitted(self, "posterior_")
         table = self._table(X, self.family_, reset=False)
-        return self.family_.encode(table), int(table.shape[0])
+        with naming_columns(self._fit.feature_names):
+            return self.family_.encode(table), int(table.shape[0])
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Return the most probable cluster of ``labels_`` for each new row."""
@@ -243,3 +247,25 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.categorical = family.accepts_categories
         tags.non_deterministic = False
         return tags
+
+
+def _refuse_what_is_not_a_table(X: Any, family: Family) -> None:
+    """Say what is wrong where scikit-learn's message would not: rankings, and text among numbers."""
+    if isinstance(X, AgentTable):
+        raise DataError(
+            f"{type(X).__name__} are not rows of numbers: their item codes would be clustered as if they "
+            "were measurements. Mixtures of rankings are not in this version."
+        )
+    if family.accepts_categories or not hasattr(X, "columns"):
+        return
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return
+    for name, dtype in frame.schema.items():
+        if dtype == nw.String or dtype == nw.Categorical or dtype == nw.Enum:
+            raise DataError(
+                f"column {name!r} holds text (row 1: {frame[name][0]!r}), and the {family.name} family takes "
+                "numbers: leave the column out, or use family='categorical'"
+            )

@@ -8,19 +8,20 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from permix.errors import DataError
+from permix.errors import CellError, DataError, PermixWarning
 from permix.families import FAMILIES, Family, GaussianNIW
-from permix.families.base import finite_matrix
 from permix.moves import Move, describe_move, move_from
 from permix.moves.state import MixtureState, score_empty
-from permix.partitions import DirichletProcess, Gamma, PartitionPrior
+from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, PartitionPrior
 from permix.partitions.point_estimate import PointEstimate, point_estimate
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.mixture import MixturePredictive
@@ -30,7 +31,7 @@ Array = npt.NDArray[Any]
 # The predictive density is averaged over at most this many draws, evenly spaced over all chains.
 MAX_PREDICTIVE_DRAWS = 200
 # The point estimate minimises the expected loss over at most this many.
-MAX_ESTIMATE_DRAWS = 2000
+MAX_ESTIMATE_DRAWS = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +50,16 @@ class MixtureSettings:
     n_jobs: int | None = None
     progress: bool | None = None
     store: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.generic):
+                object.__setattr__(self, field.name, value.item())
+        if self.loss not in ("vi", "binder"):
+            raise DataError(f"loss must be 'vi' or 'binder', got {self.loss!r}")
+        if self.progress not in (None, True, False):
+            raise DataError(f"progress must be True, False or None, got {self.progress!r}")
 
 
 @dataclasses.dataclass
@@ -112,6 +123,11 @@ class MixtureFit:
             self.labels, float(np.mean(concentration)) if concentration is not None else 0.0
         )
         joint = predictive.log_joint(data, m, score_empty(self.family, data, m), log_weights)
+        impossible = np.flatnonzero(~np.isfinite(joint.max(axis=1, initial=-np.inf)))
+        if impossible.size:
+            raise DataError(
+                f"row {impossible[0] + 1} has probability zero under every cluster: it is too far away"
+            )
         # condition() numbers clusters by first appearance.
         first = np.unique(self.labels, return_index=True)[1]
         place = np.argsort(np.argsort(first))
@@ -144,15 +160,14 @@ def fit_mixture(
     family = as_family(settings.family)
     prior = _as_prior(settings.prior)
     move = move_from(settings.moves)
-    if settings.loss not in ("vi", "binder"):
-        raise DataError(f"loss must be 'vi' or 'binder', got {settings.loss!r}")
-    if not family.accepts_missing and not family.accepts_sparse:
-        table = finite_matrix(table, family.name, feature_names)
-    family = family.resolve(table)
-    data = family.encode(table)
     n = int(table.shape[0])
     if n == 0:
         raise DataError("there are no rows to cluster")
+    if isinstance(prior, FiniteDirichlet) and prior.n > n:
+        warnings.warn(f"{prior.n} components are more than the {n} rows", PermixWarning, stacklevel=2)
+    with naming_columns(feature_names):
+        family = family.resolve(table)
+        data = family.encode(table)
     empty_scores = score_empty(family, data, n)
 
     def first_state(rng: np.random.Generator) -> MixtureState:
@@ -195,6 +210,15 @@ def _evenly_spaced(draws: Array, most: int) -> Array:
     joined = draws.reshape(-1, *draws.shape[2:])
     kept = np.linspace(0, len(joined) - 1, min(len(joined), most)).astype(np.int64)
     return joined[kept]
+
+
+@contextmanager
+def naming_columns(names: Sequence[str] | None) -> Iterator[None]:
+    """Let errors about cells name columns as the user does."""
+    try:
+        yield
+    except CellError as error:
+        raise error if names is None else error.with_names(names) from None
 
 
 def by_size(labels: Array) -> npt.NDArray[np.int64]:

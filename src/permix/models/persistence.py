@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from typing import Any
@@ -9,16 +10,18 @@ from typing import Any
 import numpy as np
 
 from permix.errors import DataError, FileFormatError, PermixWarning
-from permix.families import family_from_description
-from permix.files import read_archive, write_archive
+from permix.families import Family, family_from_description
+from permix.files import MAX_BYTES, read_archive, write_archive
 from permix.models.mixture_fit import MixtureFit, MixtureSettings
 from permix.moves import Move, describe_move, move_from_description
+from permix.moves.state import learned_concentration
 from permix.partitions import PartitionPrior, prior_from_description
 from permix.partitions.point_estimate import PointEstimate
 from permix.sampling import Draws
 
 KIND = "DPMixture"
 PLAIN = ("n_draws", "n_burn_in", "n_thin", "n_chains", "loss", "n_jobs", "progress")
+WHOLE = ("n_draws", "n_burn_in", "n_thin", "n_chains")
 ESTIMATE = ("expected_loss", "best_draw_loss", "loss", "n_runs")
 STATISTICS = ("proposed", "accepted", "seconds")
 
@@ -54,32 +57,37 @@ def save_mixture(fit: MixtureFit, path: str | os.PathLike[str]) -> None:
     )
 
 
-def load_mixture(path: str | os.PathLike[str]) -> MixtureFit:
+def load_mixture(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> MixtureFit:
     """Read a fitted mixture without scikit-learn."""
-    manifest, arrays = read_archive(path)
+    manifest, arrays = read_archive(path, max_bytes=max_bytes)
     if manifest["kind"] != KIND:
         raise FileFormatError(
             f"{os.fspath(path)} holds a {manifest['kind']!r}, which this permix does not know", path
         )
     try:
-        return _rebuilt(manifest, arrays)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        fit = _rebuilt(manifest, arrays)
+        # What the command line and the estimator show is computed here, while a failure is still the file's.
+        fit.cluster_parameters  # noqa: B018
+    except Exception as error:
         raise FileFormatError(
             f"{os.fspath(path)} is a permix file, but what it holds does not fit together "
             f"({type(error).__name__}: {error}). It may have been edited; fit the model again.",
             path,
         ) from error
+    return fit
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Any:
     """Read a fitted model that was written by its ``save``.
 
-    The file may come from a stranger: nothing in it is executed.
+    The file may come from a stranger: nothing in it is executed, and all of it is checked before use.
 
     Parameters
     ----------
     path : path
         The file.
+    max_bytes : int
+        The most that the file may unpack to; 8 GiB by default.
 
     Returns
     -------
@@ -92,10 +100,14 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     from permix.models.dp_mixture import DPMixture
 
-    return DPMixture._from_fit(load_mixture(path))
+    return DPMixture._from_fit(load_mixture(path, max_bytes))
 
 
 def _rebuilt(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> MixtureFit:
+    """Check what the file says, piece by piece, and put the fit together.
+
+    Compiled code does not check anything, so nothing may reach it that a fit could not have written.
+    """
     asked = manifest["family"]
     settings = MixtureSettings(
         family=asked if asked is None or isinstance(asked, str) else family_from_description(asked),
@@ -104,36 +116,102 @@ def _rebuilt(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Mixture
         random_state=manifest["random_state"],
         **{name: manifest["settings"][name] for name in PLAIN},
     )
-    family = family_from_description(manifest["fitted_family"]).resolve_saved()
-    draws = Draws(
-        arrays=_under("draws/", arrays),
-        statistics={
-            "moves": manifest["moves_done"],
-            **{name: arrays[f"statistics/{name}"] for name in STATISTICS},
-        },
-        interrupted=manifest["interrupted"],
-        n_draws=manifest["n_draws_kept"],
-        seeds=tuple(manifest["seeds"]),
-    )
+    _require(all(_is_whole(getattr(settings, name)) for name in WHOLE), "settings")
+    _require(settings.n_jobs is None or _is_whole(settings.n_jobs), "settings")
+    prior = _prior(manifest["fitted_prior"])
+    draws = _rebuilt_draws(manifest, arrays, prior)
+    n = draws.arrays["labels"].shape[2]
+    family = _resolved_family(manifest["fitted_family"])
+    data = family.unpack(_under("data/", arrays))
+    family.check_encoded(data, n)
     labels = arrays["point_estimate"]
-    names = tuple(arrays["feature_names"].tolist()) if "feature_names" in arrays else None
-    fit = MixtureFit(
+    _require(_are_labels(labels, (n,), n), "point estimate")
+    estimate = manifest["point_estimate"]
+    _require(estimate["loss"] in ("vi", "binder") and _is_whole(estimate["n_runs"]), "point estimate")
+    _require(
+        all(isinstance(estimate[name], float) for name in ("expected_loss", "best_draw_loss")),
+        "point estimate",
+    )
+    names = None
+    if "feature_names" in arrays:
+        _require(arrays["feature_names"].dtype.kind == "U", "column names")
+        names = tuple(arrays["feature_names"].tolist())
+        _require(len(names) == family.n_features, "number of column names")
+    return MixtureFit(
         settings=settings,
         family=family,
-        prior=_prior(manifest["fitted_prior"]),
-        data=family.unpack(_under("data/", arrays)),
-        n=draws.arrays["labels"].shape[-1],
+        prior=prior,
+        data=data,
+        n=n,
         draws=draws,
         estimate=PointEstimate(
             labels=labels,
             n_clusters=int(labels.max()) + 1,
             sizes=np.bincount(labels),
-            **{name: manifest["point_estimate"][name] for name in ESTIMATE},
+            **{name: estimate[name] for name in ESTIMATE},
         ),
         feature_names=names,
     )
-    _check(fit)
-    return fit
+
+
+def _resolved_family(description: dict[str, Any]) -> Family:
+    """Rebuild the family; resolving it again, for one row, must change nothing."""
+    family = family_from_description(description).resolve_saved()
+    resolved = family.resolve(np.zeros((1, family.n_features)))
+    _require(json.dumps(resolved.describe()) == json.dumps(description), "family")
+    return resolved
+
+
+def _rebuilt_draws(manifest: dict[str, Any], arrays: dict[str, np.ndarray], prior: PartitionPrior) -> Draws:
+    kept = _under("draws/", arrays)
+    labels = kept["labels"]
+    _require(
+        labels.ndim == 3 and labels.size > 0 and _are_labels(labels, labels.shape, labels.shape[-1]), "labels"
+    )
+    scalars = {"n_clusters", "largest_cluster", "log_likelihood", "log_joint"}
+    if learned_concentration(prior) is not None:
+        scalars.add("concentration")
+        _require(bool(np.all(kept["concentration"] > 0)), "concentration")
+    _require(set(kept) == scalars | {"labels"}, "quantities")
+    for name in scalars:
+        values = kept[name]
+        _require(values.shape == labels.shape[:2] and bool(np.all(np.isfinite(values))), name)
+    _require(np.array_equal(kept["n_clusters"], labels.max(axis=2).astype(np.int64) + 1), "n_clusters")
+    moves, seeds = manifest["moves_done"], manifest["seeds"]
+    _require(isinstance(moves, list) and all(isinstance(name, str) for name in moves), "moves")
+    _require(isinstance(seeds, list) and all(isinstance(seed, dict) for seed in seeds), "seeds")
+    _require(
+        isinstance(manifest["interrupted"], bool) and manifest["n_draws_kept"] == labels.shape[1], "draws"
+    )
+    statistics = {name: arrays[f"statistics/{name}"] for name in STATISTICS}
+    for name in ("proposed", "accepted"):
+        _require(
+            statistics[name].shape == (labels.shape[0], len(moves)) and statistics[name].dtype.kind in "iu",
+            name,
+        )
+    return Draws(
+        arrays=kept,
+        statistics={"moves": moves, **statistics},
+        interrupted=manifest["interrupted"],
+        n_draws=labels.shape[1],
+        seeds=tuple(seeds),
+    )
+
+
+def _require(condition: bool, what: str) -> None:
+    if not condition:
+        raise DataError(f"{what}: not what a fit writes")
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _are_labels(labels: np.ndarray, shape: tuple[int, ...], n: int) -> bool:
+    """Say whether these are cluster numbers of n observations: 0 ... n - 1 at most."""
+    if labels.shape != shape or labels.dtype.kind not in "iu" or labels.size == 0:
+        return False
+    return int(labels.min()) >= 0 and int(labels.max()) < n
 
 
 def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -145,29 +223,6 @@ def _prior(description: dict[str, Any]) -> PartitionPrior:
     if not isinstance(prior, PartitionPrior):
         raise DataError(f"{description!r} is not a prior over partitions")
     return prior
-
-
-def _check(fit: MixtureFit) -> None:
-    """Refuse content that compiled code, which does not check, must never see."""
-    draws = fit.draws.arrays
-    labels = draws["labels"]
-    if labels.ndim != 3 or labels.shape[2] != fit.n or labels.dtype.kind not in "iu" or labels.size == 0:
-        raise DataError(f"labels of shape {labels.shape} do not belong to {fit.n} observations")
-    if any(array.shape[:2] != labels.shape[:2] for array in draws.values()):
-        raise DataError("draws differ in length")
-    if fit.estimate.labels.shape != (fit.n,):
-        raise DataError("the point estimate does not belong to these data")
-    for values in (labels, fit.estimate.labels):
-        if int(values.min()) < 0 or int(values.max()) >= fit.n:
-            raise DataError("a label is outside the number of observations")
-    concentration = draws.get("concentration", np.ones(1))
-    if not np.all(np.isfinite(concentration) & (concentration > 0)):
-        raise DataError("a concentration is not positive")
-    # Resolving again, for one row, checks that all hyper-parameters have the same number of columns.
-    fit.family.resolve(np.zeros((1, fit.family.n_features)))
-    fit.family.check_encoded(fit.data, fit.n)
-    if fit.feature_names is not None and len(fit.feature_names) != fit.family.n_features:
-        raise DataError("there are not as many names as columns")
 
 
 def _described_moves(moves: Any) -> Any:

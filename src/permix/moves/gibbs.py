@@ -15,5 +15,6 @@ class Gibbs(Move):
     """One sweep of collapsed Gibbs over all data in their order (Neal 2000, algorithm 3)."""
 
     def step(self, rng: np.random.Generator, state: MixtureState) -> Info:
-        """Visit every datum once; reports how many changed their cluster."""
-        return Info("gibbs", state.n, state.sweep(rng))
+        """Visit every datum once; a visit is a draw from the full conditional and is always accepted."""
+        state.n_moved = state.sweep(rng)
+        return Info("gibbs", state.n, state.n)

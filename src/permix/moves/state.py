@@ -39,8 +39,8 @@ class MixtureState:
     Notes
     -----
     ``labels[i]`` is the cluster of datum i, 0 ... n_clusters - 1 without gaps, or -1 before it is seated.
-    The first ``n_clusters`` slots of ``sizes``, ``log_weights`` (prior weight of joining) and ``stats``
-    are in use.
+    ``n_moved`` is how many data the last sweep moved, for display only. The first ``n_clusters`` slots of
+    ``sizes``, ``log_weights`` (prior weight of joining) and ``stats`` are in use.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class MixtureState:
         self.concentration = _first_concentration(prior)
         self.labels = np.full(n, -1, dtype=np.int32)
         self.n_clusters = 0
+        self.n_moved = 0
         self._order = np.arange(n)
         self._allocate(FIRST_CAPACITY)
         if empty_scores is None:
@@ -157,7 +158,11 @@ class MixtureState:
 
     def progress(self) -> dict[str, float]:
         """Live numbers."""
-        return {"clusters": float(self.n_clusters), "log joint": self.log_joint()}
+        return {
+            "clusters": float(self.n_clusters),
+            "log joint": self.log_joint(),
+            "moved": float(self.n_moved),
+        }
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """Everything that cannot be recomputed."""
@@ -171,13 +176,20 @@ class MixtureState:
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take back what ``checkpoint`` gave."""
         labels = np.asarray(arrays["labels"])
+        n_clusters, capacity = int(arrays["n_clusters"]), int(arrays["capacity"])
         if labels.shape != (self.n,):
             raise DataError(f"the checkpoint is of {labels.shape} data, these are {self.n}")
+        # Compiled code does not check: a damaged checkpoint must not get there.
+        occupied = np.unique(labels)
+        if not np.array_equal(occupied, np.arange(n_clusters)) or not n_clusters <= capacity <= _roomy(
+            self.n + 1
+        ):
+            raise DataError("the checkpoint's labels, number of clusters and capacity do not fit together")
         self.labels[:] = labels
-        self.n_clusters = int(arrays["n_clusters"])
+        self.n_clusters = n_clusters
         self.concentration = float(arrays["concentration"])
-        if int(arrays["capacity"]) != self.capacity:
-            self._allocate(int(arrays["capacity"]))
+        if capacity != self.capacity:
+            self._allocate(capacity)
         self.refresh()
 
 

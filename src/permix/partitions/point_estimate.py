@@ -72,7 +72,7 @@ def point_estimate(
     draws: npt.ArrayLike,
     loss: Loss = "vi",
     max_clusters: int | None = None,
-    n_runs: int = 8,
+    n_runs: int | None = None,
     random_state: int | np.random.Generator | np.random.SeedSequence | None = None,
     n_jobs: int | None = None,
 ) -> PointEstimate:
@@ -91,8 +91,9 @@ def point_estimate(
         Variation of information, or Binder's loss (which tends to leave many small clusters).
     max_clusters : int, optional
         Largest number of clusters allowed. None allows twice the largest number in a draw, plus 16.
-    n_runs : int, default 8
-        Number of runs, the one from the best draw included.
+    n_runs : int, optional
+        Number of runs, the one from the best draw included. None makes 8, and fewer, down to 3, for more
+        than four million labels.
     random_state : int, Generator, SeedSequence or None
         Source of randomness.
     n_jobs : int, optional
@@ -118,7 +119,7 @@ def point_estimate(
     """
     distinct, weights = collapse_draws(as_draws(draws))
     n = distinct.shape[1]
-    n_runs = _positive(n_runs, "n_runs")
+    n_runs = _default_runs(distinct.size) if n_runs is None else _positive(n_runs, "n_runs")
     limit = None if max_clusters is None else _positive(max_clusters, "max_clusters")
     f = loss_table(loss, n)
     if n == 0:
@@ -156,7 +157,7 @@ def point_estimate(
     if limit is None and best.n_clusters == capacity < n:
         warnings.warn(
             f"the estimate uses all {capacity} clusters that the search allows by default; "
-            f"give a larger max_clusters",
+            f"point_estimate(draws, max_clusters=...) allows more",
             PermixWarning,
             stacklevel=2,
         )
@@ -180,6 +181,11 @@ def collapse_draws(draws: IntArray) -> tuple[IntArray, FloatArray]:
 def expected_loss(labels: IntArray, distinct: IntArray, weights: FloatArray, loss: str) -> float:
     """Mean loss of a canonical partition over weighted draws."""
     return float(np.average(losses_to(labels, distinct, loss), weights=weights))
+
+
+def _default_runs(n_labels: int) -> int:
+    """Eight where a run is quick; a run's time follows the number of labels."""
+    return max(3, min(8, 32_000_000 // max(n_labels, 1)))
 
 
 def _result(

@@ -324,8 +324,8 @@ class FiniteDirichlet(PartitionPrior):
     _parameters: ClassVar[tuple[str, ...]] = ("n", "pseudo_count")
 
     def __post_init__(self) -> None:
-        if isinstance(self.n, bool) or not isinstance(self.n, Integral) or self.n < 1:
-            raise DataError(f"FiniteDirichlet.n must be a whole number, at least 1, not {self.n!r}")
+        if isinstance(self.n, bool) or not isinstance(self.n, Integral) or not 1 <= self.n < 2**31:
+            raise DataError(f"FiniteDirichlet.n must be a whole number, at least 1 and below 2³¹, not {self.n!r}")
         object.__setattr__(self, "n", int(self.n))
         _store_positive(self, "pseudo_count")
 

@@ -67,7 +67,13 @@ def clusters(model: Any, ax: Axes | None = None) -> Axes:
     axes.set_ylabel(names[1])
     axes.set_title(f"{fit.n_clusters} clusters of {len(fit.labels):,} observations")
     if fit.n_clusters <= 16:
-        axes.legend(title="cluster (size)", fontsize="small", frameon=False, ncols=1 + fit.n_clusters // 9)
+        axes.legend(
+            title="cluster (size)",
+            fontsize="small",
+            framealpha=0.9,
+            edgecolor="none",
+            ncols=1 + fit.n_clusters // 9,
+        )
     return axes
 
 

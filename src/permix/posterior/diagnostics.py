@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 REPORTABLE = 1.01
 # Chains of partitions mix slowly, and an R-hat between the two values says "more draws", not "disagree".
 THRESHOLD = 1.05
+# ... and to have at least so many effective draws per chain.
+FEWEST_EFFECTIVE = 100
 # R-hat splits each chain, and a variance needs two draws.
 FEWEST_DRAWS = 4
 # How rarely chains that agree may be reported: the probability per quantity is about this.
@@ -46,7 +48,8 @@ def summary(tree: xr.DataTree | Draws, var_names: Sequence[str] | None = None) -
         One row per quantity: ``mean``, ``sd``, ``eti89_lb`` and ``eti89_ub`` (89 % equal-tailed
         interval), ``ess_bulk`` and ``ess_tail`` (effective sample sizes), ``r_hat`` (rank-normalised,
         split), ``mcse_mean`` (Monte Carlo error of the mean) and ``note``, which says ``constant``,
-        ``too few draws``, ``not finite``, ``more draws needed`` (R-hat above 1.01) or ``chains disagree``
+        ``too few draws``, ``not finite``, ``more draws needed`` (R-hat above 1.01, or
+        fewer than 100 effective draws per chain) or ``chains disagree``
         (R-hat above 1.05) where that is so.
     """
     import pandas as pd
@@ -176,5 +179,7 @@ def _row(values: npt.NDArray[np.float64]) -> dict[str, Any]:
         if row["r_hat"] > largest_allowed(values):
             row["note"] = "chains disagree"
         else:
-            row["note"] = "" if row["r_hat"] <= largest_allowed(values, REPORTABLE) else "more draws needed"
+            enough = min(row["ess_bulk"], row["ess_tail"]) >= FEWEST_EFFECTIVE * len(values)
+            precise = row["r_hat"] <= largest_allowed(values, REPORTABLE)
+            row["note"] = "" if enough and precise else "more draws needed"
     return row

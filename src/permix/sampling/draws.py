@@ -32,6 +32,8 @@ class Draws:
         True when Ctrl-C ended the run early.
     n_draws : int
         Draws kept per chain.
+    n_stored : int
+        Draws per chain that the store holds, more than ``n_draws`` when an earlier run was longer.
     seeds : tuple of dict
         Per chain, the arguments that rebuild its ``numpy.random.SeedSequence``.
     """
@@ -40,6 +42,7 @@ class Draws:
     statistics: dict[str, Any] = field(default_factory=dict)
     interrupted: bool = False
     n_draws: int = 0
+    n_stored: int = 0
     seeds: tuple[dict[str, Any], ...] = ()
 
 

@@ -137,6 +137,8 @@ def _checked(n_draws: object, n_burn_in: object, n_thin: object, n_chains: objec
 
 def _n_threads(n_jobs: int | None, n_chains: int) -> int:
     n_processors = os.cpu_count() or 1
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral)):
+        raise DataError(f"n_jobs must be a whole number or None, but is {n_jobs!r}.")
     if n_jobs is None:
         n_jobs = n_processors
     elif n_jobs < 0:
@@ -258,5 +260,6 @@ def _collect(
         },
         interrupted=interrupted,
         n_draws=n_draws,
+        n_stored=0 if store is None else min(chain.n_draws for chain in chains),
         seeds=tuple(describe(seed) for seed in seeds),
     )

@@ -77,7 +77,7 @@ class Display:
 
         progress = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
+            BarColumn(bar_width=10),
             MofNCompleteColumn(),
             TextColumn("{task.fields[phase]}"),
             TextColumn("{task.fields[numbers]}"),
@@ -88,7 +88,7 @@ class Display:
         progress.start()
         for index, monitor in enumerate(self._monitors):
             task = progress.add_task(
-                f"chain {index}",
+                f"chain {index + 1}",
                 total=monitor.n_iterations,
                 completed=monitor.iteration,
                 phase=_phase(monitor),
@@ -107,7 +107,7 @@ class Display:
         seconds = time.monotonic() - self._started
         for index, monitor in enumerate(self._monitors):
             print(
-                f"chain {index}: {monitor.iteration}/{monitor.n_iterations} {_phase(monitor)} "
+                f"chain {index + 1}: {monitor.iteration}/{monitor.n_iterations} {_phase(monitor)} "
                 f"{_numbers(monitor)} ({seconds:.0f} s)",
                 file=sys.stderr,
                 flush=True,

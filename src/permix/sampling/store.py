@@ -93,14 +93,18 @@ class ChainFolder:
             tally, seconds = _tally(manifest["tally"]), float(manifest["seconds"])
         except (KeyError, TypeError, ValueError) as error:
             raise FileFormatError(f"{path}: the state is incomplete ({error!r}).", path) from error
-        blocks = [self._read_block(self._block_path(index)) for index in range(n_blocks)]
+        blocks: list[Block] = []
+        for index in range(n_blocks):
+            blocks.append(self._read_block(self._block_path(index), sum(map(length, blocks))))
         if sum(map(length, blocks)) != n_draws:
             raise FileFormatError(f"{path}: counts {n_draws} draws, but the blocks hold others.", path)
         self._n_blocks, self._n_draws = n_blocks, n_draws
         return Saved(snapshot, blocks, tally, seconds)
 
-    def _read_block(self, path: Path) -> Block:
-        block = read_archive(path, kind="chain-draws", max_bytes=_MAX_BYTES)[1]
+    def _read_block(self, path: Path, first_draw: int) -> Block:
+        manifest, block = read_archive(path, kind="chain-draws", max_bytes=_MAX_BYTES)
+        if manifest.get("first_draw") != first_draw:
+            raise FileFormatError(f"{path}: it does not begin at draw {first_draw}, as it should.", path)
         if len({array.shape[:1] for array in block.values()} - {()}) != 1:
             raise FileFormatError(f"{path}: its arrays differ in length.", path)
         return block
@@ -234,7 +238,7 @@ def _refuse_differences(folder: Path, found: Mapping[str, Any], wanted: Mapping[
         for key in dict.fromkeys([*there, *here]):
             if there.get(key) != here.get(key):
                 name = "random_state" if (part, key) == ("seed", "entropy") else key
-                differences.append(f"{name} was {_short(there.get(key))} and is now {_short(here.get(key))}")
+                differences.append(_difference(name, there.get(key), here.get(key)))
     if differences:
         raise DataError(
             f"the store {folder} belongs to another run: {'; '.join(differences)}. "
@@ -242,6 +246,9 @@ def _refuse_differences(folder: Path, found: Mapping[str, Any], wanted: Mapping[
         )
 
 
-def _short(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def _difference(name: str, there: object, here: object) -> str:
+    """Say both values where people can read them; digests and long descriptions are just said to differ."""
+    texts = [json.dumps(value, ensure_ascii=False) for value in (there, here)]
+    if max(map(len, texts)) > 60:
+        return f"the {name} {'are' if name == 'data' else 'is'} not the same"
+    return f"{name} was {texts[0]} and is now {texts[1]}"
