@@ -325,7 +325,7 @@ class FiniteDirichlet(PartitionPrior):
 
     def __post_init__(self) -> None:
         if isinstance(self.n, bool) or not isinstance(self.n, Integral) or not 1 <= self.n < 2**31:
-            raise DataError(f"FiniteDirichlet.n must be a whole number, at least 1 and below 2³¹, not {self.n!r}")
+            raise DataError(f"FiniteDirichlet.n is a whole number, at least 1 and below 2³¹, not {self.n!r}")
         object.__setattr__(self, "n", int(self.n))
         _store_positive(self, "pseudo_count")
 
