@@ -551,6 +551,13 @@ def test_odd_names_that_are_written_come_back(tmp_path, layout, ending):
     assert np.array_equal(back.pairwise_counts(), obj.pairwise_counts())
 
 
+@pytest.mark.parametrize("items", [["a;b;c", "d"], ["a|b|c", "d"], ["a\tb\tc", "d"]])
+def test_marks_in_names_do_not_change_the_delimiter(tmp_path, items):
+    obj = Rankings.from_orders([items, items[::-1]])
+    write_table(obj, tmp_path / "t.csv", "ranks")
+    assert read_table(tmp_path / "t.csv") == obj
+
+
 @pytest.mark.parametrize(
     ("items", "agents", "words"),
     [

@@ -19,6 +19,7 @@ OPTIONS = {
     "n_thin": "--thin",
     "on_cycle": "--on-cycle",
     "random_state": "--seed",
+    "to_layout": "--to-layout",
     "unlisted": "--unlisted",
 }
 

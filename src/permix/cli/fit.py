@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -185,6 +186,12 @@ def read_table_of_numbers(
         )
     ids = list(frame[id_column]) if id_column else list(range(1, len(frame) + 1))
     frame = frame.drop(columns=[*ignore, *([id_column] if id_column else [])])
+    for name in frame.columns:
+        if re.fullmatch(r"unnamed\d+", str(name)):
+            print(
+                f"permix: warning: a nameless column is taken as data; --ignore {name} leaves it out",
+                file=sys.stderr,
+            )
     if frame.shape[1] == 0:
         raise DataError(f"{path.name} has no column left")
     if family != "categorical":
