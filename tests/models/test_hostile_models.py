@@ -92,6 +92,9 @@ ANY = {
     "no concentration": without("draws/concentration"),
     "statistics of another shape": array_by("statistics/proposed", np.ravel),
     "names of another number": lambda manifest, arrays: arrays.update(feature_names=np.array(["a"])),
+    "a seed that is text": manifest_with(random_state="zz"),
+    "estimate with a gap": array_by("point_estimate", lambda a: np.where(a == 0, a.max() + 1, a)),
+    "names in two dimensions": lambda manifest, arrays: arrays.update(feature_names=np.array([["a"] * 9])),
     "names are numbers": lambda manifest, arrays: arrays.update(feature_names=np.arange(9.0)),
 }
 OWN = {
@@ -136,6 +139,10 @@ OWN = {
         "codes below missing": array_by("data/table", lambda a: put((0, 0), -2)(a).astype(np.int32)),
         "codes of another type": array_by("data/table", lambda a: a.astype(np.int64)),
         "no levels": family_with(levels=None),
+        "no columns": lambda manifest, arrays: (
+            manifest["fitted_family"].update(levels=[]),
+            arrays.update({"data/table": np.empty((12, 0), np.int32)}),
+        ),
         "levels of fewer columns": family_with(levels=[[0, 1, 2]]),
         "an empty column": family_with(levels=[[], [0, 1, 2], [0, 1, 2], [0, 1, 2]]),
         "pseudo-count is a list": family_with(pseudo_count=[1.0, 2.0]),

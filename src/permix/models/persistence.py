@@ -117,7 +117,8 @@ def _rebuilt(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Mixture
         **{name: manifest["settings"][name] for name in PLAIN},
     )
     _require(all(_is_whole(getattr(settings, name)) for name in WHOLE), "settings")
-    _require(settings.n_jobs is None or _is_whole(settings.n_jobs), "settings")
+    for value in (settings.n_jobs, settings.random_state):
+        _require(value is None or _is_whole(value), "settings")
     prior = _prior(manifest["fitted_prior"])
     draws = _rebuilt_draws(manifest, arrays, prior)
     n = draws.arrays["labels"].shape[2]
@@ -126,6 +127,7 @@ def _rebuilt(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Mixture
     family.check_encoded(data, n)
     labels = arrays["point_estimate"]
     _require(_are_labels(labels, (n,), n), "point estimate")
+    _require(len(np.unique(labels)) == int(labels.max()) + 1, "point estimate")
     estimate = manifest["point_estimate"]
     _require(estimate["loss"] in ("vi", "binder") and _is_whole(estimate["n_runs"]), "point estimate")
     _require(
@@ -134,7 +136,9 @@ def _rebuilt(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> Mixture
     )
     names = None
     if "feature_names" in arrays:
-        _require(arrays["feature_names"].dtype.kind == "U", "column names")
+        _require(
+            arrays["feature_names"].dtype.kind == "U" and arrays["feature_names"].ndim == 1, "column names"
+        )
         names = tuple(arrays["feature_names"].tolist())
         _require(len(names) == family.n_features, "number of column names")
     return MixtureFit(
@@ -158,7 +162,7 @@ def _resolved_family(description: dict[str, Any]) -> Family:
     """Rebuild the family; resolving it again, for one row, must change nothing."""
     family = family_from_description(description).resolve_saved()
     resolved = family.resolve(np.zeros((1, family.n_features)))
-    _require(json.dumps(resolved.describe()) == json.dumps(description), "family")
+    _require(json.dumps(resolved.describe()) == json.dumps(description) and resolved.n_features > 0, "family")
     return resolved
 
 
