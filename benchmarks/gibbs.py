@@ -5,25 +5,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.timing import best_time
 from permix.families import Gaussian
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess
-
-
-def best_of(action: Callable[[], object], repeats: int) -> float:
-    """Return the shortest time of several runs, in seconds."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def distances(X: np.ndarray, centres: np.ndarray) -> np.ndarray:
@@ -77,10 +65,10 @@ def run() -> list[dict[str, object]]:
     state.set_labels(truth)
     state.sweep(rng)
     with threadpool_limits(1):
-        product = best_of(lambda: distances(X, centres), 30)
-        ours = best_of(lambda: state.sweep(rng), 30)
+        product = best_time(lambda: distances(X, centres), 30)
+        ours = best_time(lambda: state.sweep(rng), 30)
         n_visits = 1000
-        naive = best_of(lambda: numpy_visits(X, truth.copy(), rng, n_visits), 3) * n / n_visits
+        naive = best_time(lambda: numpy_visits(X, truth.copy(), rng, n_visits), 3) * n / n_visits
     what = "Gibbs sweep, 10,000 × 40 × 40 clusters"
     return [
         {

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import time
 
 import numpy as np
 
+from benchmarks.timing import timed
 from permix import kemeny
 from permix.kernels.kemeny_search import best_order_by_subsets
 
@@ -29,13 +29,6 @@ def all_permutations(weights: np.ndarray) -> float:
     return float(best)
 
 
-def seconds(function, *arguments: object) -> tuple[float, object]:
-    """Time of one call and its value."""
-    start = time.perf_counter()
-    value = function(*arguments)
-    return time.perf_counter() - start, value
-
-
 def by_subsets(weights: np.ndarray) -> float:
     """The dynamic program alone."""
     return float(best_order_by_subsets(weights, np.empty(len(weights), np.int64)))
@@ -48,12 +41,12 @@ def run() -> list[dict[str, object]]:
     naive_time = 0.0
     for n in (8, 9):
         weights = random_weights(n)
-        naive_time, naive = seconds(all_permutations, weights)
-        ours_time, ours = seconds(by_subsets, weights)
+        naive_time, naive = timed(all_permutations, weights)
+        ours_time, ours = timed(by_subsets, weights)
         assert np.isclose(ours, naive)
         rows.append(_row(f"exact Kemeny, {n} items", ours_time, naive_time, "all permutations, NumPy scores"))
     for n in (16, 20):
-        ours_time, _ = seconds(by_subsets, random_weights(n))
+        ours_time, _ = timed(by_subsets, random_weights(n))
         note = "reference: all permutations of 9 items"
         rows.append(_row(f"exact Kemeny, {n} items", ours_time, naive_time, note))
     rng = np.random.default_rng(1)
@@ -61,8 +54,8 @@ def run() -> list[dict[str, object]]:
     ranks = np.argsort(votes, axis=1)
     weights = (ranks[:, :, None] < ranks[:, None, :]).sum(axis=0).astype(float)
     kemeny(weights, method="exact")
-    exact_time, exact = seconds(kemeny, weights, "exact")
-    local_time, local = seconds(kemeny, weights, "local")
+    exact_time, exact = timed(kemeny, weights, "exact")
+    local_time, local = timed(kemeny, weights, "local")
     assert exact.optimal
     gap = 100 * (local.score / exact.score - 1)
     note = f"reference: local search, {gap:.2f} % above the optimum"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import numpy as np
 from numba import get_num_threads, njit, prange, set_num_threads
 from scipy.stats import kendalltau
 
+from benchmarks.timing import best_time
 from permix.data.distances import distance_matrix
 from permix.kernels.fenwick import count_inversions
 
@@ -50,17 +48,6 @@ def merge_count(values: np.ndarray) -> int:
         source, target = target, source
         width *= 2
     return inversions
-
-
-def best_time(function: Callable[[], object], repeats: int = 3) -> float:
-    """Seconds of the quickest run, after one that compiles."""
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def run() -> list[dict[str, object]]:
