@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from permix.data import write_table as write_table
     from permix.data.distances import distance as distance
     from permix.data.distances import distance_matrix as distance_matrix
+    from permix.distributions import Mallows as Mallows
+    from permix.distributions import RepeatedInsertion as RepeatedInsertion
     from permix.families import Categorical as Categorical
     from permix.families import Gaussian as Gaussian
     from permix.families import GaussianNIW as GaussianNIW
@@ -57,10 +59,12 @@ _HOME = {
     "Gaussian": "permix.families",
     "GaussianNIW": "permix.families",
     "KemenyResult": "permix.models.kemeny",
+    "Mallows": "permix.distributions",
     "Multinomial": "permix.families",
     "PitmanYor": "permix.partitions",
     "Preferences": "permix.data",
     "Rankings": "permix.data",
+    "RepeatedInsertion": "permix.distributions",
     "adjusted_rand": "permix.partitions",
     "assignment_confidence": "permix.partitions",
     "binder_loss": "permix.partitions",

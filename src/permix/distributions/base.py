@@ -1,0 +1,352 @@
+"""What every distribution over rankings has: a center, items by name, and the same questions to ask."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+
+from permix.data.agent_table import AgentTable
+from permix.data.labels import Array, Label, some_names
+from permix.data.preferences import Preferences
+from permix.data.rankings import Rankings
+from permix.errors import DataError
+
+Table = TypeVar("Table", bound=AgentTable)
+RandomState = int | np.random.SeedSequence | np.random.Generator | None
+# Rows × items below which starting threads costs more than it saves.
+WORTH_THREADS = 50_000
+
+
+class Estimate(float):
+    """A number known up to a Monte Carlo error, and that error; otherwise a plain float.
+
+    Attributes
+    ----------
+    standard_error : float
+        Standard error of the number; 0 where it is exact.
+
+    Examples
+    --------
+    >>> estimate = Estimate(1.5, standard_error=0.1)
+    >>> estimate + 1, estimate.standard_error
+    (2.5, 0.1)
+    """
+
+    standard_error: float
+
+    def __new__(cls, value: float, standard_error: float = 0.0) -> Self:
+        """Make the number."""
+        self = super().__new__(cls, value)
+        self.standard_error = float(standard_error)
+        return self
+
+    @classmethod
+    def from_draws(cls, values: Array) -> Self:
+        """Mean of independent draws with its standard error (NaN for a single draw)."""
+        spread = float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
+        return cls(float(np.mean(values)), spread / np.sqrt(len(values)))
+
+    def __reduce__(self) -> tuple[type[Self], tuple[float, float]]:
+        return type(self), (float(self), self.standard_error)
+
+    def __repr__(self) -> str:
+        return f"{float(self)!r} (standard error {self.standard_error:.2g})"
+
+
+class RankingDistribution(abc.ABC):
+    """Base of distributions over full rankings that grow around a center by repeated insertion.
+
+    The items of the center are inserted one after the other, best first, into the ranking of those before
+    them: ``center_order[i]`` is the item inserted at step i = 0, 1, ….
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, center: object, items: Iterable[object] | None) -> None:
+        table = central_ordering(center, items)
+        self._items = table.items
+        # Compiled code is specialised for writable arrays, so those kept for it are; users see views.
+        self._order = np.array(table.orders[0], dtype=np.int32)
+
+    @property
+    def items(self) -> tuple[Label, ...]:
+        """Item names; arrays refer to items by their position here."""
+        return self._items
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self._items)
+
+    @property
+    def center_order(self) -> Array:
+        """The central ordering by position in ``items``, best first."""
+        return read_only(self._order)
+
+    @property
+    def center(self) -> tuple[Label, ...]:
+        """Names of the items in the central ordering, best first."""
+        return tuple(self._items[index] for index in self._order)
+
+    @property
+    @abc.abstractmethod
+    def mode(self) -> tuple[Label, ...]:
+        """A most probable ranking, best first."""
+
+    @abc.abstractmethod
+    def sample(self, size: int = 1, random_state: RandomState = None) -> Rankings:
+        """Draw full rankings independently and exactly."""
+
+    def log_prob(self, rankings: object) -> Array:
+        """Log-probability of each row, whatever its count.
+
+        Parameters
+        ----------
+        rankings : Rankings, or rows of items by name or number
+            Full rankings; top lists, whose probability is that of all rankings that begin so; or one or
+            two items with the rest unknown. Longer rankings of a subset of the items need
+            ``condition(rankings[row]).log_normalizer()``.
+
+        Returns
+        -------
+        ndarray of float, one per row
+        """
+        table = self._rankings(rankings)
+        out = np.zeros(len(table))
+        top = np.flatnonzero(table.unlisted_below)
+        if len(top) == len(table):
+            self._score_top_lists(table, out)
+            return out
+        self._refuse_subsets(table)
+        scores = np.zeros(len(top))
+        self._score_top_lists(table[top], scores)
+        out[top] = scores
+        pairs = np.flatnonzero(~table.unlisted_below & (table.lengths == 2))
+        if len(pairs):
+            with np.errstate(divide="ignore"):
+                out[pairs] = np.log(self._before(table.orders[pairs, 0], table.orders[pairs, 1]))
+        return out  # a single item out of an unknown rest says nothing: probability 1
+
+    @abc.abstractmethod
+    def _score_top_lists(self, table: Rankings, out: Array) -> None:
+        """Set ``out`` to the log-probabilities of rows that leave nothing unknown."""
+
+    def _before(self, first: Array, second: Array) -> Array:
+        """P(one item before another) for some pairs."""
+        return np.asarray(self.pairwise()[first, second])
+
+    def _refuse_subsets(self, table: Rankings) -> None:
+        long = np.flatnonzero(~table.unlisted_below & (table.lengths > 2))
+        if len(long):
+            raise DataError(
+                f"{table.row_name(int(long[0]))} ranks {table.lengths[long[0]]} of {self.n_items} items and "
+                f"leaves the rest unknown ({len(long)} such row(s)); its probability is a sum over all "
+                "rankings that agree. Use .condition(rankings[row]).log_normalizer()"
+            )
+
+    @abc.abstractmethod
+    def entropy(self) -> float:
+        """Entropy in nats."""
+
+    @abc.abstractmethod
+    def expected_distance(self) -> float:
+        """Expected Kendall distance from the center."""
+
+    @abc.abstractmethod
+    def pairwise(self) -> Array:
+        """Matrix of P(item a before item b), by position in ``items``."""
+
+    @abc.abstractmethod
+    def rank_marginals(self) -> Array:
+        """Matrix of P(item a has rank r), rows by position in ``items``, column 0 = best."""
+
+    @abc.abstractmethod
+    def insertion_log_probabilities(self) -> Array:
+        """Matrix of the log-probability that ``center_order[i]`` is inserted at place j = 0..i.
+
+        Entries above the diagonal are minus infinity. It has n² entries.
+        """
+
+    @abc.abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Return name and parameters as plain JSON values."""
+
+    def condition(self, preferences: object) -> Any:
+        """Return this distribution given what one agent said.
+
+        Parameters
+        ----------
+        preferences : Preferences or Rankings
+            One row.
+
+        Returns
+        -------
+        The conditioned distribution, with ``sample``, ``log_prob``, ``log_normalizer``, ``pairwise`` and
+        ``rank_marginals``.
+        """
+        from permix.distributions.conditioned import condition
+
+        return condition(self, preferences)
+
+    def __repr__(self) -> str:
+        shown = " ≻ ".join(str(name) for name in self.center[:8])
+        rest = f" ≻ … ({self.n_items - 8} more)" if self.n_items > 8 else ""
+        return f"{type(self).__name__}: {self.n_items} items, {self._parameters_text()}center {shown}{rest}"
+
+    def _by_item(self, by_step: Array) -> Array:
+        """Turn a matrix over pairs of steps into one over pairs of items."""
+        step_of = np.argsort(self._order)
+        return np.ascontiguousarray(by_step[np.ix_(step_of, step_of)])
+
+    def _parameters_text(self) -> str:
+        return ""
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.describe() == other.describe()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._items, self._order.tobytes()))
+
+    def _rankings(self, rankings: object) -> Rankings:
+        """Rows over this distribution's items: Rankings, or orderings by name or index."""
+        if isinstance(rankings, Preferences):
+            raise DataError(
+                f"{self.name} gives probabilities of rankings; for preferences, whose probability is that of "
+                "all rankings that agree, use .condition(preferences[row]).log_normalizer()"
+            )
+        if isinstance(rankings, Rankings):
+            return aligned(rankings, self.items)
+        rows: Any = rankings
+        if not isinstance(rows, np.ndarray) and not hasattr(rows, "to_numpy"):
+            rows = list(rows)
+            if rows and (isinstance(rows[0], str) or not hasattr(rows[0], "__len__")):
+                raise DataError("rankings are rows of items; wrap a single ranking in a list: [ranking]")
+        return Rankings.from_orders(rows, items=self.items)
+
+
+def central_ordering(center: object, items: Iterable[object] | None) -> Rankings:
+    """Check a center: one full ordering, by names or indices, or a one-row Rankings."""
+    if isinstance(center, Rankings):
+        if items is not None:
+            raise DataError("the center is a Rankings, which has its own items; leave items out")
+        table = center
+    else:
+        if isinstance(center, str | Mapping) or not isinstance(center, Iterable):
+            raise DataError(f"center={center!r} must be a sequence of items, best first")
+        values = list(center)
+        if not values:
+            raise DataError("the center is empty; it lists every item, best first")
+        if isinstance(values[0], list | tuple | np.ndarray):
+            raise DataError("the center is one ordering of items, best first, not a table of them")
+        try:
+            table = Rankings.from_orders([values], items=items)
+        except DataError as error:
+            raise DataError(f"center: {error}") from None
+    if len(table) != 1:
+        raise DataError(
+            f"the center is one ranking, but here are {len(table)}; take one of them, such as [0]"
+        )
+    if not table.is_full:
+        ranked = set(table.orders[0].tolist())
+        left_out = [name for index, name in enumerate(table.items) if index not in ranked]
+        raise DataError(f"the center must rank every item, but leaves out {some_names(left_out)}")
+    return table
+
+
+def aligned(table: Table, items: tuple[Label, ...]) -> Table:
+    """Return the table with its items in this order; both must have the same items."""
+    if table.items == items:
+        return table
+    position = {name: index for index, name in enumerate(items)}
+    strangers = [name for name in table.items if name not in position]
+    absent = [name for name in items if name not in set(table.items)]
+    if strangers or absent:
+        reasons = [f"the center does not rank {some_names(strangers)}"] * bool(strangers)
+        reasons += [f"the data do not know {some_names(absent)}"] * bool(absent)
+        raise DataError(
+            f"the data and the center are over different items: {'; '.join(reasons)}. "
+            "Build both with the same items="
+        )
+    new = np.array([position[name] for name in table.items] + [-1], dtype=np.int32)
+    if isinstance(table, Rankings):
+        return table._replaced(items=items, orders=new[table.orders])
+    assert isinstance(table, Preferences)
+    return table._replaced(items=items, level_items=new[table.level_items], pairs=new[table.pairs])
+
+
+def read_only(array: Array) -> Array:
+    """Return a view that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def sample_size(size: int) -> int:
+    """Check the number of draws."""
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
+        raise DataError(f"size={size!r} must be a whole number, 0 or more")
+    return int(size)
+
+
+def generator(random_state: RandomState) -> np.random.Generator:
+    """Make a generator of a seed, or say what is wrong with it."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"random_state={random_state!r} is not None, a whole number from 0, a SeedSequence or a Generator"
+        ) from error
+
+
+def stream_key(random_state: RandomState) -> Array:
+    """Draw the key of the counter-based streams, of which each row has its own."""
+    return generator(random_state).integers(0, 2**64, size=2, dtype=np.uint64)
+
+
+def over_rows(task: Callable[[int, int], object], n_rows: int, n_items: int) -> None:
+    """Call ``task(first, last)`` over all rows, in threads where that pays.
+
+    The compiled functions called release the GIL, share nothing, and draw from per-row streams: the
+    result does not depend on how the rows are divided.
+    """
+    from numba import get_num_threads
+
+    n_threads = int(get_num_threads())
+    if n_threads == 1 or n_rows * n_items < WORTH_THREADS:
+        task(0, n_rows)
+        return
+    task(0, 0)  # compile, or load from the cache, once
+    n_parts = 4 * n_threads  # more than threads, so that a busy core holds up a small part only
+    ends = [n_rows * part // n_parts for part in range(n_parts + 1)]
+    with ThreadPoolExecutor(n_threads) as pool:
+        for done in [pool.submit(task, *ends[part : part + 2]) for part in range(n_parts)]:
+            done.result()
+
+
+def distribution_from_description(description: Mapping[str, Any]) -> RankingDistribution:
+    """Rebuild what :meth:`RankingDistribution.describe` gave, for example from a file.
+
+    Examples
+    --------
+    >>> from permix.distributions import Mallows
+    >>> model = Mallows(["b", "a"], 0.5)
+    >>> distribution_from_description(model.describe()) == model
+    True
+    """
+    from permix.distributions.insertion import RepeatedInsertion
+    from permix.distributions.mallows import Mallows
+
+    settings = dict(description)
+    kinds: dict[str, Callable[..., RankingDistribution]] = {
+        kind.name: kind for kind in (Mallows, RepeatedInsertion)
+    }
+    name = settings.pop("name", None)
+    if name not in kinds:
+        raise DataError(f"{name!r} is not a known distribution; known are {', '.join(sorted(kinds))}")
+    return kinds[name](**settings)

@@ -1,0 +1,335 @@
+"""Repeated insertion with any probabilities: a matrix of them, or a function of the ranking so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from permix.data.labels import Array, Label
+from permix.data.rankings import Rankings
+from permix.distributions.base import (
+    Estimate,
+    RandomState,
+    RankingDistribution,
+    generator,
+    over_rows,
+    read_only,
+    sample_size,
+    stream_key,
+)
+from permix.errors import DataError
+
+# Called with the ranking so far (names, best first) and the item to insert.
+Rule = Callable[[tuple[Label, ...], Label], Sequence[float]]
+# How far the sum of probabilities may be from one; beyond that it is a mistake rather than rounding.
+TOLERANCE = 1e-8
+
+
+class RepeatedInsertion(RankingDistribution):
+    """Rankings grown by inserting the items of a center one after the other (RIM, GRIM).
+
+    Parameters
+    ----------
+    center : sequence of items, or Rankings with one row
+        The items in the order in which they are inserted.
+    probabilities : matrix, rows of growing length, or function
+        ``probabilities[i][j]``: that the i-th item of the center is put at place j = 0..i of the ranking of
+        the items before it, 0 being the best place. A matrix is lower triangular; rows sum to one.
+        A function ``f(ranking, item)`` gets the ranking so far, a tuple of names, and the next
+        item; it returns the ``len(ranking) + 1`` probabilities. With a function every distribution over
+        rankings can be written (GRIM; Lu & Boutilier 2014, theorem 8).
+    items : sequence of str or int, optional
+        Names and order of the items, as in :class:`Mallows`.
+
+    Notes
+    -----
+    With a matrix all answers are exact. With a function, ``sample`` and ``log_prob`` of full rankings are
+    exact and run at the speed of the function; ``entropy`` and ``expected_distance`` are Monte Carlo
+    estimates that carry their standard error; the rest has no formula.
+
+    Examples
+    --------
+    >>> from permix import RepeatedInsertion
+    >>> model = RepeatedInsertion(["a", "b", "c"], [[1.0], [0.2, 0.8], [0.1, 0.2, 0.7]])
+    >>> model.mode
+    ('a', 'b', 'c')
+    >>> float(np.exp(model.log_prob([["c", "a", "b"]]))[0].round(3))
+    0.08
+    """
+
+    name: ClassVar[str] = "repeated-insertion"
+
+    def __init__(
+        self,
+        center: Sequence[object] | Rankings | Array,
+        probabilities: Rule | Sequence[Sequence[float]] | Array,
+        items: Iterable[object] | None = None,
+    ) -> None:
+        super().__init__(center, items)
+        self._rule: Rule | None = None
+        self._matrix = np.zeros((0, 0))
+        if callable(probabilities):
+            self._rule = probabilities
+        else:
+            self._matrix = _matrix(probabilities, self.center)
+
+    @classmethod
+    def mallows(
+        cls,
+        center: Sequence[object] | Rankings | Array,
+        dispersion: float | Sequence[float] | Array,
+        items: Iterable[object] | None = None,
+    ) -> RepeatedInsertion:
+        """Write the Mallows model with these parameters as repeated insertion.
+
+        Examples
+        --------
+        >>> from permix import RepeatedInsertion
+        >>> RepeatedInsertion.mallows(["a", "b"], 0.25).probabilities
+        array([[1. , 0. ],
+               [0.2, 0.8]])
+        """
+        from permix.distributions.mallows import Mallows
+
+        model = Mallows(center, dispersion, items)
+        return cls(model.center, np.exp(model.insertion_log_probabilities()), model.items)
+
+    @property
+    def probabilities(self) -> Array | Rule:
+        """Insertion probabilities: a lower triangular matrix, or the function given."""
+        return read_only(self._matrix) if self._rule is None else self._rule
+
+    @property
+    def mode(self) -> tuple[Label, ...]:
+        """A most probable ranking: every item at its most probable place, the last of equals."""
+        self._need_matrix("mode")
+        ranking: list[Label] = []
+        for i, item in enumerate(self.center):
+            ranking.insert(i - int(np.argmax(self._matrix[i, i::-1])), item)
+        return tuple(ranking)
+
+    def sample(self, size: int = 1, random_state: RandomState = None) -> Rankings:
+        """Draw full rankings independently and exactly.
+
+        Parameters
+        ----------
+        size : int
+            Number of rankings.
+        random_state : int, SeedSequence, Generator or None
+            The same seed gives the same rankings, whatever the number of threads.
+
+        Returns
+        -------
+        Rankings
+        """
+        out = np.empty((sample_size(size), self.n_items), dtype=np.int32)
+        if self._rule is not None:
+            index = {name: position for position, name in enumerate(self.items)}
+            for row, ranking in enumerate(self._grown(len(out), random_state)):
+                out[row] = [index[name] for name in ranking.names]
+            return Rankings._from_arrays(out, self.items)
+        from permix.kernels import insertion_laws as kernels
+
+        key = stream_key(random_state)
+        cumulative = kernels.cumulate(self._matrix)
+
+        def draw(first: int, last: int) -> None:
+            places = kernels.place_scratch(self.n_items, last - first)
+            kernels.sample_insertion_rows(key, first, last, self._order, cumulative, places, out)
+
+        over_rows(draw, len(out), self.n_items)
+        return Rankings._from_arrays(out, self.items)
+
+    def entropy(self, n_draws: int = 1000, random_state: RandomState = None) -> float:
+        """Entropy in nats: exact for a matrix, an :class:`Estimate` for a function.
+
+        Parameters
+        ----------
+        n_draws, random_state
+            For a function only: rankings drawn, over which the entropies of the insertions are
+            averaged (chain rule). The result carries its ``standard_error``.
+        """
+        if self._rule is None:
+            return sum(_entropy(self._matrix[i, : i + 1]) for i in range(self.n_items))
+        grown = self._grown(sample_size(n_draws), random_state)
+        return Estimate.from_draws(np.array([ranking.entropy for ranking in grown]))
+
+    def expected_distance(self, n_draws: int = 1000, random_state: RandomState = None) -> float:
+        """Expected Kendall distance from the center; arguments and exactness as for :meth:`entropy`."""
+        if self._rule is None:
+            return sum(_displacement(self._matrix[i, : i + 1]) for i in range(self.n_items))
+        grown = self._grown(sample_size(n_draws), random_state)
+        return Estimate.from_draws(np.array([ranking.distance for ranking in grown]))
+
+    def pairwise(self) -> Array:
+        """Matrix of P(item a before item b), 0 on the diagonal; exact, in n³ operations."""
+        from permix.kernels.insertion_laws import insertion_marginals
+
+        self._need_matrix("pairwise")
+        return self._by_item(insertion_marginals(self._matrix)[1])
+
+    def rank_marginals(self) -> Array:
+        """Matrix of P(item a has rank r), column 0 = best; exact, in n³ operations."""
+        from permix.kernels.insertion_laws import insertion_marginals
+
+        self._need_matrix("rank_marginals")
+        return np.ascontiguousarray(insertion_marginals(self._matrix)[0].T[np.argsort(self._order)])
+
+    def insertion_log_probabilities(self) -> Array:
+        """Matrix of log-probabilities, by step of insertion and place; minus infinity above the diagonal."""
+        self._need_matrix("insertion_log_probabilities")
+        with np.errstate(divide="ignore"):
+            return np.log(self._matrix)
+
+    def describe(self) -> dict[str, Any]:
+        """Return name and parameters as plain JSON values; a function cannot be described."""
+        self._need_matrix("describe")
+        return {
+            "name": self.name,
+            "items": list(self.items),
+            "center": list(self.center),
+            "probabilities": [self._matrix[i, : i + 1].tolist() for i in range(self.n_items)],
+        }
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, RepeatedInsertion):
+            return NotImplemented
+        return (
+            self.items == other.items
+            and self.center == other.center
+            and self._rule is other._rule
+            and np.array_equal(self._matrix, other._matrix)
+        )
+
+    __hash__ = RankingDistribution.__hash__
+
+    def _parameters_text(self) -> str:
+        return "" if self._rule is None else f"function {getattr(self._rule, '__name__', 'given')}, "
+
+    def _need_matrix(self, what: str) -> None:
+        if self._rule is not None:
+            raise DataError(
+                f"{what} has no formula where the insertion probabilities are a function; "
+                "estimate it from .sample(...), or give the probabilities as a matrix"
+            )
+
+    def _score_top_lists(self, table: Rankings, out: Array) -> None:
+        if self._rule is not None:
+            self._score_by_rule(table, out)
+            return
+        from permix.kernels import insertion_laws as kernels
+
+        step_of = np.argsort(self._order)
+        logs = self.insertion_log_probabilities()
+        tails = kernels.log_tail_matrix(self._matrix)
+
+        def score(first: int, last: int) -> None:
+            kernels.insertion_log_prob_rows(
+                first, last, table.orders, table.lengths, step_of, logs, tails, out
+            )
+
+        over_rows(score, len(table), self.n_items)
+
+    def _score_by_rule(self, table: Rankings, out: Array) -> None:
+        if not table.is_full:
+            row = int(np.argmax(table.lengths < self.n_items))
+            raise DataError(
+                f"{table.row_name(row)} is not full; where the insertion probabilities are a function, only "
+                "full rankings have a probability that can be computed"
+            )
+        for row, order in enumerate(table.orders):
+            rank = {self.items[item]: place for place, item in enumerate(order)}
+            growing: list[Label] = []
+            for item in self.center:
+                place = sum(rank[other] < rank[item] for other in growing)
+                chance = self._asked(growing, item)[place]
+                out[row] += np.log(chance) if chance > 0 else -np.inf
+                growing.insert(place, item)
+
+    def _grown(self, size: int, random_state: RandomState) -> Iterator[_Grown]:
+        """Draw rankings by the function, with what its probabilities say about each."""
+        rng = generator(random_state)
+        for _ in range(size):
+            grown = _Grown()
+            for item in self.center:
+                chances = self._asked(grown.names, item)
+                cumulative = np.cumsum(chances)
+                place = int(np.searchsorted(cumulative / cumulative[-1], rng.random(), side="right"))
+                grown.insert(place, item, chances)
+            yield grown
+
+    def _asked(self, growing: list[Label], item: Label) -> Array:
+        """Ask the function and check what it says."""
+        assert self._rule is not None
+        return _row(self._rule(tuple(growing), item), len(growing) + 1, item)
+
+
+class _Grown:
+    """A ranking that grows, with the entropy and the mean displacement of its insertions."""
+
+    def __init__(self) -> None:
+        self.names: list[Label] = []
+        self.entropy = 0.0
+        self.distance = 0.0
+
+    def insert(self, place: int, item: Label, chances: Array) -> None:
+        self.names.insert(place, item)
+        self.entropy += _entropy(chances)
+        self.distance += _displacement(chances)
+
+
+def _entropy(chances: Array) -> float:
+    positive = chances[chances > 0]
+    return float(-(positive @ np.log(positive))) + 0.0
+
+
+def _displacement(chances: Array) -> float:
+    """Mean number of items before which an item is put that the center puts after them."""
+    return float(chances @ np.arange(len(chances) - 1, -1, -1))
+
+
+def _matrix(probabilities: Any, center: tuple[Label, ...]) -> Array:
+    """Check insertion probabilities, full rows or rows of growing length, and make the rows sum to one."""
+    try:
+        rows = list(probabilities)
+    except TypeError:
+        raise DataError("probabilities must be a lower triangular matrix or a function") from None
+    n = len(center)
+    if len(rows) != n:
+        raise DataError(
+            f"probabilities has {len(rows)} rows, but the center has {n} items; give one row each"
+        )
+    matrix = np.zeros((n, n))
+    for i, item in enumerate(center):
+        try:
+            row = np.asarray(rows[i], dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError(f"the insertion probabilities of {item!r} are not numbers") from None
+        if row.ndim == 1 and len(row) == n and not row[i + 1 :].any():
+            row = row[: i + 1]
+        matrix[i, : i + 1] = _row(row, i + 1, item)
+    return matrix
+
+
+def _row(chances: Any, places: int, item: Label) -> Array:
+    """Check the insertion probabilities of one item and make them sum to one."""
+    whose = f"the insertion probabilities of {item!r}"
+    try:
+        row = np.array(chances, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{whose} are not numbers: {chances!r}") from None
+    if row.shape != (places,):
+        raise DataError(
+            f"{whose} have shape {row.shape}, but it can go to {places} place(s): give {places} number(s), "
+            "the best place first"
+        )
+    if not np.all(row >= 0):  # NaN included
+        at = int(np.argmin(row >= 0))
+        raise DataError(f"{whose} have {row[at]:g} at place {at + 1}; they must be 0 or more")
+    total = float(row.sum())
+    if not abs(total - 1.0) <= TOLERANCE:
+        raise DataError(f"{whose} sum to {total:.10g}, not to 1; divide them by their sum")
+    rounding = abs(total - 1.0) <= places * np.finfo(np.float64).eps
+    return row if rounding else row / total  # so that what was made to sum to one stays as it is

@@ -1,0 +1,250 @@
+"""The Mallows model, with one dispersion or one for each item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from permix.data.labels import Array, Label
+from permix.data.rankings import Rankings
+from permix.distributions.base import (
+    RandomState,
+    RankingDistribution,
+    over_rows,
+    read_only,
+    sample_size,
+    stream_key,
+)
+from permix.errors import DataError
+
+
+class Mallows(RankingDistribution):
+    """Rankings around a center: P(r) ∝ dispersion^d(r, center), d the Kendall distance.
+
+    Parameters
+    ----------
+    center : sequence of items, or Rankings with one row
+        The central ordering, best first, by name or number; it ranks every item.
+    dispersion : float or one number per item
+        φ from 0 (always the center) to 1 (all rankings equally likely). With one number per item, φ_i
+        belongs to the i-th item of the *center*, the one inserted at step i: placing it above k of the
+        items that the center puts before it costs a factor φ_i^k. This is the weighted Kendall distance
+        d_w = Σ w_i (i - j_i), w_i = -ln φ_i, of Lu & Boutilier (2014, section 2.2.3). The first number has
+        no effect, since the first item has no item before it.
+    items : sequence of str or int, optional
+        Names and order of the items where the center does not say: by default sorted when the center
+        holds integers, else in the order of the center.
+
+    Attributes
+    ----------
+    dispersion : float or ndarray
+        As given.
+    decay : ndarray, one per item of the center
+        λ_i = -ln φ_i, from 0 to infinity.
+    items, center, center_order
+        See :class:`RankingDistribution`.
+
+    Examples
+    --------
+    >>> from permix import Mallows
+    >>> model = Mallows(["salmon", "tuna", "egg"], 0.5)
+    >>> model
+    Mallows: 3 items, dispersion 0.5, center salmon ≻ tuna ≻ egg
+    >>> model.log_prob([["salmon", "tuna", "egg"], ["egg", "tuna", "salmon"]]).round(3)
+    array([-0.965, -3.045])
+    >>> model.sample(2, random_state=1).n_items
+    3
+    """
+
+    name: ClassVar[str] = "mallows"
+
+    def __init__(
+        self,
+        center: Sequence[object] | Rankings | Array,
+        dispersion: float | Sequence[float] | Array,
+        items: Iterable[object] | None = None,
+    ) -> None:
+        super().__init__(center, items)
+        self._dispersion = _dispersions(dispersion, self.center)
+        with np.errstate(divide="ignore"):
+            self._decay = np.full(self.n_items, 0.0 - np.log(self._dispersion))
+
+    @property
+    def dispersion(self) -> float | Array:
+        """φ: one number, or one for each item in the order of the center."""
+        return read_only(self._dispersion) if self.is_weighted else float(self._dispersion)
+
+    @property
+    def decay(self) -> Array:
+        """λ_i = -ln φ_i, from 0 to infinity, for each item in the order of the center."""
+        return read_only(self._decay)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether each item has a dispersion of its own."""
+        return self._dispersion.ndim == 1
+
+    @property
+    def mode(self) -> tuple[Label, ...]:
+        """The center; where a dispersion is 1, other rankings are as probable."""
+        return self.center
+
+    def log_normalizer(self) -> float:
+        """Logarithm of Z = Σ over all rankings of dispersion^distance = Π_i (1 + φ_i + … + φ_i^(i-1))."""
+        from permix.kernels import mallows as kernels
+
+        if self.is_weighted:
+            return float(kernels.weighted_log_normalizer(self._decay))
+        return float(kernels.log_normalizer(self._decay[0], self.n_items))
+
+    def sample(self, size: int = 1, random_state: RandomState = None) -> Rankings:
+        """Draw full rankings independently and exactly, by repeated insertion.
+
+        Parameters
+        ----------
+        size : int
+            Number of rankings.
+        random_state : int, SeedSequence, Generator or None
+            The same seed gives the same rankings, whatever the number of threads; and the first rows of
+            a larger sample are those of a smaller one.
+
+        Returns
+        -------
+        Rankings
+        """
+        from permix.kernels import insertion_laws as kernels
+
+        n = self.n_items
+        key = stream_key(random_state)
+        out = np.empty((sample_size(size), n), dtype=np.int32)
+        table, guide = kernels.displacement_table(self._decay[0], n)
+
+        def draw(first: int, last: int) -> None:
+            places = kernels.place_scratch(n, last - first)
+            if self.is_weighted:
+                kernels.sample_weighted_rows(key, first, last, self._order, self._decay, places, out)
+            else:
+                kernels.sample_mallows_rows(key, first, last, self._order, table, guide, places, out)
+
+        over_rows(draw, len(out), n)
+        return Rankings._from_arrays(out, self.items)
+
+    def entropy(self) -> float:
+        """Entropy in nats, Σ_i ln Z_i + λ_i E[k_i], exact."""
+        from permix.kernels.mallows import weighted_entropy
+
+        return float(weighted_entropy(self._decay))
+
+    def expected_distance(self) -> float:
+        """Expected Kendall distance from the center: the mean number of pairs in another order."""
+        from permix.kernels.mallows import weighted_distance_moments
+
+        return float(weighted_distance_moments(self._decay)[0])
+
+    def pairwise(self) -> Array:
+        """Matrix of P(item a before item b), exact.
+
+        Returns
+        -------
+        ndarray, shape (items, items)
+            Rows and columns by position in ``items``; 0 on the diagonal. With one dispersion it costs n²
+            operations, with one per item n³.
+
+        Examples
+        --------
+        >>> from permix import Mallows
+        >>> Mallows(["a", "b"], 0.25).pairwise()
+        array([[0. , 0.8],
+               [0.2, 0. ]])
+        """
+        from permix.kernels import insertion_laws, mallows
+
+        if self.is_weighted:
+            by_step = insertion_laws.insertion_marginals(np.exp(self.insertion_log_probabilities()))[1]
+        else:
+            by_step = mallows.pairwise_by_step(self._decay[0], self.n_items)
+        return self._by_item(by_step)
+
+    def rank_marginals(self) -> Array:
+        """Matrix of P(item a has rank r), exact, in n³ operations.
+
+        Returns
+        -------
+        ndarray, shape (items, items)
+            Rows by position in ``items``; column 0 is the best rank. Rows and columns sum to one.
+        """
+        from permix.kernels.insertion_laws import insertion_marginals
+
+        places = insertion_marginals(np.exp(self.insertion_log_probabilities()))[0]
+        return np.ascontiguousarray(places.T[np.argsort(self._order)])
+
+    def insertion_log_probabilities(self) -> Array:
+        """Log-probability that ``center_order[i]`` goes to place j = 0..i: φ_i^(i-j) / (1 + … + φ_i^i).
+
+        Minus infinity above the diagonal; n² entries.
+        """
+        from permix.kernels.mallows import log_insertion_matrix
+
+        return np.asarray(log_insertion_matrix(self._decay))
+
+    def describe(self) -> dict[str, Any]:
+        """Return name and parameters as plain JSON values."""
+        return {
+            "name": self.name,
+            "items": list(self.items),
+            "center": list(self.center),
+            "dispersion": self._dispersion.tolist(),
+        }
+
+    def _score_top_lists(self, table: Rankings, out: Array) -> None:
+        from permix.kernels import insertion_laws as kernels
+
+        orders, lengths, step_of = table.orders, table.lengths, np.argsort(self._order)
+
+        def score(first: int, last: int) -> None:
+            if self.is_weighted:
+                kernels.weighted_log_prob_rows(first, last, orders, lengths, step_of, self._decay, out)
+            else:
+                kernels.mallows_log_prob_rows(first, last, orders, lengths, step_of, self._decay[0], out)
+
+        over_rows(score, len(table), orders.shape[1])
+
+    def _before(self, first: Array, second: Array) -> Array:
+        if self.is_weighted:
+            return super()._before(first, second)
+        from permix.kernels.mallows import discordance_by_gap
+
+        step_of = np.argsort(self._order)
+        gap = step_of[second] - step_of[first]
+        against = discordance_by_gap(self._decay[0], self.n_items)[np.abs(gap)]
+        return np.where(gap > 0, 1.0 - against, against)
+
+    def _parameters_text(self) -> str:
+        if self.is_weighted:
+            least, most = self._dispersion[1:].min(initial=1.0), self._dispersion[1:].max(initial=0.0)
+            return f"dispersions {least:g} to {most:g}, "
+        return f"dispersion {float(self._dispersion):g}, "
+
+
+def _dispersions(dispersion: object, center: tuple[Label, ...]) -> Array:
+    """Check φ: one number or one per item, each from 0 to 1."""
+    try:
+        values = np.array(dispersion, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"dispersion={dispersion!r} must be a number from 0 to 1, or one per item") from None
+    if values.ndim > 1 or (values.ndim == 1 and len(values) != len(center)):
+        raise DataError(
+            f"dispersion has shape {values.shape}, but must be one number or one for each of the "
+            f"{len(center)} items, in the order of the center"
+        )
+    bad = np.flatnonzero(~((values >= 0.0) & (values <= 1.0)))
+    if len(bad):
+        value = float(values.flat[bad[0]])
+        whose = f" of {center[bad[0]]!r}" if values.ndim else ""
+        raise DataError(
+            f"dispersion {value:g}{whose} is not between 0 (always the center) and 1 (all rankings alike); "
+            "for a decay λ pass exp(-λ)"
+        )
+    return values
