@@ -405,7 +405,7 @@ def test_unknown_items_are_named_by_line_and_column(tmp_path):
         (b'pos1,pos2\na,"b\n', "line 2"),
         (b"pos1,pos1\na,b\n", "line 1: two columns are called 'pos1'"),
         (b"pos1,pos2\na,\xe9\n", "line 2: byte 0xe9 is not UTF-8"),
-        (gzip.compress(b"pos1,pos2\na,b\n" * 30)[:-5], "truncated"),
+        (gzip.compress(b"pos1,pos2\na,b\n" * 30, mtime=0)[:-5], "truncated"),
     ],
 )
 def test_bad_files(tmp_path, raw, words):

@@ -132,7 +132,11 @@ def test_wrong_archive_is_refused_before_it_is_opened(server):
     assert _nothing_kept()
 
 
-@pytest.mark.parametrize("raw", [b"<html>moved</html>", _zip(**{"votes.txt": CONTENT})[:60], b""])
+@pytest.mark.parametrize(
+    "raw",
+    [b"<html>moved</html>", _zip(**{"votes.txt": CONTENT})[:60], b""],
+    ids=["page", "cut short", "empty"],
+)
 def test_what_is_no_archive_is_refused(server, raw):
     server.pages["/tea.zip"] = raw
     with pytest.raises(FileFormatError, match="archive is damaged"):
@@ -215,13 +219,13 @@ def test_no_download_when_told_not_to(server):
 
 def test_named_folder_goes_before_the_cache_and_gz_is_read(server, monkeypatch, tmp_path):
     (tmp_path / "mine" / "tea").mkdir(parents=True)
-    (tmp_path / "mine" / "tea" / "votes.txt.gz").write_bytes(gzip.compress(CONTENT))
+    (tmp_path / "mine" / "tea" / "votes.txt.gz").write_bytes(gzip.compress(CONTENT, mtime=0))
     monkeypatch.setenv("PERMIX_DATA", str(tmp_path / "mine"))
     source = _source(None)
     (path,) = obtain(source, "votes.txt")
     assert path.parent == tmp_path / "mine" / "tea"
     assert read_bytes(path) == CONTENT
-    path.write_bytes(gzip.compress(CONTENT)[:-9])
+    path.write_bytes(gzip.compress(CONTENT, mtime=0)[:-9])
     with pytest.raises(FileFormatError, match="damaged"):
         read_bytes(path)
     monkeypatch.delenv("PERMIX_DATA")

@@ -44,15 +44,14 @@ def amp_dense(stream, better, center, phi, order):
 
 
 @numba.njit(nogil=True, parallel=True)
-def amp_dense_many(key, better, centers, clusters, phis, orders, log_qs):
-    """One job per row of ``clusters``: ``better[job]`` is its agent's matrix."""
+def amp_dense_many(key, better, agents, centers, clusters, phis, orders, log_qs):
+    """Draw for every job: its agent's matrix is ``better[agents[job]]``."""
     for job in numba.prange(clusters.size):
         stream = new_stream()
         open_stream(stream, key[0], key[1], 0, job)
         for s in range(orders.shape[1]):
-            log_qs[job, s] = amp_dense(
-                stream, better[job], centers[clusters[job]], phis[clusters[job]], orders[job, s]
-            )
+            k = clusters[job]
+            log_qs[job, s] = amp_dense(stream, better[agents[job]], centers[k], phis[k], orders[job, s])
 
 
 @numba.njit(nogil=True)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from permix.kernels.amp_lanes import LANES, MOST_ITEMS, draw_lanes, grow_lanes, new_lanes, set_lane
+from permix.kernels.amp_lanes import LANES, MOST_ITEMS, draw_lanes, grow_lanes, new_lanes, set_plan
 from permix.kernels.amp_laws import (
     GEOMETRIC,
     geometric_back,
@@ -184,8 +184,8 @@ def amp_rows(
     places = np.empty(n, np.int64)
     drawn = np.empty(n, np.int64)
     lanes = new_lanes(n if n <= MOST_ITEMS else 1)
-    rows = np.empty(LANES, np.int64)
     used = 0
+    plan_row = 0
     row = first
     while row < last:
         job = row // n_draws
@@ -196,13 +196,15 @@ def amp_rows(
         end = min(last, (job + 1) * n_draws)
         while row < end:
             if side_by_side:
-                set_lane(lanes, used, plan, row == begin or used == 0, k, row)
-                rows[used] = row
+                if row == begin or used == 0:
+                    set_plan(lanes, used, plan)
+                    plan_row = used
+                lanes.plan_of[used] = plan_row
+                lanes.clusters[used] = k
+                lanes.data[used] = row
                 used += 1
                 if used == LANES:
-                    _finish_lanes(
-                        lanes, used, rows, key, sweep, laws, centers, orders, distances, log_weights
-                    )
+                    _finish_lanes(lanes, used, key, sweep, laws, centers, orders, distances, log_weights)
                     used = 0
             else:
                 fill_uniform(key[0], key[1], sweep, row, uniforms)
@@ -214,27 +216,27 @@ def amp_rows(
                     _write(centers[k], drawn, orders[job, s])
             row += 1
     if used > 0:
-        _finish_lanes(lanes, used, rows, key, sweep, laws, centers, orders, distances, log_weights)
+        _finish_lanes(lanes, used, key, sweep, laws, centers, orders, distances, log_weights)
 
 
 @kernel
-def _finish_lanes(lanes, used, rows, key, sweep, laws, centers, orders, distances, log_weights):
+def _finish_lanes(lanes, used, key, sweep, laws, centers, orders, distances, log_weights):
     draw_lanes(lanes, used, key, sweep, laws)
     n_draws = log_weights.shape[1]
     for lane in range(used):
-        job, s = rows[lane] // n_draws, rows[lane] % n_draws
+        job, s = lanes.data[lane] // n_draws, lanes.data[lane] % n_draws
         log_weights[job, s] = lanes.log_weights[lane]
         distances[job, s] = lanes.distances[lane]
     if orders.shape[0] == 0:
         return
     few = used < LANES // 8
     if not few:
-        grow_lanes(lanes.places)
+        grow_lanes(lanes)
     n = centers.shape[1]
     places = np.empty(n, np.int64)
     for lane in range(used):
         center = centers[lanes.clusters[lane]]
-        order = orders[rows[lane] // n_draws, rows[lane] % n_draws]
+        order = orders[lanes.data[lane] // n_draws, lanes.data[lane] % n_draws]
         if few:
             for i in range(n):
                 places[i] = lanes.places[i, lane]
@@ -264,10 +266,13 @@ def log_normalizer_rows(first, last, key, sweep, arrays, agents, ranks, laws, n_
         plan = make_plan(arrays, agents[a], ranks[k], room)
         size = 1 if plan.partitioned else n_draws  # every draw has the same weight
         if n <= MOST_ITEMS and plan.only_levels:
+            set_plan(lanes, 0, plan)
             for begin in range(0, size, LANES):
                 used = min(LANES, size - begin)
                 for lane in range(used):
-                    set_lane(lanes, lane, plan, lane == 0, k, row * n_draws + begin + lane)
+                    lanes.plan_of[lane] = 0
+                    lanes.clusters[lane] = k
+                    lanes.data[lane] = row * n_draws + begin + lane
                 draw_lanes(lanes, used, key, sweep, laws)
                 for lane in range(used):
                     log_weights[begin + lane] = lanes.log_weights[lane]

@@ -44,6 +44,7 @@ class Lanes(NamedTuple):
     uniforms: Array  # (m,): of one lane
     kept: Array  # (LANES, m): uniforms of the constrained steps
     places: Array  # int16 (m, LANES): insertion places; ranks after ``grow_lanes``
+    few_places: Array  # uint8 (m, LANES): the same, where m is at most 256
     slots: Array  # int16 (2 + m, LANES): TOP, BOTTOM, then the slots of the plan
     event_start: Array  # constrained steps of all lanes, by step
     event_lane: Array
@@ -71,6 +72,7 @@ def new_lanes(n):
         np.empty(padded(n)),
         np.empty((LANES, n)),
         np.zeros((n, LANES), np.int16),
+        np.zeros((n if n <= 256 else 0, LANES), np.uint8),
         np.zeros((OWN + n, LANES), np.int16),
         np.empty(n + 2, np.uint32),
         np.empty(LANES * n, np.uint16),
@@ -82,26 +84,20 @@ def new_lanes(n):
 
 
 @kernel
-def set_lane(lanes, lane, plan, new_plan, cluster, datum):
-    """Prepare a lane; unless ``new_plan``, its plan is that of the lane before it."""
-    lanes.clusters[lane] = cluster
-    lanes.data[lane] = datum
-    if not new_plan:
-        lanes.plan_of[lane] = lanes.plan_of[lane - 1]
-        return
-    lanes.plan_of[lane] = lane
-    lanes.n_constrained[lane] = plan.n_constrained
-    lanes.n_slots[lane] = OWN + plan.n_slots
+def set_plan(lanes, row, plan):
+    """Copy a plan into a row, for lanes whose ``plan_of`` names it."""
+    lanes.n_constrained[row] = plan.n_constrained
+    lanes.n_slots[row] = OWN + plan.n_slots
     for c in range(plan.n_constrained):
-        lanes.steps[lane, c] = plan.steps[c]
-        lanes.last_slot[lane, c] = OWN + plan.last_slot[c]
-        lanes.first_slot[lane, c] = OWN + plan.first_slot[c]
-        lanes.low[lane, c] = TOP
+        lanes.steps[row, c] = plan.steps[c]
+        lanes.last_slot[row, c] = OWN + plan.last_slot[c]
+        lanes.first_slot[row, c] = OWN + plan.first_slot[c]
+        lanes.low[row, c] = TOP
         if plan.low_start[c] < plan.low_start[c + 1]:
-            lanes.low[lane, c] = OWN + plan.low_slots[plan.low_start[c]]
-        lanes.high[lane, c] = BOTTOM
+            lanes.low[row, c] = OWN + plan.low_slots[plan.low_start[c]]
+        lanes.high[row, c] = BOTTOM
         if plan.high_start[c] < plan.high_start[c + 1]:
-            lanes.high[lane, c] = OWN + plan.high_slots[plan.high_start[c]]
+            lanes.high[row, c] = OWN + plan.high_slots[plan.high_start[c]]
 
 
 @kernel
@@ -192,11 +188,27 @@ def _sum_distances(places, distances):
 
 
 @kernel
-def grow_lanes(places):
+def grow_lanes(lanes):
     """Turn insertion places into ranks: every insertion pushes what is at or behind its place."""
+    places, few = lanes.places, lanes.few_places
+    if few.size == 0:
+        _push(places)
+        return
+    # Bytes where they suffice: twice as many at once.
+    for i in range(places.shape[0]):
+        for lane in range(LANES):
+            few[i, lane] = places[i, lane]
+    _push(few)
+    for i in range(places.shape[0]):
+        for lane in range(LANES):
+            places[i, lane] = few[i, lane]
+
+
+@kernel
+def _push(places):
     for i in range(1, places.shape[0]):
         newest = places[i]
         for a in range(i):
             older = places[a]
             for lane in range(LANES):
-                older[lane] += np.int16(older[lane] >= newest[lane])
+                older[lane] += np.uint8(older[lane] >= newest[lane])
