@@ -49,6 +49,7 @@ def test_every_poset(dispersion):
             continue
         assert found == pytest.approx(np.log(total), abs=1e-12)
         assert lower - 1e-12 <= found <= upper + 1e-12
+        assert upper <= 0.0
         loosest = max(loosest, upper - lower)
         expected = [law.get(row, 0.0) for row in rows]
         np.testing.assert_allclose(np.exp(given.log_prob(rows)), expected, atol=1e-13)
@@ -165,6 +166,10 @@ def test_few_effective_draws_are_reported():
     given = Mallows(items, 1.0).condition(chain)
     with pytest.warns(PermixWarning, match="effective draws"):
         given.pairwise("importance", n_samples=300, random_state=0)
+    with pytest.warns(PermixWarning, match="effective draws"):
+        given.log_normalizer("importance", n_samples=300, random_state=0)
+    with pytest.warns(PermixWarning, match="chain accepted"):
+        given.sample(20, random_state=0, method="mmp", n_burn_in=0, n_thin=2)
 
 
 def test_narrow_orders_of_many_items_are_exact():

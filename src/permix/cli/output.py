@@ -47,7 +47,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     for row in rows:
         table.add_row(*[escape(_text(cell)) for cell in row])
     # A pipe has no width of its own: leave room, so that nothing is folded there.
-    console = Console(soft_wrap=False, width=None if sys.stdout.isatty() else 200)
+    console = Console(soft_wrap=False, width=None if sys.stdout.isatty() else 1000)
     console.print(f"[bold]{escape(title)}[/bold]", highlight=False)
     console.print(table)
     console.print()

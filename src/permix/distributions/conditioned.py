@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from permix.distributions.conditioned_bounds import Bounds
     from permix.distributions.conditioned_exact import FewDownSets, Partition, Problem
 
-# Effective draws below which an importance-sampling answer comes with a warning.
+# Effective draws, or accepted proposals, below which an answer comes with a warning.
 FEW_EFFECTIVE = 100
 
 
@@ -183,6 +183,14 @@ class Conditioned:
             burn_in, thin = _count("n_burn_in", n_burn_in, 0), _count("n_thin", n_thin, 1)
             orders, rate = self._problem.mmp(stream_key(random_state), n_draws, burn_in, thin)
             self.acceptance_rate_ = about["acceptance_rate"] = rate
+            steps = burn_in + n_draws * thin
+            if rate * steps < min(FEW_EFFECTIVE, 0.5 * steps):
+                warnings.warn(
+                    f"the chain accepted {rate:.2%} of {steps} proposals, so many draws are the same; pass a "
+                    "larger n_thin",
+                    PermixWarning,
+                    stacklevel=2,
+                )
         return Rankings._from_arrays(orders, self.items, metadata=about)
 
     def log_normalizer(
@@ -215,6 +223,8 @@ class Conditioned:
         if method == "exact" or (method == "auto" and self._exact is not None):
             return Estimate(self._affordable().log_normalizer)
         value, error = self._problem.importance(stream_key(random_state), _count("n_samples", n_samples, 2))
+        # Var(w) / (N mean(w)²) is the square of the error, and N / (1 + Var(w) / mean(w)²) draws count.
+        self._warn_of_few(n_samples / (1.0 + n_samples * error**2), n_samples)
         return Estimate(value, error)
 
     def log_prob(
@@ -343,16 +353,18 @@ class Conditioned:
         orders, log_weights = self._problem.amp(stream_key(random_state), _count("n_samples", n_samples, 2))
         weights = np.exp(log_weights - log_weights.max())
         weights /= weights.sum()
-        effective = 1.0 / float(np.sum(weights**2))
-        if effective < FEW_EFFECTIVE:
-            warnings.warn(
-                f"importance sampling has {effective:.0f} effective draws out of {n_samples}; pass a larger "
-                "n_samples, or estimate from sample(method='mmp')",
-                PermixWarning,
-                stacklevel=3,
-            )
+        self._warn_of_few(1.0 / float(np.sum(weights**2)), n_samples)
         sums = weighted_marginals(orders, weights)
         return _with_error(sums[0], sums[1], weights), _with_error(sums[2], sums[3], weights)
+
+    def _warn_of_few(self, effective: float, n_samples: int) -> None:
+        if effective < min(FEW_EFFECTIVE, 0.5 * n_samples):
+            warnings.warn(
+                f"importance sampling has {effective:.0f} effective draws out of {n_samples}, so that its "
+                "answer and its standard error are rough; pass a larger n_samples",
+                PermixWarning,
+                stacklevel=4,
+            )
 
     def _affordable(self) -> Partition | FewDownSets:
         if self._exact is None:

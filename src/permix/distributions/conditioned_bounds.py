@@ -41,8 +41,10 @@ def bounds(arrays: Any, ranks: Array, decays: Array) -> Bounds:
     log_total = float(weighted_log_normalizer(decays))
     upper = _upper(steps, below, decays)
     lower = _Lower(steps, below, decays).total()
-    # Rounding must not turn the bounds around where they meet.
-    return Bounds(min(lower, upper) - log_total, upper - log_total)
+    # No probability exceeds one, which near φ = 1 says more than theorem 17. Where the bounds meet, rounding
+    # must not turn them around.
+    upper = min(upper - log_total, 0.0)
+    return Bounds(min(lower - log_total, upper), upper)
 
 
 def _upper(steps: Array, below: Array, decays: Array) -> float:
