@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,8 @@ Array = npt.NDArray[Any]
 MAX_PREDICTIVE_DRAWS = 200
 # The point estimate minimises the expected loss over at most this many.
 MAX_ESTIMATE_DRAWS = 1000
+# From this many labels on, that takes more than two seconds.
+SLOW_ESTIMATE = 2_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -195,8 +198,11 @@ def fit_mixture(
             "data": _digest(family.pack(data)),
         },
     )
+    labels = _evenly_spaced(draws.arrays["labels"], MAX_ESTIMATE_DRAWS)
+    if labels.size > SLOW_ESTIMATE and settings.progress is not False and sys.stderr.isatty():
+        print("finding the partition nearest to all draws ...", file=sys.stderr)
     estimate = point_estimate(
-        _evenly_spaced(draws.arrays["labels"], MAX_ESTIMATE_DRAWS),
+        labels,
         loss=settings.loss,
         random_state=0,
         n_jobs=settings.n_jobs,
