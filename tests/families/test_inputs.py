@@ -148,3 +148,12 @@ def test_numpy_numbers_become_plain_ones():
         Categorical().resolve(pd.DataFrame({"d": pd.to_datetime(["2020-01-01", "2020-01-02"])}))
     with pytest.raises(DataError, match="whole number"):
         Multinomial(document_length=2.5)
+
+
+@pytest.mark.parametrize("pointers", [[1, 2, 4], [0, 2, 3], [0, 5, 4], [0, -1, 4]])
+def test_broken_row_pointers_do_not_reach_sparse_code(pointers):
+    family = Multinomial().resolve([[1, 2], [3, 4]])
+    data = family.encode([[1, 2], [3, 4]])
+    family.check_encoded(data, 2)
+    with pytest.raises(DataError, match="broken row pointers"):
+        family.check_encoded(data._replace(indptr=np.array(pointers)), 2)

@@ -308,3 +308,20 @@ def test_blocks_open_with_plain_numpy(tmp_path: Path) -> None:
     draws = run(tmp_path)
     with np.load(tmp_path / "chain-0" / "draws-000000.npz", allow_pickle=False) as block:
         np.testing.assert_array_equal(block["arrays/total"], draws.arrays["total"][0])
+
+
+def test_blocks_in_another_order_are_refused(tmp_path: Path) -> None:
+    run(tmp_path, 300, checkpoint_seconds=0)
+    first, second = (tmp_path / "chain-0" / f"draws-00000{index}.npz" for index in (1, 2))
+    held = first.read_bytes(), second.read_bytes()
+    first.write_bytes(held[1])
+    second.write_bytes(held[0])
+    with pytest.raises(FileFormatError, match=r"draws-000001\.npz: it does not begin at draw"):
+        run(tmp_path, 300)
+
+
+def test_draws_say_how_many_the_store_holds(tmp_path: Path) -> None:
+    assert run(None, 40).n_stored == 0
+    assert run(tmp_path, 90).n_stored == 90
+    shorter = run(tmp_path, 40)
+    assert (shorter.n_draws, shorter.n_stored) == (40, 90)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -223,15 +224,8 @@ def _read_numpy(path: Path) -> Any:
         from scipy import sparse
 
         return sparse.csr_array(sparse.load_npz(path))
-    except (ValueError, KeyError, EOFError, TypeError, zipfile_error()) as error:
+    except (ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:
         raise FileFormatError(f"{path} cannot be read: {error}", path) from error
-
-
-def zipfile_error() -> type[Exception]:
-    """The error of damaged zip files, imported late."""
-    from zipfile import BadZipFile
-
-    return BadZipFile
 
 
 def write_labels(fit: MixtureFit, ids: list[Any], id_name: str, path: Path) -> None:
