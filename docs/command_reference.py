@@ -65,7 +65,7 @@ def row(shown: str, parameter: Any) -> str:
         text, default = text[: told.start()] + ".", told[1]
     elif parameter.required:
         default = "required"
-    elif parameter.default in (None, False) or callable(parameter.default):
+    elif parameter.default is None or parameter.default is False or callable(parameter.default):
         default = ""
     else:
         default = f"`{parameter.default}`"

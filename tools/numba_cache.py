@@ -16,7 +16,13 @@ COMPILED_ROOMS = ("kernels", "families", "partitions", "moves")
 
 
 def use_fresh_cache() -> Path:
-    """Point Numba at the cache of the present sources; call before Numba is imported."""
+    """Point Numba at the cache of the present sources; call before Numba is imported.
+
+    A developer who knows what was edited may keep one cache by naming it in PERMIX_NUMBA_CACHE.
+    """
+    if "PERMIX_NUMBA_CACHE" in os.environ:
+        os.environ["NUMBA_CACHE_DIR"] = os.environ["PERMIX_NUMBA_CACHE"]
+        return Path(os.environ["NUMBA_CACHE_DIR"])
     digest = hashlib.sha256()
     for room in COMPILED_ROOMS:
         for source in sorted((ROOT / "src" / "permix" / room).rglob("*.py")):

@@ -35,7 +35,10 @@ if TYPE_CHECKING:
     from permix.models.dp_mixture import DPMixture as DPMixture
     from permix.models.kemeny import KemenyResult as KemenyResult
     from permix.models.kemeny import kemeny as kemeny
+    from permix.models.mallows_kde import MallowsKDE as MallowsKDE
+    from permix.models.mallows_mixture import MallowsMixture as MallowsMixture
     from permix.models.persistence import load as load
+    from permix.models.select_components import select_components as select_components
     from permix.partitions import DirichletProcess as DirichletProcess
     from permix.partitions import FiniteDirichlet as FiniteDirichlet
     from permix.partitions import Gamma as Gamma
@@ -60,6 +63,8 @@ _HOME = {
     "GaussianNIW": "permix.families",
     "KemenyResult": "permix.models.kemeny",
     "Mallows": "permix.distributions",
+    "MallowsKDE": "permix.models.mallows_kde",
+    "MallowsMixture": "permix.models.mallows_mixture",
     "Multinomial": "permix.families",
     "PitmanYor": "permix.partitions",
     "Preferences": "permix.data",
@@ -79,6 +84,7 @@ _HOME = {
     "read": "permix.data",
     "read_preflib": "permix.data",
     "read_table": "permix.data",
+    "select_components": "permix.models.select_components",
     "similarity_matrix": "permix.partitions",
     "variation_of_information": "permix.partitions",
     "write": "permix.data",

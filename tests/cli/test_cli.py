@@ -9,14 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-import warnings
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 import permix
-from permix.cli import in_options, main
+from permix.cli import in_options
 
 VOTES = """# FILE NAME: votes.soi
 # TITLE: Lunch
@@ -34,36 +33,9 @@ VOTES = """# FILE NAME: votes.soi
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["permix", *map(str, arguments)])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", permix.errors.ConvergenceWarning)
-            try:
-                main()
-                code = 0
-            except SystemExit as stop:
-                code = stop.code or 0
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return call
-
-
-@pytest.fixture
 def votes(tmp_path):
     path = tmp_path / "votes.soi"
     path.write_text(VOTES)
-    return path
-
-
-@pytest.fixture
-def points(tmp_path):
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(-5, 1, (30, 2)), rng.normal(5, 1, (20, 2))])
-    path = tmp_path / "points.csv"
-    rows = [f"p{i},{x:.4f},{y:.4f}" for i, (x, y) in enumerate(X)]
-    path.write_text("name,height,weight\n" + "\n".join(rows) + "\n")
     return path
 
 
@@ -79,6 +51,9 @@ def test_version_and_help(run):
         ["consensus"],
         ["fit"],
         ["fit", "dp-mixture"],
+        ["fit", "mallows"],
+        ["predict"],
+        ["sample"],
         ["summary"],
         ["demo"],
     ):
@@ -329,6 +304,9 @@ def test_messages_speak_of_options():
     )
     assert in_options("unlisted items; say layout= or count_column") == (
         "unlisted items; say --layout or --count-column"
+    )
+    assert in_options("n_components=5 is too much for max_iter, tol=0.1 and a tolerance") == (
+        "--components 5 is too much for --max-iter, --tol 0.1 and a tolerance"
     )
 
 

@@ -194,6 +194,14 @@ def test_bad_functions_and_questions_without_formula():
         model.log_prob(Rankings.from_orders([["a"]], items=model.items))
 
 
+def test_an_estimate_needs_two_draws():
+    rule = RepeatedInsertion(CENTER, contrary)
+    for n_draws in (0, 1):
+        for ask in (rule.entropy, rule.expected_distance):
+            with pytest.raises(DataError, match="n_draws"):
+                ask(n_draws=n_draws)
+
+
 def test_an_estimate_is_a_number_that_travels():
     estimate = Estimate(2.0, standard_error=0.5)
     again = pickle.loads(pickle.dumps(estimate))

@@ -11,7 +11,7 @@ from numba import get_num_threads, set_num_threads
 
 from permix import Preferences, Rankings
 from permix.data.distances import distance
-from permix.distributions import Mallows, distribution_from_description
+from permix.distributions import Mallows, RepeatedInsertion, distribution_from_description
 from permix.errors import DataError
 from permix.kernels import insertion_laws, mallows
 from permix.kernels.streams import new_stream, open_stream, uniform
@@ -298,6 +298,7 @@ def test_parameters_cannot_be_changed():
     [
         (["a", "b"], 1.5, "dispersion 1.5 is not between 0"),
         (["a", "b"], -0.1, "dispersion -0.1"),
+        (["a", "b"], 1.0000001, "dispersion 1.0000001"),
         (["a", "b"], np.nan, "dispersion nan"),
         (["a", "b"], "wide", "must be a number"),
         (["a", "b"], [0.5, 2.0], "dispersion 2 of 'b'"),
@@ -305,6 +306,7 @@ def test_parameters_cannot_be_changed():
         (["a", "b", "a"], 0.5, "'a' is listed twice"),
         ([], 0.5, "empty"),
         ("ab", 0.5, "sequence of items"),
+        ({"a", "b"}, 0.5, "sequence of items"),
         ([["a", "b"]], 0.5, "one ordering"),
         (7, 0.5, "sequence of items"),
         (Rankings.from_orders([["a", "b"], ["b", "a"]]), 0.5, "here are 2"),
@@ -359,3 +361,34 @@ def test_one_component_on_sushi(data_folder):
             elsewhere = Mallows(best.ranking, np.exp(-other), items=rankings.items)
             assert rankings.counts @ elsewhere.log_prob(rankings) < fitted[method]
     assert fitted["exact"] > fitted["borda"]
+
+
+def test_rankings_that_are_none():
+    model = Mallows(["a", "b"], 0.5)
+    for nothing in (None, 3):
+        with pytest.raises(DataError, match="rows of items"):
+            model.log_prob(nothing)
+    assert "dispersion 0," in repr(Mallows(["a", "b"], -0.0))
+
+
+@pytest.mark.parametrize("n", [2, 3, 9])
+def test_pairs_one_by_one_are_those_of_the_table(n):
+    """A few pairs under a dispersion for each item, or under any probabilities, without the table of all."""
+    rng = np.random.default_rng(n)
+    model = Mallows(rng.permutation(n), rng.random(n), items=range(n))
+    matrix = RepeatedInsertion(model.center, np.exp(model.insertion_log_probabilities()), model.items)
+    table = model.pairwise()
+    for a, b in zip(*np.nonzero(~np.eye(n, dtype=bool)), strict=True):
+        row = Rankings.from_orders([[a, b]], n_items=n, unlisted="unknown")
+        assert np.exp(model.log_prob(row)[0]) == pytest.approx(table[a, b], rel=1e-12)
+        assert np.exp(matrix.log_prob(row)[0]) == pytest.approx(table[a, b], rel=1e-12)
+    many = Rankings.from_orders([[0, 1], [1, 0]] * n, n_items=n, unlisted="unknown")
+    np.testing.assert_allclose(np.exp(model.log_prob(many)[:2]), [table[0, 1], table[1, 0]], rtol=1e-12)
+
+
+def test_a_pair_of_many_items():
+    """Equal dispersions for each item are one dispersion; n³ operations would take an hour."""
+    n = 3000
+    pair = Rankings.from_orders([[5, 2800], [2800, 5]], n_items=n, unlisted="unknown")
+    expected = Mallows(range(n), 0.998).log_prob(pair)
+    np.testing.assert_allclose(Mallows(range(n), [0.998] * n).log_prob(pair), expected, rtol=1e-9)

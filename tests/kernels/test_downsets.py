@@ -15,6 +15,7 @@ from permix.kernels.downsets import (
     edge_log_weights,
     edge_probabilities,
     extend_marginals,
+    next_below,
     sample_downsets,
     sums_below,
 )
@@ -177,3 +178,18 @@ def test_extending_from_nothing_is_repeated_insertion():
     positions, pairs = insertion_marginals(places)
     np.testing.assert_allclose(at_rank, positions.T, atol=1e-12)
     np.testing.assert_allclose(before, pairs, atol=1e-12)
+
+
+def test_neighbours_of_the_order():
+    """Of all that must be below an item, those with nobody in between."""
+    for n, relation in CASES[::5]:
+        below = np.zeros((n, n), np.bool_)
+        for a, b in relation:
+            below[a, b] = True
+        covers = {
+            (a, b)
+            for a, b in relation
+            if not any((a, c) in relation and (c, b) in relation for c in range(n))
+        }
+        found = next_below(relation_rows(below.T), relation_rows(below), n)
+        assert {(a, b) for a in range(n) for b in range(n) if int(found[a, 0]) >> b & 1} == covers

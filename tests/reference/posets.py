@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 
 class Statement(NamedTuple):
     """What one agent says: groups best first, whether the rest is below, comparisons (better, worse)."""
@@ -81,3 +83,14 @@ def covering_pairs(statement: Statement, n_items: int) -> set[tuple[int, int]]:
 def ranking_relation(order: list[int], below: bool, n_items: int) -> set[tuple[int, int]]:
     """What one ranking says."""
     return level_relation(Statement([[item] for item in order], below, []), n_items)
+
+
+def orders_from_places(places, center):
+    """Orderings grown by inserting the items of the center at these places, rows of an array."""
+    orders = np.empty(places.shape, dtype=np.int64)
+    for row in range(len(places)):
+        order = []
+        for item, place in zip(center, places[row].tolist(), strict=True):
+            order.insert(place, int(item))
+        orders[row] = order
+    return orders

@@ -10,16 +10,22 @@ from typing import Any
 # What the library calls its arguments and the command line its options; messages are written for the library.
 OPTIONS = {
     "agent_column": "--agent-column",
+    "center_search": "--center-search",
     "count_column": "--count-column",
     "layout": "--layout",
+    "max_iter": "--max-iter",
     "n_burn_in": "--burn-in",
     "n_chains": "--chains",
+    "n_components": "--components",
     "n_draws": "--draws",
     "n_jobs": "--jobs",
+    "n_particles": "--particles",
+    "n_restarts": "--restarts",
     "n_thin": "--thin",
     "on_cycle": "--on-cycle",
     "random_state": "--seed",
     "to_layout": "--to-layout",
+    "tol": "--tol",
     "unlisted": "--unlisted",
 }
 

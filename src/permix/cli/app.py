@@ -78,6 +78,21 @@ class PriorName(enum.StrEnum):
     FINITE = "finite"
 
 
+class CenterSearch(enum.StrEnum):
+    """How central rankings are found."""
+
+    LOCAL = "local"
+    EXACT = "exact"
+
+
+class What(enum.StrEnum):
+    """What to say about new agents."""
+
+    COMPONENTS = "components"
+    PAIRWISE = "pairwise"
+    RANKING = "ranking"
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
 LayoutOption = Annotated[Layout, typer.Option(help="Layout of a CSV file.", case_sensitive=False)]
 UnlistedOption = Annotated[
@@ -98,6 +113,11 @@ OnCycleOption = Annotated[
         help="Agents whose comparisons contradict each other: error, drop, or keep.", show_default=False
     ),
 ]
+Picture = Annotated[
+    Path | None,
+    typer.Option("--picture", "--plot", help="Also draw the result to this .png, .svg or .pdf file."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress display.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite files that exist.")]
 
 
@@ -226,9 +246,7 @@ def fit_dp_mixture(
     labels: Annotated[
         Path | None, typer.Option(help="Also write each row's cluster and how sure that is to this CSV file.")
     ] = None,
-    picture: Annotated[
-        Path | None, typer.Option(help="Also draw the result to this .png, .svg or .pdf file.")
-    ] = None,
+    picture: Picture = None,
     keep_chains: Annotated[
         bool,
         typer.Option(
@@ -236,7 +254,7 @@ def fit_dp_mixture(
         ),
     ] = False,
     force: Force = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress display.")] = False,
+    quiet: Quiet = False,
     json: Json = False,
 ) -> None:
     """Find clusters, without being told how many, in a table of numbers, counts or categories.
@@ -267,12 +285,157 @@ def fit_dp_mixture(
     run_fit(data, targets, options, id_column, ignore or [], quiet, json)
 
 
+@fit_app.command(
+    "mallows",
+    epilog="Examples: `permix fit mallows election.soi -k 3 -o election.permix`, "
+    "`permix fit mallows ratings.csv --layout ratings --select 1-10 -o tastes.permix --picture tastes.png`",
+)
+def fit_mallows(
+    file: Annotated[Path, typer.Argument(help="PrefLib file, CSV or TSV with rankings or preferences.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File for the fitted model.")],
+    components: Annotated[
+        int | None, typer.Option("--components", "-k", min=1, help="Number of components, kinds of agents.")
+    ] = None,
+    select: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS",
+            help="Instead of -k: try these numbers of components, such as 1-10 or 2,4,8, and take the one "
+            "under which agents held out are most probable.",
+        ),
+    ] = None,
+    restarts: Annotated[int, typer.Option(help="Starts of which the best is kept.", min=1)] = 10,
+    max_iter: Annotated[int, typer.Option(help="The most iterations of one start.", min=1)] = 200,
+    tol: Annotated[
+        float, typer.Option(help="Stop when the log-likelihood of an agent gains less than this.", min=0.0)
+    ] = 1e-6,
+    particles: Annotated[
+        int,
+        typer.Option(help="Rankings drawn for an agent and component where no exact sum is known.", min=2),
+    ] = 8,
+    center_search: Annotated[
+        CenterSearch,
+        typer.Option(help="Central rankings by local search, or exact: proven best where that is possible."),
+    ] = CenterSearch.LOCAL,
+    seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same result.", min=0)] = 0,
+    jobs: Annotated[int | None, typer.Option(help="Threads; default: all processors.")] = None,
+    layout: LayoutOption = Layout.AUTO,
+    unlisted: UnlistedOption = None,
+    count_column: CountColumn = None,
+    agent_column: AgentColumn = None,
+    on_cycle: OnCycleOption = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="Also write each agent's component and its probability to this CSV file."),
+    ] = None,
+    picture: Picture = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Find kinds of agents in rankings, ratings or comparisons: what each kind prefers, and how united it is.
+
+    A mixture of Mallows models, fitted by (Monte Carlo) EM. Interrupted, it keeps the best so far.
+    """
+    from permix.cli.inspect import ReadOptions
+    from permix.cli.rank_models import RankTargets, run_fit_mallows
+
+    run_fit_mallows(
+        ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle),
+        RankTargets(output, labels, picture, force),
+        components,
+        select,
+        {
+            "n_restarts": restarts,
+            "max_iter": max_iter,
+            "tol": tol,
+            "n_particles": particles,
+            "center_search": str(center_search),
+            "random_state": seed,
+            "n_jobs": jobs,
+        },
+        quiet,
+        json,
+    )
+
+
+@app.command(
+    epilog="Examples: `permix predict tastes.permix newcomers.csv -o kinds.csv`, "
+    "`permix predict tastes.permix newcomers.csv --what ranking -o completed.soc`"
+)
+def predict(
+    fit: Annotated[Path, typer.Argument(help="A fitted model.")],
+    file: Annotated[
+        Path,
+        typer.Argument(help="New agents, in any format info reads; for a DPMixture new rows of its table."),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="CSV file to write; for completed rankings also PrefLib, such as .soc."
+        ),
+    ] = None,
+    what: Annotated[
+        What,
+        typer.Option(
+            help="The component of each agent; the order of the pairs an agent did not state; "
+            "or each agent's ranking completed."
+        ),
+    ] = What.COMPONENTS,
+    top: Annotated[
+        int | None, typer.Option(help="pairwise: only so many pairs of each agent, the surest.", min=1)
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed, for agents that need Monte Carlo.", min=0)] = 0,
+    layout: LayoutOption = Layout.AUTO,
+    unlisted: UnlistedOption = None,
+    count_column: CountColumn = None,
+    agent_column: AgentColumn = None,
+    on_cycle: OnCycleOption = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="DPMixture: column that names the rows and is not data.")
+    ] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="DPMixture: column to leave out; may be repeated.")
+    ] = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Say what a fitted model makes of new agents or rows: where they belong, and what they would say."""
+    from permix.cli.inspect import ReadOptions
+    from permix.cli.predict import NewData, run_predict
+
+    votes = ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle)
+    run_predict(fit, NewData(votes, id_column, ignore or []), output, what, top, seed, force, json)
+
+
+@app.command(epilog="Example: `permix sample tastes.permix -n 1000 -o made.soc`")
+def sample(
+    fit: Annotated[Path, typer.Argument(help="A fitted model.")],
+    size: Annotated[int, typer.Option("--size", "-n", help="How many.", min=1)] = 10,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write: .csv, or for rankings also .soc. Without it, CSV is printed.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same draws.", min=0)] = 0,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Draw new rankings, or new rows, from a fitted model."""
+    from permix.cli.predict import run_sample
+
+    run_sample(fit, size, output, seed, force, json)
+
+
 @app.command(epilog="Example: `permix summary points.permix`")
 def summary(
     fit: Annotated[Path, typer.Argument(help="A fitted model.")],
     json: Json = False,
 ) -> None:
-    """Show a fitted model: its clusters, their parameters, and whether the chains agree."""
+    """Show a fitted model: its clusters or components, their parameters, and whether the fit settled."""
     from permix.cli.inspect import show_fit
 
     show_fit(fit, json)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import typer
 
-from permix.cli.inspect import check_targets, fit_report, print_fit
+from permix.cli.inspect import check_picture, check_targets, fit_report, print_fit
 from permix.cli.output import print_json
 from permix.errors import DataError, FileFormatError
 from permix.files import check_target
@@ -41,7 +41,10 @@ class FitOptions(NamedTuple):
     jobs: int | None
 
 
-PICTURES = (".png", ".svg", ".pdf")
+MAY_BE_TEXT = (
+    "Name it with --id if it labels the rows, leave it out with --ignore {column}, "
+    "or use --family categorical."
+)
 # Which options belong to which family and prior: one given for another is a mistake, not a wish to ignore.
 FAMILY_OPTIONS = {
     "gaussian": ("noise_scale", "prior_mean", "prior_scale"),
@@ -84,8 +87,7 @@ def run_fit(
     wanted = [target for target in (output, targets.labels, targets.picture) if target is not None]
     # Chains that are still there are a run that was cut short: the same command may replace what it left.
     check_targets(wanted, [data], targets.force or chains.exists())
-    if targets.picture is not None and targets.picture.suffix not in PICTURES:
-        raise DataError(f"{targets.picture}: pictures end in {', '.join(PICTURES)}")
+    check_picture(targets.picture)
     table, ids = read_table_of_numbers(data, options.family, id_column, ignore)
 
     from permix.models.mixture_fit import MixtureSettings, fit_mixture
@@ -175,8 +177,6 @@ def read_table_of_numbers(
         table = _read_numpy(path)
         return table, list(range(1, table.shape[0] + 1))
 
-    from pandas.api.types import is_numeric_dtype
-
     from permix.data.frames import read_frame
 
     frame = read_frame(path)
@@ -196,22 +196,23 @@ def read_table_of_numbers(
     if frame.shape[1] == 0:
         raise DataError(f"{path.name} has no column left")
     if family != "categorical":
-        text = [name for name in frame.columns if not is_numeric_dtype(frame[name])]
-        if text:
-            raise _not_numeric(frame[text[0]], path)
+        refuse_text(frame, path, MAY_BE_TEXT)
     return frame, ids
 
 
-def _not_numeric(column: Any, path: Path) -> DataError:
-    """Say which column is text, where it shows, and the three ways out."""
+def refuse_text(frame: Any, path: Path, way_out: str) -> None:
+    """Say which column is text, where it shows, and the ways out."""
     import pandas as pd
+    from pandas.api.types import is_numeric_dtype
 
+    text = [name for name in frame.columns if not is_numeric_dtype(frame[name])]
+    if not text:
+        return
+    column = frame[text[0]]
     bad = np.flatnonzero(pd.to_numeric(column, errors="coerce").isna() & column.notna())
     example = f" (row {bad[0] + 1}: {column.iloc[bad[0]]!r})" if len(bad) else ""
-    return DataError(
-        f"column {column.name!r} of {path.name} is not numeric{example}. Name it with --id if it labels the "
-        f"rows, leave it out with --ignore {column.name!r}, or use --family categorical."
-    )
+    said = way_out.format(column=repr(column.name))
+    raise DataError(f"column {column.name!r} of {path.name} is not numeric{example}. {said}")
 
 
 def _read_numpy(path: Path) -> Any:

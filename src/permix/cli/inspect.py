@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 # A table of clusters in the terminal shows at most this many columns of parameters and this many rows.
 MAX_COLUMNS = 5
 MAX_CLUSTERS = 30
+PICTURES = (".png", ".svg", ".pdf")
 
 
 class ReadOptions(NamedTuple):
@@ -30,7 +33,7 @@ class ReadOptions(NamedTuple):
     agent_column: str | None
     on_cycle: str | None
 
-    def read(self) -> Any:
+    def read(self, **more: Any) -> Any:
         """Read rankings or preferences from any format permix knows."""
         from permix.data import read
 
@@ -45,7 +48,28 @@ class ReadOptions(NamedTuple):
             "agent_column": self.agent_column,
             "on_cycle": self.on_cycle,
         }
-        return read(self.file, **{name: str(value) for name, value in given.items() if value is not None})
+        chosen = {name: str(value) for name, value in given.items() if value is not None}
+        return read(self.file, **chosen, **more)
+
+    def agents_of(self, votes: Any) -> list[Any]:
+        """Ids of the rows as the file has them; rows of a file that names nobody are numbered from 1."""
+        if votes._agents is None and not self._names_agents():
+            return list(range(1, len(votes) + 1))
+        return list(votes.agents.tolist())
+
+    def _names_agents(self) -> bool:
+        """Say whether the file has ids: those from 0 on look like none once they are read."""
+        from permix.data.column_names import column_places
+        from permix.data.files_io import TABLES
+        from permix.data.table_columns import file_rows
+        from permix.data.text_files import plain_suffix, read_text
+
+        if self.agent_column is not None:
+            return True
+        if plain_suffix(self.file) not in TABLES:
+            return False
+        _, header = next(file_rows(self.file, read_text(self.file)))
+        return "" in header or bool(column_places(header, "agent"))
 
 
 def show_info(options: ReadOptions, as_json: bool) -> None:
@@ -169,6 +193,12 @@ def check_targets(targets: list[Path], sources: list[Path], force: bool) -> None
             raise DataError(f"{target} exists already; add --force to overwrite it")
 
 
+def check_picture(picture: Path | None) -> None:
+    """Refuse, before any work is done, an ending that no picture has."""
+    if picture is not None and picture.suffix not in PICTURES:
+        raise DataError(f"{picture}: pictures end in {', '.join(PICTURES)}")
+
+
 def show_consensus(options: ReadOptions, method: str, time_limit: float | None, as_json: bool) -> None:
     """Print the Kemeny consensus of a file of votes."""
     from permix.models.kemeny import kemeny
@@ -213,15 +243,26 @@ def show_consensus(options: ReadOptions, method: str, time_limit: float | None, 
 
 
 def show_fit(file: Path, as_json: bool) -> None:
-    """Print what a fitted mixture found."""
-    from permix.models.persistence import load_mixture
+    """Print what a fitted model found."""
+    from permix.models.mallows_fit import MallowsFit
+    from permix.models.mixture_fit import MixtureFit
+    from permix.models.persistence import load_fit
 
-    fit = load_mixture(file)
-    report = fit_report(fit)
+    fit = load_fit(file)
+    show: Callable[[dict[str, Any], str], None]
+    if isinstance(fit, MixtureFit):
+        report = fit_report(fit)
+        show = partial(print_fit, fit)
+    else:
+        from permix.cli.rank_models import kernel_report, mallows_report, print_kernel, print_mallows
+
+        is_mixture = isinstance(fit, MallowsFit)
+        report = mallows_report(fit) if is_mixture else kernel_report(fit)
+        show = print_mallows if is_mixture else print_kernel
     if as_json:
         print_json({"file": str(file), **report})
-        return
-    print_fit(fit, report, file.name)
+    else:
+        show(report, file.name)
 
 
 def fit_report(fit: MixtureFit) -> dict[str, Any]:

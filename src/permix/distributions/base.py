@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -46,9 +48,8 @@ class Estimate(float):
 
     @classmethod
     def from_draws(cls, values: Array) -> Self:
-        """Mean of independent draws with its standard error (NaN for a single draw)."""
-        spread = float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
-        return cls(float(np.mean(values)), spread / np.sqrt(len(values)))
+        """Mean of independent draws, two or more, with its standard error."""
+        return cls(float(np.mean(values)), float(np.std(values, ddof=1)) / np.sqrt(len(values)))
 
     def __reduce__(self) -> tuple[type[Self], tuple[float, float]]:
         return type(self), (float(self), self.standard_error)
@@ -135,9 +136,23 @@ class RankingDistribution(abc.ABC):
     def _score_top_lists(self, table: Rankings, out: Array) -> None:
         """Set ``out`` to the log-probabilities of rows that leave nothing unknown."""
 
+    @abc.abstractmethod
     def _before(self, first: Array, second: Array) -> Array:
         """P(one item before another) for some pairs."""
-        return np.asarray(self.pairwise()[first, second])
+
+    def _before_by_steps(self, first: Array, second: Array, decays: Array, matrix: Array) -> Array:
+        """Answer some pairs under insertion laws: by the table of all, n³ operations, or by n² for each."""
+        from permix.kernels.insertion_laws import pair_order
+
+        pairs, row = np.unique(np.stack([first, second], axis=1), axis=0, return_inverse=True)
+        if len(pairs) >= self.n_items:
+            return np.asarray(self.pairwise()[first, second])
+        step_of = np.argsort(self._order)
+        found = np.empty(len(pairs))
+        for at, (a, b) in enumerate(step_of[pairs].tolist()):
+            earlier_first, later_first = pair_order(decays, matrix, min(a, b), max(a, b))
+            found[at] = earlier_first if a < b else later_first
+        return np.asarray(found[row.reshape(-1)])
 
     def _refuse_subsets(self, table: Rankings) -> None:
         long = np.flatnonzero(~table.unlisted_below & (table.lengths > 2))
@@ -224,6 +239,8 @@ class RankingDistribution(abc.ABC):
             return aligned(rankings, self.items)
         rows: Any = rankings
         if not isinstance(rows, np.ndarray) and not hasattr(rows, "to_numpy"):
+            if not isinstance(rows, Iterable):
+                raise DataError(f"rankings={rows!r} must be Rankings, or rows of items, best first")
             rows = list(rows)
             if rows and (isinstance(rows[0], str) or not hasattr(rows[0], "__len__")):
                 raise DataError("rankings are rows of items; wrap a single ranking in a list: [ranking]")
@@ -237,7 +254,7 @@ def central_ordering(center: object, items: Iterable[object] | None) -> Rankings
             raise DataError("the center is a Rankings, which has its own items; leave items out")
         table = center
     else:
-        if isinstance(center, str | Mapping) or not isinstance(center, Iterable):
+        if isinstance(center, str | Mapping | Set) or not isinstance(center, Iterable):
             raise DataError(f"center={center!r} must be a sequence of items, best first")
         values = list(center)
         if not values:
@@ -289,9 +306,14 @@ def read_only(array: Array) -> Array:
 
 def sample_size(size: int) -> int:
     """Check the number of draws."""
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 0:
-        raise DataError(f"size={size!r} must be a whole number, 0 or more")
-    return int(size)
+    return whole_number("size", size, 0)
+
+
+def whole_number(name: str, value: int, least: int) -> int:
+    """Check a number of draws or steps."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise DataError(f"{name}={value!r} must be a whole number, {least} or more")
+    return int(value)
 
 
 def generator(random_state: RandomState) -> np.random.Generator:
@@ -309,6 +331,25 @@ def stream_key(random_state: RandomState) -> Array:
     return generator(random_state).integers(0, 2**64, size=2, dtype=np.uint64)
 
 
+class _Threads(threading.local):
+    """Whether the present thread may start others."""
+
+    allowed = True
+
+
+_threads = _Threads()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep :func:`over_rows` in the calling thread: for work that is itself one of many in parallel."""
+    before, _threads.allowed = _threads.allowed, False
+    try:
+        yield
+    finally:
+        _threads.allowed = before
+
+
 def over_rows(task: Callable[[int, int], object], n_rows: int, n_items: int) -> None:
     """Call ``task(first, last)`` over all rows, in threads where that pays.
 
@@ -318,7 +359,7 @@ def over_rows(task: Callable[[int, int], object], n_rows: int, n_items: int) -> 
     from numba import get_num_threads
 
     n_threads = int(get_num_threads())
-    if n_threads == 1 or n_rows * n_items < WORTH_THREADS:
+    if n_threads == 1 or not _threads.allowed or n_rows * n_items < WORTH_THREADS:
         task(0, n_rows)
         return
     task(0, 0)  # compile, or load from the cache, once

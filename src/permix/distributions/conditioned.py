@@ -19,15 +19,22 @@ from permix.distributions.base import (
     generator,
     sample_size,
     stream_key,
+    whole_number,
 )
+from permix.distributions.conditioned_annealing import (
+    annealed_log_normalizer,
+    can_anneal,
+    is_affordable,
+)
+from permix.distributions.conditioned_chain import by_batches, is_few, run_chain
 from permix.errors import DataError, PermixWarning
 
 if TYPE_CHECKING:
     from permix.distributions.conditioned_bounds import Bounds
     from permix.distributions.conditioned_exact import FewDownSets, Partition, Problem
 
-# Effective draws, or accepted proposals, below which an answer comes with a warning.
-FEW_EFFECTIVE = 100
+# Burn-in and distance between draws of the chain, with local moves and without.
+LOCAL_STEPS, PLAIN_STEPS = (100, 2), (1000, 10)
 
 
 def condition(distribution: RankingDistribution, preferences: object) -> Conditioned:
@@ -136,8 +143,9 @@ class Conditioned:
         size: int = 1,
         random_state: RandomState = None,
         method: str = "auto",
-        n_burn_in: int = 1000,
-        n_thin: int = 10,
+        n_burn_in: int | None = None,
+        n_thin: int | None = None,
+        local_moves: bool = True,
     ) -> Rankings:
         """Draw full rankings that agree with the preferences.
 
@@ -151,14 +159,21 @@ class Conditioned:
             equation 15, which is the posterior only for preferences that partition all items. "mmp": a
             Metropolis chain with proposals from AMP, whose law tends to the posterior; draws depend on
             each other. "auto": exact where affordable, else mmp.
-        n_burn_in, n_thin : int
-            For mmp: steps before the first draw is kept, and steps from one draw to the next.
+        n_burn_in, n_thin : int, optional
+            For mmp: steps before the first draw is kept, and steps from one draw to the next; by default 100
+            and 2 with local moves, 1000 and 10 without.
+        local_moves : bool
+            For mmp: let a sweep follow every proposal, in which each item in turn is drawn anew given the
+            order of all others (Gibbs); four chains run side by side. Where AMP's proposals are hardly ever
+            accepted, the draws are then still nearly independent. False is one chain as published
+            (algorithm 2).
 
         Returns
         -------
         Rankings
             ``metadata`` says by which ``method`` and whether that is ``exact`` ("mmp" is in the limit); for
-            mmp also the ``acceptance_rate``.
+            mmp also the ``acceptance_rate`` of AMP's proposals, ``local_moves``, and the ``effective_size``:
+            how many independent draws tell as much about the mean distance from the center.
 
         Examples
         --------
@@ -180,37 +195,56 @@ class Conditioned:
         elif method == "amp":
             orders = self._problem.amp(stream_key(random_state), n_draws)[0]
         else:
-            burn_in, thin = _count("n_burn_in", n_burn_in, 0), _count("n_thin", n_thin, 1)
-            orders, rate = self._problem.mmp(stream_key(random_state), n_draws, burn_in, thin)
-            self.acceptance_rate_ = about["acceptance_rate"] = rate
-            steps = burn_in + n_draws * thin
-            if rate * steps < min(FEW_EFFECTIVE, 0.5 * steps):
-                warnings.warn(
-                    f"the chain accepted {rate:.2%} of {steps} proposals, so many draws are the same; pass a "
-                    "larger n_thin",
-                    PermixWarning,
-                    stacklevel=2,
-                )
+            default_burn_in, default_thin = LOCAL_STEPS if local_moves else PLAIN_STEPS
+            burn_in = whole_number("n_burn_in", default_burn_in if n_burn_in is None else n_burn_in, 0)
+            thin = whole_number("n_thin", default_thin if n_thin is None else n_thin, 1)
+            orders, more = self._chain(n_draws, random_state, burn_in, thin, local_moves)
+            about |= more
         return Rankings._from_arrays(orders, self.items, metadata=about)
 
+    def _chain(
+        self, size: int, random_state: RandomState, n_burn_in: int, n_thin: int, local_moves: bool
+    ) -> tuple[Array, dict[str, Any]]:
+        """States of the chain MMP, and how it went; a warning where it went badly."""
+        problem = self._problem
+        chain = run_chain(problem, stream_key(random_state), size, n_burn_in, n_thin, local_moves)
+        if problem.is_possible is None or np.isinf(problem.laws.decays).any():
+            priors = self.distribution.log_prob(Rankings._from_arrays(chain.orders, self.items))
+            if not np.isfinite(priors).all():
+                raise DataError(
+                    f"{n_burn_in} steps of the chain did not find a ranking of positive probability that "
+                    "agrees with the preferences; pass a larger n_burn_in"
+                )
+        if chain.trouble:
+            warnings.warn(chain.trouble, PermixWarning, stacklevel=3)
+        self.acceptance_rate_ = chain.acceptance_rate
+        return chain.orders, {
+            "acceptance_rate": chain.acceptance_rate,
+            "local_moves": bool(local_moves),
+            "effective_size": chain.effective_size,
+        }
+
     def log_normalizer(
-        self, method: str = "auto", n_samples: int = 10_000, random_state: RandomState = None
+        self, method: str = "auto", n_samples: int | None = None, random_state: RandomState = None
     ) -> Estimate:
         """Logarithm of P(v): the probability that a ranking drawn without preferences agrees with them.
 
         Parameters
         ----------
-        method : {"auto", "exact", "importance"}
-            "importance": the mean of P(r)/q(r) over draws from AMP (equation 28).
-        n_samples : int
-            Draws for importance sampling.
+        method : {"auto", "exact", "importance", "annealed"}
+            "importance": the mean of P(r)/q(r) over draws from AMP (equation 28). "annealed": runs from the
+            uniform model to this one, for Mallows models; slower, and right where preferences go against the
+            center, so that AMP's draws miss what matters. "auto": exact where affordable, else importance,
+            else, where few of its draws count, annealed.
+        n_samples : int, optional
+            Draws for importance (10,000 by default), runs for annealed (64).
         random_state : int, SeedSequence, Generator or None
 
         Returns
         -------
         Estimate
             A float with ``standard_error``, 0 where exact. Minus infinity where no ranking of positive
-            probability agrees.
+            probability agrees; with error NaN, and a warning, where no draw had any, which proves nothing.
 
         Examples
         --------
@@ -219,19 +253,50 @@ class Conditioned:
         >>> float(np.exp(model.condition(Preferences.from_pairs([(0, "b", "a")])).log_normalizer()))
         0.2
         """
-        _one_of("method", method, ("auto", "exact", "importance"))
+        _one_of("method", method, ("auto", "exact", "importance", "annealed"))
         if method == "exact" or (method == "auto" and self._exact is not None):
             return Estimate(self._affordable().log_normalizer)
-        value, error = self._problem.importance(stream_key(random_state), _count("n_samples", n_samples, 2))
+        if self._problem.is_possible is False:
+            return Estimate(-np.inf)
+        key = stream_key(random_state)
+        if method == "annealed":
+            return self._annealed(key, n_samples)
+        n_samples = whole_number("n_samples", 10_000 if n_samples is None else n_samples, 2)
+        value, error = self._problem.importance(key, n_samples)
         # Var(w) / (N mean(w)²) is the square of the error, and N / (1 + Var(w) / mean(w)²) draws count.
-        self._warn_of_few(n_samples / (1.0 + n_samples * error**2), n_samples)
+        effective = n_samples / (1.0 + n_samples * error**2) if value > -np.inf else 0.0
+        if method == "auto" and is_few(effective, n_samples) and is_affordable(self._problem):
+            return self._annealed(key, None)
+        if value == -np.inf:
+            warnings.warn(
+                f"none of {n_samples} draws has positive probability: P(preferences) is zero or too small to "
+                "be seen; pass a larger n_samples",
+                PermixWarning,
+                stacklevel=2,
+            )
+            return Estimate(value, np.nan)
+        self._warn_of_few(effective, n_samples)
+        return Estimate(value, error)
+
+    def _annealed(self, key: Array, n_runs: int | None) -> Estimate:
+        if not can_anneal(self._problem):
+            raise DataError("method='annealed' is for Mallows models with dispersions above 0")
+        n_runs = whole_number("n_samples", 64 if n_runs is None else n_runs, 2)
+        value, error, good = annealed_log_normalizer(self._problem, key, n_runs)
+        if not good:
+            warnings.warn(
+                f"few of {n_runs} annealed runs count, so that their answer and its standard error are "
+                "rough; pass a larger n_samples",
+                PermixWarning,
+                stacklevel=3,
+            )
         return Estimate(value, error)
 
     def log_prob(
         self,
         rankings: object,
         method: str = "auto",
-        n_samples: int = 10_000,
+        n_samples: int | None = None,
         random_state: RandomState = None,
     ) -> Array:
         """Log-probability of full rankings given the preferences; minus infinity where they disagree.
@@ -311,10 +376,12 @@ class Conditioned:
 
         Parameters
         ----------
-        method : {"auto", "exact", "importance"}
-            Exact sums, or draws from AMP weighted by P(r)/q(r).
+        method : {"auto", "exact", "mmp", "importance"}
+            Exact sums; the share of ``n_samples`` successive states of the chain of ``sample(method="mmp")``,
+            with local moves; or the share of draws from AMP weighted by P(r)/q(r). "auto": exact where
+            affordable, else mmp.
         n_samples, random_state
-            For importance sampling.
+            For mmp and importance.
         return_standard_error : bool
             Return the matrix of standard errors as well (zeros where exact).
 
@@ -340,7 +407,7 @@ class Conditioned:
         self, method: str, n_samples: int, random_state: RandomState
     ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         """Pairwise and rank marginals, each with standard errors."""
-        _one_of("method", method, ("auto", "exact", "importance"))
+        _one_of("method", method, ("auto", "exact", "mmp", "importance"))
         self._need_possible()
         if method == "exact" or (method == "auto" and self._exact is not None):
             ranks = self._problem.ranks
@@ -350,7 +417,12 @@ class Conditioned:
             return (before, none), (np.ascontiguousarray(at_rank[ranks]), none.copy())
         from permix.kernels.amp import weighted_marginals
 
-        orders, log_weights = self._problem.amp(stream_key(random_state), _count("n_samples", n_samples, 2))
+        n_samples = whole_number("n_samples", n_samples, 2)
+        if method != "importance":
+            orders, _ = self._chain(n_samples, random_state, max(LOCAL_STEPS[0], n_samples // 10), 1, True)
+            return by_batches(orders)
+        orders, log_weights = self._problem.amp(stream_key(random_state), n_samples)
+        self._need_possible(float(log_weights.max()))
         weights = np.exp(log_weights - log_weights.max())
         weights /= weights.sum()
         self._warn_of_few(1.0 / float(np.sum(weights**2)), n_samples)
@@ -358,7 +430,7 @@ class Conditioned:
         return _with_error(sums[0], sums[1], weights), _with_error(sums[2], sums[3], weights)
 
     def _warn_of_few(self, effective: float, n_samples: int) -> None:
-        if effective < min(FEW_EFFECTIVE, 0.5 * n_samples):
+        if is_few(effective, n_samples):
             warnings.warn(
                 f"importance sampling has {effective:.0f} effective draws out of {n_samples}, so that its "
                 "answer and its standard error are rough; pass a larger n_samples",
@@ -380,18 +452,20 @@ class Conditioned:
         if log_normalizer is None:
             log_normalizer = self._quick_log_normalizer
         if log_normalizer == -np.inf:
+            sure = self._problem.is_possible is False or self._exact is not None
+            found = "no ranking of positive probability agrees" if sure else "no draw was found that agrees"
             raise DataError(
-                "no ranking of positive probability agrees with the preferences, so there is nothing to draw "
-                f"from or to divide by: {self!r}"
+                f"{found} with the preferences, so there is nothing to draw from or to divide by: {self!r}"
             )
 
     @cached_property
     def _quick_log_normalizer(self) -> float:
         if self._exact is not None:
             return float(self._exact.log_normalizer)
-        if self._problem.can_be_impossible:
+        possible = self._problem.is_possible
+        if possible is None:
             return self._problem.importance(np.zeros(2, dtype=np.uint64), 1000)[0]
-        return 0.0
+        return 0.0 if possible else -np.inf
 
     def __repr__(self) -> str:
         from permix.data.display import statement
@@ -435,9 +509,3 @@ def _with_error(sums: Array, squares: Array, weights: Array) -> tuple[Array, Arr
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise DataError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}")
-
-
-def _count(name: str, value: int, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise DataError(f"{name}={value!r} must be a whole number, {least} or more")
-    return int(value)

@@ -2,9 +2,10 @@
 
 Theorem 17 drops transitivity: every pair the preferences leave open may go either way. Theorem 19 keeps those
 rankings only in which a largest set of mutually unrelated items stands together, those above it before
-and the others behind; what is left of its sums is done exactly where that is cheap, and by the theorem
-again where it is not. Both hold with a dispersion for every item as well: what a pair in the wrong order
-costs depends on its later item in the center.
+and the others behind; what is left of its sums is done exactly where that is cheap. Where it is not, only the
+rankings count in which one half of the items stands before the other, and so on: a sum of fewer rankings is a
+bound as well. Both theorems hold with a dispersion for every item: what a pair in the wrong order costs
+depends on its later item in the center.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from permix.data.labels import Array
 
-# Down-sets of a part beyond which the lower bound is taken again instead of the exact sum.
+# Down-sets of a part beyond which it is cut in two instead of summed exactly.
 CHEAP_DOWN_SETS = 4096
 
 
@@ -73,30 +74,35 @@ class _Lower:
         self.decays = decays
 
     def total(self) -> float:
-        free = np.setdiff1d(np.arange(len(self.decays)), self.steps)
-        return self._split(np.arange(len(self.steps)), free)
-
-    def _split(self, items: Array, free: Array) -> float:
-        """Return ln of the bound for constrained ``items`` and ``free`` steps together."""
+        """Return ln of the bound on the sum over all rankings that agree."""
         from permix.kernels.mallows import weighted_log_normalizer
 
-        related = self.below[np.ix_(items, items)]
-        widest = largest_antichain(related)
-        above = related[:, widest].any(axis=1)
-        middle = np.sort(np.concatenate([self.steps[items[widest]], free]))
-        top = self.steps[items[above]]
-        bottom = self.steps[items[~above & ~widest]]
-        cost = _times(-self.decays[top], _earlier(top, middle) + _earlier(top, bottom))
-        cost += _times(-self.decays[middle], _earlier(middle, bottom))
+        free = np.setdiff1d(np.arange(len(self.decays)), self.steps)
+        widest = largest_antichain(self.below)
+        above = self.below[:, widest].any(axis=1)
+        top, bottom = np.flatnonzero(above), np.flatnonzero(~above & ~widest)
+        middle = np.sort(np.concatenate([self.steps[widest], free]))
+        cost = self._crossing(self.steps[top], middle) + self._crossing(middle, self.steps[bottom])
+        cost += self._crossing(self.steps[top], self.steps[bottom])
         inside = float(weighted_log_normalizer(self.decays[middle]))
-        return cost + inside + self._part(items[above]) + self._part(items[~above & ~widest])
+        return cost + inside + self._part(top) + self._part(bottom)
+
+    def _crossing(self, first: Array, second: Array) -> float:
+        """Return ln of what it costs that all of the ``first`` steps stand before the ``second``."""
+        return _times(-self.decays[first], _earlier(first, second))
 
     def _part(self, items: Array) -> float:
         """Return ln of the sum over the rankings of a part, or of a bound on it."""
         if len(items) < 2:
             return 0.0
         exact = self._exact(items)
-        return self._split(items, np.zeros(0, dtype=np.int64)) if exact is None else exact
+        if exact is not None:
+            return exact
+        # Those with fewest items above them first, then by the center: no item before one that is above it.
+        n_above = self.below[np.ix_(items, items)].sum(axis=0)
+        items = items[np.argsort(n_above, kind="stable")]
+        first, second = np.sort(items[: len(items) // 2]), np.sort(items[len(items) // 2 :])
+        return self._crossing(self.steps[first], self.steps[second]) + self._part(first) + self._part(second)
 
     def _exact(self, items: Array) -> float | None:
         from permix.distributions.conditioned_exact import relation_rows

@@ -83,10 +83,12 @@ def mmp_draws(
     n_draws: int,
     n_burn_in: int,
     n_thin: int,
+    local_moves: bool = False,
 ) -> tuple[Array, Array, Array]:
     """Run the Metropolis chain MMP for every job and keep ``n_draws`` states, ``n_thin`` steps apart.
 
-    Arguments as in :func:`amp_draws`.
+    Arguments as in :func:`amp_draws`; with ``local_moves`` a sweep over all items follows every proposal (see
+    :mod:`permix.kernels.local_moves`).
 
     Returns
     -------
@@ -95,6 +97,7 @@ def mmp_draws(
     acceptance_rates : float array (jobs,)
     """
     from permix.kernels.amp import mmp_rows, rank_vectors
+    from permix.kernels.local_moves import local_laws, local_rows
 
     n_jobs, n_items = len(agents), centers.shape[1]
     orders = np.empty((n_jobs, n_draws, n_items), dtype=np.int32)
@@ -102,9 +105,14 @@ def mmp_draws(
     accepted = np.zeros(n_jobs, dtype=np.int64)
     work = _work(arrays, agents, clusters, centers, rank_vectors(_orderings(centers)), laws)
     length = n_burn_in + n_draws * n_thin
+    chain = (n_burn_in, n_thin, orders, distances, accepted)
+    tables = local_laws(laws) if local_moves else None
 
     def run(first: int, last: int) -> None:
-        mmp_rows(first, last, key, sweep, *work, n_burn_in, n_thin, orders, distances, accepted)
+        if local_moves:
+            local_rows(first, last, key, sweep, *work, tables, *chain)
+        else:
+            mmp_rows(first, last, key, sweep, *work, *chain)
 
     over_rows(run, n_jobs, n_items * (length + 1))
     return orders, distances, accepted / max(length, 1)

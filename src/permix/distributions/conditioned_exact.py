@@ -56,14 +56,35 @@ class Problem:
 
         return make_plan(self.arrays, 0, self.ranks, room_for_plan(self.n_items))
 
-    @property
-    def can_be_impossible(self) -> bool:
-        """Whether some insertions have probability zero, so that P(v) may be zero."""
+    @cached_property
+    def is_possible(self) -> bool | None:
+        """Whether P(v) > 0; None where only draws can tell, as some places have probability zero."""
         from permix.kernels.amp_laws import GENERAL
 
         if self.laws.kind == GENERAL:
-            return bool(np.any(self.laws.probabilities[0][np.tril_indices(self.n_items)] == 0.0))
-        return bool(np.isinf(self.laws.decays).any())
+            zeros = bool(np.any(self.laws.probabilities[0][np.tril_indices(self.n_items)] == 0.0))
+            return None if zeros else True
+        certain = np.flatnonzero(np.isinf(self.laws.decays[0]))
+        return len(certain) == 0 or self._agrees_with(certain)
+
+    def _agrees_with(self, certain: Array) -> bool:
+        """Say whether the preferences allow that these steps come after all earlier ones."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        from permix.kernels.amp_plans import relation_bits, relation_matrix
+
+        n = self.n_items
+        steps, below, _ = relation_bits(self.arrays, 0, self.ranks)
+        better, worse = (steps[side] for side in np.nonzero(relation_matrix(below)))
+        # The certain step before covers everything up to it.
+        earlier = np.arange(n)
+        later = certain[np.minimum(np.searchsorted(certain, earlier, side="right"), len(certain) - 1)]
+        kept = later > earlier
+        edges = (np.concatenate([better, earlier[kept]]), np.concatenate([worse, later[kept]]))
+        graph = coo_array((np.ones(len(edges[0])), edges), shape=(n, n))
+        n_parts, _ = connected_components(graph, connection="strong")
+        return bool(n_parts == n)  # no cycle
 
     def amp(self, key: Array, size: int) -> tuple[Array, Array]:
         """Orderings drawn by AMP, and ln P - ln q of each."""
@@ -72,12 +93,16 @@ class Problem:
         )
         return orders[0], log_weights[0]
 
-    def mmp(self, key: Array, size: int, n_burn_in: int, n_thin: int) -> tuple[Array, float]:
-        """States of the chain MMP, and the share of accepted proposals."""
-        orders, _, rates = mmp_draws(
-            key, 0, self.arrays, ONLY, ONLY, self.center[None], self.laws, size, n_burn_in, n_thin
+    def mmp(
+        self, key: Array, n_chains: int, size: int, n_burn_in: int, n_thin: int, local_moves: bool
+    ) -> tuple[Array, Array, float]:
+        """States of MMP by chain, their distances from the center, and the share of accepted proposals."""
+        same = np.zeros(n_chains, dtype=np.int64)
+        model = (same, same, self.center[None], self.laws)
+        orders, distances, rates = mmp_draws(
+            key, 0, self.arrays, *model, size, n_burn_in, n_thin, local_moves
         )
-        return orders[0], float(rates[0])
+        return orders, distances, float(rates.mean())
 
     def importance(self, key: Array, n_samples: int) -> tuple[float, float]:
         """Estimate ln P(v) by importance sampling, with its standard error (equation 28)."""

@@ -18,6 +18,7 @@ from permix.distributions.base import (
     read_only,
     sample_size,
     stream_key,
+    whole_number,
 )
 from permix.errors import DataError
 
@@ -153,14 +154,14 @@ class RepeatedInsertion(RankingDistribution):
         """
         if self._rule is None:
             return sum(_entropy(self._matrix[i, : i + 1]) for i in range(self.n_items))
-        grown = self._grown(sample_size(n_draws), random_state)
+        grown = self._grown(whole_number("n_draws", n_draws, 2), random_state)
         return Estimate.from_draws(np.array([ranking.entropy for ranking in grown]))
 
     def expected_distance(self, n_draws: int = 1000, random_state: RandomState = None) -> float:
         """Expected Kendall distance from the center; arguments and exactness as for :meth:`entropy`."""
         if self._rule is None:
             return sum(_displacement(self._matrix[i, : i + 1]) for i in range(self.n_items))
-        grown = self._grown(sample_size(n_draws), random_state)
+        grown = self._grown(whole_number("n_draws", n_draws, 2), random_state)
         return Estimate.from_draws(np.array([ranking.distance for ranking in grown]))
 
     def pairwise(self) -> Array:
@@ -222,15 +223,18 @@ class RepeatedInsertion(RankingDistribution):
         from permix.kernels import insertion_laws as kernels
 
         step_of = np.argsort(self._order)
-        logs = self.insertion_log_probabilities()
-        tails = kernels.log_tail_matrix(self._matrix)
+        tails = kernels.tail_matrix(self._matrix) if not table.is_full else np.zeros((0, 0))
 
         def score(first: int, last: int) -> None:
             kernels.insertion_log_prob_rows(
-                first, last, table.orders, table.lengths, step_of, logs, tails, out
+                first, last, table.orders, table.lengths, step_of, self._matrix, tails, out
             )
 
         over_rows(score, len(table), self.n_items)
+
+    def _before(self, first: Array, second: Array) -> Array:
+        self._need_matrix("the probability of a pair")
+        return self._before_by_steps(first, second, np.zeros(0), self._matrix)
 
     def _score_by_rule(self, table: Rankings, out: Array) -> None:
         if not table.is_full:

@@ -213,7 +213,7 @@ class Mallows(RankingDistribution):
 
     def _before(self, first: Array, second: Array) -> Array:
         if self.is_weighted:
-            return super()._before(first, second)
+            return self._before_by_steps(first, second, self._decay, np.zeros((0, 0)))
         from permix.kernels.mallows import discordance_by_gap
 
         step_of = np.argsort(self._order)
@@ -231,7 +231,7 @@ class Mallows(RankingDistribution):
 def _dispersions(dispersion: object, center: tuple[Label, ...]) -> Array:
     """Check φ: one number or one per item, each from 0 to 1."""
     try:
-        values = np.array(dispersion, dtype=np.float64)
+        values = np.asarray(np.array(dispersion, dtype=np.float64) + 0.0)  # no negative zero
     except (TypeError, ValueError):
         raise DataError(f"dispersion={dispersion!r} must be a number from 0 to 1, or one per item") from None
     if values.ndim > 1 or (values.ndim == 1 and len(values) != len(center)):
@@ -244,7 +244,7 @@ def _dispersions(dispersion: object, center: tuple[Label, ...]) -> Array:
         value = float(values.flat[bad[0]])
         whose = f" of {center[bad[0]]!r}" if values.ndim else ""
         raise DataError(
-            f"dispersion {value:g}{whose} is not between 0 (always the center) and 1 (all rankings alike); "
-            "for a decay λ pass exp(-λ)"
+            f"dispersion {value:.17g}{whose} is not between 0 (always the center) and 1 (all rankings "
+            "alike); for a decay λ pass exp(-λ)"
         )
     return values

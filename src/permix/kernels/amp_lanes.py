@@ -192,20 +192,21 @@ def grow_lanes(lanes):
     """Turn insertion places into ranks: every insertion pushes what is at or behind its place."""
     places, few = lanes.places, lanes.few_places
     if few.size == 0:
-        _push(places)
+        push_places(places)
         return
     # Bytes where they suffice: twice as many at once.
     for i in range(places.shape[0]):
         for lane in range(LANES):
             few[i, lane] = places[i, lane]
-    _push(few)
+    push_places(few)
     for i in range(places.shape[0]):
         for lane in range(LANES):
             places[i, lane] = few[i, lane]
 
 
 @kernel
-def _push(places):
+def push_places(places):
+    """Turn insertion places into ranks: every insertion pushes what is at or behind its place."""
     for i in range(1, places.shape[0]):
         newest = places[i]
         for a in range(i):

@@ -100,11 +100,35 @@ def _place(mask, item):
 
 
 @kernel
+def next_below(above, below, n):
+    """Keep of the items that must be below each those with nobody in between; rows of bits, closed."""
+    n_above = np.empty(n, np.int64)
+    for x in range(n):
+        n_above[x] = 0
+        for w in range(above.shape[1]):
+            n_above[x] += popcount(above[x, w])
+    topological = np.argsort(n_above)
+    out = np.zeros_like(below)
+    passed = np.empty(below.shape[1], np.uint64)
+    for x in range(n):
+        for w in range(passed.size):
+            passed[w] = ~below[x, w]
+        for y in topological:
+            word, bit = y >> 6, np.uint64(1) << np.uint64(y & 63)
+            if not passed[word] & bit:
+                out[x, word] |= bit
+                for w in range(passed.size):
+                    passed[w] |= below[y, w]
+    return out
+
+
+@kernel
 def build_downsets(above, below, n, limit):
     """Build the lattice of a partial order given as rows of bits; stop where it has more than ``limit`` sets.
 
     ``above[x]`` are the items that must be above x, ``below[x]`` those that must be below, both closed.
     """
+    below = next_below(above, below, n)  # nobody else can become available when x is appended
     words = max(above.shape[1], 1)
     masks = np.zeros((64, words), np.uint64)
     ready = np.zeros((64, words), np.uint64)  # items that may be appended

@@ -230,10 +230,10 @@ def weighted_log_prob_rows(first, last, orders, lengths, step_of, decays, out):
 
 
 @kernel
-def insertion_log_prob_rows(first, last, orders, lengths, step_of, log_probabilities, log_tails, out):
+def insertion_log_prob_rows(first, last, orders, lengths, step_of, probabilities, tails, out):
     """Set ``out[row]`` to the log-probability of top lists under any insertion probabilities.
 
-    ``log_tails[i, j]`` is the logarithm of P(place >= j) at step i.
+    ``tails[i, j]`` is P(place >= j) at step i; it is not looked at for full rankings.
     """
     n = step_of.size
     places = np.empty(n, np.int64)
@@ -242,27 +242,67 @@ def insertion_log_prob_rows(first, last, orders, lengths, step_of, log_probabili
         insertion_places(orders[row], lengths[row], step_of, places, listed)
         total = 0.0
         for i in range(n):
+            chance = 1.0
             if listed[i]:
-                total += log_probabilities[i, places[i]]
+                chance = probabilities[i, places[i]]
             elif places[i] > 0:
-                total += log_tails[i, places[i]]
+                chance = tails[i, places[i]]
+            total += np.log(chance) if chance > 0.0 else -np.inf
         out[row] = total
 
 
 @kernel
-def log_tail_matrix(probabilities):
-    """Return ln P(place >= j) at step i."""
+def tail_matrix(probabilities):
+    """Return P(place >= j) at step i."""
     n = probabilities.shape[0]
-    out = np.zeros((n, n))
+    out = np.ones((n, n))
     for i in range(n):
         total = 0.0
         for j in range(i, 0, -1):
             total += probabilities[i, j]
-            out[i, j] = min(0.0, np.log(total)) if total > 0.0 else -np.inf
+            out[i, j] = min(1.0, total)
     return out
 
 
 # Exact marginals: the place of every item inserted so far is a Markov chain that depends on no other item.
+
+
+@kernel
+def pair_order(decays, probabilities, earlier, later):
+    """Return P(earlier step first) and P(later step first), in O(later²) operations.
+
+    The law is ``probabilities``, as below, or where that is empty the geometric one with ``decays``.
+    """
+    position = np.zeros(later + 1)  # of the earlier step
+    law = np.empty(later + 1)
+    leaves = np.empty(later + 1)  # P(step t goes behind place p), so that what is at p stays
+    earlier_first, later_first = 0.0, 0.0
+    for t in range(earlier, later + 1):
+        for p in range(t + 1):
+            if probabilities.size > 0:
+                law[p] = probabilities[t, p]
+            else:
+                law[p] = np.exp(log_probability_step(decays[t], t - p, t + 1))
+        if t == earlier:
+            position[: t + 1] = law[: t + 1]
+            continue
+        total = 0.0
+        for p in range(t, -1, -1):
+            leaves[p] = total
+            total += law[p]
+        pushes, moved = 0.0, 0.0  # P(step t goes to p or before it)
+        for p in range(t):
+            pushes += law[p]
+            here = position[p]
+            if t == later:
+                earlier_first += here * leaves[p]
+                later_first += here * pushes
+            else:
+                position[p] = here * leaves[p] + moved
+                moved = here * pushes
+        if t < later:
+            position[t] = moved
+    return earlier_first, later_first
 
 
 @kernel

@@ -254,7 +254,7 @@ def _refuse_what_is_not_a_table(X: Any, family: Family) -> None:
     if isinstance(X, AgentTable):
         raise DataError(
             f"{type(X).__name__} are not rows of numbers: their item codes would be clustered as if they "
-            "were measurements. Mixtures of rankings are not in this version."
+            "were measurements. For mixtures of rankings see permix.MallowsMixture."
         )
     if family.accepts_categories or not hasattr(X, "columns"):
         return

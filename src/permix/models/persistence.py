@@ -1,83 +1,75 @@
-"""Fitted mixtures as files, and back."""
+"""Fitted models as files, and back: what kinds of file there are, and who reads each."""
 
 from __future__ import annotations
 
-import json
+import importlib
 import os
-import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
+from permix.errors import FileFormatError
+from permix.files import MAX_BYTES, read_archive
+from permix.models.mixture_files import save_mixture as save_mixture
+from permix.models.mixture_fit import MixtureFit
 
-from permix.errors import DataError, FileFormatError, PermixWarning
-from permix.families import Family, family_from_description
-from permix.files import MAX_BYTES, read_archive, write_archive
-from permix.models.mixture_fit import MixtureFit, MixtureSettings
-from permix.moves import Move, describe_move, move_from_description
-from permix.moves.state import learned_concentration
-from permix.partitions import PartitionPrior, prior_from_description
-from permix.partitions.point_estimate import PointEstimate
-from permix.sampling import Draws
-
-KIND = "DPMixture"
-PLAIN = ("n_draws", "n_burn_in", "n_thin", "n_chains", "loss", "n_jobs", "progress")
-WHOLE = ("n_draws", "n_burn_in", "n_thin", "n_chains")
-ESTIMATE = ("expected_loss", "best_draw_loss", "loss", "n_runs")
-STATISTICS = ("proposed", "accepted", "seconds")
+PathLike = str | os.PathLike[str]
 
 
-def save_mixture(fit: MixtureFit, path: str | os.PathLike[str]) -> None:
-    """Write a fitted mixture."""
-    settings, draws = fit.settings, fit.draws
-    arrays = {f"draws/{name}": array for name, array in draws.arrays.items()}
-    arrays |= {f"statistics/{name}": np.asarray(draws.statistics[name]) for name in STATISTICS}
-    arrays["point_estimate"] = np.asarray(fit.estimate.labels)
-    arrays |= {f"data/{name}": array for name, array in fit.family.pack(fit.data).items()}
-    if fit.feature_names is not None:
-        arrays["feature_names"] = np.array(fit.feature_names)
-    family = settings.family
-    write_archive(
-        path,
-        {
-            "kind": KIND,
-            "settings": {name: getattr(settings, name) for name in PLAIN},
-            "random_state": settings.random_state if isinstance(settings.random_state, int) else None,
-            "moves": _described_moves(settings.moves),
-            "family": family if family is None or isinstance(family, str) else family.describe(),
-            "prior": None if settings.prior is None else settings.prior.describe(),
-            "fitted_family": fit.family.describe(),
-            "fitted_prior": fit.prior.describe(),
-            "moves_done": list(draws.statistics["moves"]),
-            "seeds": list(draws.seeds),
-            "interrupted": draws.interrupted,
-            "n_draws_kept": draws.n_draws,
-            "point_estimate": {name: getattr(fit.estimate, name) for name in ESTIMATE},
-        },
-        arrays,
-    )
+class Kind(NamedTuple):
+    """Where to find, as "module:name", what reads an archive and the estimator that shows what was read."""
+
+    rebuild: str
+    estimator: str
 
 
-def load_mixture(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> MixtureFit:
-    """Read a fitted mixture without scikit-learn."""
+# What an archive says it holds -> who reads it. A new model adds one entry.
+KINDS = {
+    "DPMixture": Kind(
+        "permix.models.mixture_files:mixture_from_archive", "permix.models.dp_mixture:DPMixture"
+    ),
+    "MallowsMixture": Kind(
+        "permix.models.mallows_files:mallows_from_archive", "permix.models.mallows_mixture:MallowsMixture"
+    ),
+    "MallowsKDE": Kind("permix.models.kernel_files:kde_from_archive", "permix.models.mallows_kde:MallowsKDE"),
+}
+
+
+def _read(path: PathLike, max_bytes: int) -> tuple[Kind, Any]:
     manifest, arrays = read_archive(path, max_bytes=max_bytes)
-    if manifest["kind"] != KIND:
+    kind = KINDS.get(manifest["kind"])
+    if kind is None:
         raise FileFormatError(
-            f"{os.fspath(path)} holds a {manifest['kind']!r}, which this permix does not know", path
+            f"{os.fspath(path)} holds a {manifest['kind'][:80]!r}, which this permix does not know", path
         )
+    rebuild = _found(kind.rebuild)
     try:
-        fit = _rebuilt(manifest, arrays)
-        # What the command line and the estimator show is computed here, while a failure is still the file's.
-        fit.cluster_parameters  # noqa: B018
+        return kind, rebuild(manifest, arrays)
     except Exception as error:
         raise FileFormatError(
             f"{os.fspath(path)} is a permix file, but what it holds does not fit together "
             f"({type(error).__name__}: {error}). It may have been edited; fit the model again.",
             path,
         ) from error
+
+
+def _found(place: str) -> Any:
+    module, name = place.split(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def load_fit(path: PathLike, max_bytes: int = MAX_BYTES) -> Any:
+    """Read a fit of any kind without scikit-learn; see :func:`load`."""
+    return _read(path, max_bytes)[1]
+
+
+def load_mixture(path: PathLike, max_bytes: int = MAX_BYTES) -> MixtureFit:
+    """Read the fit of a :class:`permix.DPMixture` without scikit-learn."""
+    fit = load_fit(path, max_bytes)
+    if not isinstance(fit, MixtureFit):
+        raise FileFormatError(f"{os.fspath(path)} holds no DPMixture but a {type(fit).__name__}", path)
     return fit
 
 
-def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Any:
+def load(path: PathLike, max_bytes: int = MAX_BYTES) -> Any:
     """Read a fitted model that was written by its ``save``.
 
     The file may come from a stranger: nothing in it is executed, and all of it is checked before use.
@@ -98,152 +90,5 @@ def load(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Any:
     FileFormatError
         If the file is truncated, damaged, hostile, of another kind, or written by a newer permix.
     """
-    from permix.models.dp_mixture import DPMixture
-
-    return DPMixture._from_fit(load_mixture(path, max_bytes))
-
-
-def _rebuilt(manifest: dict[str, Any], arrays: dict[str, np.ndarray]) -> MixtureFit:
-    """Check what the file says, piece by piece, and put the fit together.
-
-    Compiled code does not check anything, so nothing may reach it that a fit could not have written.
-    """
-    asked = manifest["family"]
-    settings = MixtureSettings(
-        family=asked if asked is None or isinstance(asked, str) else family_from_description(asked),
-        prior=None if manifest["prior"] is None else _prior(manifest["prior"]),
-        moves=_rebuilt_moves(manifest["moves"]),
-        random_state=manifest["random_state"],
-        **{name: manifest["settings"][name] for name in PLAIN},
-    )
-    _require(all(_is_whole(getattr(settings, name)) for name in WHOLE), "settings")
-    for value in (settings.n_jobs, settings.random_state):
-        _require(value is None or _is_whole(value), "settings")
-    prior = _prior(manifest["fitted_prior"])
-    draws = _rebuilt_draws(manifest, arrays, prior)
-    n = draws.arrays["labels"].shape[2]
-    family = _resolved_family(manifest["fitted_family"])
-    data = family.unpack(_under("data/", arrays))
-    family.check_encoded(data, n)
-    labels = arrays["point_estimate"]
-    _require(_are_labels(labels, (n,), n), "point estimate")
-    _require(len(np.unique(labels)) == int(labels.max()) + 1, "point estimate")
-    estimate = manifest["point_estimate"]
-    _require(estimate["loss"] in ("vi", "binder") and _is_whole(estimate["n_runs"]), "point estimate")
-    _require(
-        all(isinstance(estimate[name], float) for name in ("expected_loss", "best_draw_loss")),
-        "point estimate",
-    )
-    names = None
-    if "feature_names" in arrays:
-        _require(
-            arrays["feature_names"].dtype.kind == "U" and arrays["feature_names"].ndim == 1, "column names"
-        )
-        names = tuple(arrays["feature_names"].tolist())
-        _require(len(names) == family.n_features, "number of column names")
-    return MixtureFit(
-        settings=settings,
-        family=family,
-        prior=prior,
-        data=data,
-        n=n,
-        draws=draws,
-        estimate=PointEstimate(
-            labels=labels,
-            n_clusters=int(labels.max()) + 1,
-            sizes=np.bincount(labels),
-            **{name: estimate[name] for name in ESTIMATE},
-        ),
-        feature_names=names,
-    )
-
-
-def _resolved_family(description: dict[str, Any]) -> Family:
-    """Rebuild the family; resolving it again, for one row, must change nothing."""
-    family = family_from_description(description).resolve_saved()
-    resolved = family.resolve(np.zeros((1, family.n_features)))
-    _require(json.dumps(resolved.describe()) == json.dumps(description) and resolved.n_features > 0, "family")
-    return resolved
-
-
-def _rebuilt_draws(manifest: dict[str, Any], arrays: dict[str, np.ndarray], prior: PartitionPrior) -> Draws:
-    kept = _under("draws/", arrays)
-    labels = kept["labels"]
-    _require(
-        labels.ndim == 3 and labels.size > 0 and _are_labels(labels, labels.shape, labels.shape[-1]), "labels"
-    )
-    scalars = {"n_clusters", "largest_cluster", "log_likelihood", "log_joint"}
-    if learned_concentration(prior) is not None:
-        scalars.add("concentration")
-        _require(bool(np.all(kept["concentration"] > 0)), "concentration")
-    _require(set(kept) == scalars | {"labels"}, "quantities")
-    for name in scalars:
-        values = kept[name]
-        _require(values.shape == labels.shape[:2] and bool(np.all(np.isfinite(values))), name)
-    _require(np.array_equal(kept["n_clusters"], labels.max(axis=2).astype(np.int64) + 1), "n_clusters")
-    moves, seeds = manifest["moves_done"], manifest["seeds"]
-    _require(isinstance(moves, list) and all(isinstance(name, str) for name in moves), "moves")
-    _require(isinstance(seeds, list) and all(isinstance(seed, dict) for seed in seeds), "seeds")
-    _require(
-        isinstance(manifest["interrupted"], bool) and manifest["n_draws_kept"] == labels.shape[1], "draws"
-    )
-    statistics = {name: arrays[f"statistics/{name}"] for name in STATISTICS}
-    for name in ("proposed", "accepted"):
-        _require(
-            statistics[name].shape == (labels.shape[0], len(moves)) and statistics[name].dtype.kind in "iu",
-            name,
-        )
-    return Draws(
-        arrays=kept,
-        statistics={"moves": moves, **statistics},
-        interrupted=manifest["interrupted"],
-        n_draws=labels.shape[1],
-        seeds=tuple(seeds),
-    )
-
-
-def _require(condition: bool, what: str) -> None:
-    if not condition:
-        raise DataError(f"{what}: not what a fit writes")
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _are_labels(labels: np.ndarray, shape: tuple[int, ...], n: int) -> bool:
-    """Say whether these are cluster numbers of n observations: 0 ... n - 1 at most."""
-    if labels.shape != shape or labels.dtype.kind not in "iu" or labels.size == 0:
-        return False
-    return int(labels.min()) >= 0 and int(labels.max()) < n
-
-
-def _under(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-
-
-def _prior(description: dict[str, Any]) -> PartitionPrior:
-    prior = prior_from_description(description)
-    if not isinstance(prior, PartitionPrior):
-        raise DataError(f"{description!r} is not a prior over partitions")
-    return prior
-
-
-def _described_moves(moves: Any) -> Any:
-    if isinstance(moves, str):
-        return moves
-    if isinstance(moves, Move):
-        return describe_move(moves)
-    return [move if isinstance(move, str) else describe_move(move) for move in moves]
-
-
-def _rebuilt_moves(moves: Any) -> Any:
-    if isinstance(moves, str):
-        return moves
-    try:
-        if isinstance(moves, dict):
-            return move_from_description(moves)
-        return [move if isinstance(move, str) else move_from_description(move) for move in moves]
-    except DataError as error:
-        warnings.warn(f"{error} A new fit will use moves='auto'.", PermixWarning, stacklevel=5)
-        return "auto"
+    kind, fit = _read(path, max_bytes)
+    return _found(kind.estimator)._from_fit(fit)

@@ -3,5 +3,14 @@
 from __future__ import annotations
 
 from permix.plots.mixture import clusters, n_clusters, overview, similarity
+from permix.plots.rankings import component_choice, components, em_history
 
-__all__ = ["clusters", "n_clusters", "overview", "similarity"]
+__all__ = [
+    "clusters",
+    "component_choice",
+    "components",
+    "em_history",
+    "n_clusters",
+    "overview",
+    "similarity",
+]

@@ -10,28 +10,18 @@ import numpy as np
 from permix.errors import DataError
 from permix.families import Categorical
 from permix.families.multinomial_kernel import Counts
+from permix.models.mallows_fit import MallowsFit
 from permix.models.mixture_fit import MixtureFit
 from permix.partitions import similarity_matrix
+from permix.plots.rankings import components
+from permix.plots.style import COLOURS, MARKERS, finished, new_axes, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe & Ito's eight colours, told apart by colour-blind readers; markers go on where colours end.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 # A similarity picture has no more pixels than this; larger data are drawn as an even sample of rows.
 MAX_SIMILARITY_ROWS = 1500
-
-
-def _new_axes(ax: Axes | None) -> Axes:
-    if ax is not None:
-        return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise DataError('plots need matplotlib: pip install "permix[plot]"') from error
-    return plt.subplots(figsize=(5, 4), layout="constrained")[1]
 
 
 def clusters(model: Any, ax: Axes | None = None) -> Axes:
@@ -49,7 +39,7 @@ def clusters(model: Any, ax: Axes | None = None) -> Axes:
     matplotlib axes
     """
     fit = _fit_of(model)
-    axes = _new_axes(ax)
+    axes = new_axes(ax)
     points, names = _plane(fit)
     for k in range(fit.n_clusters):
         members = fit.labels == k
@@ -79,7 +69,7 @@ def clusters(model: Any, ax: Axes | None = None) -> Axes:
 
 def n_clusters(model: Any, ax: Axes | None = None) -> Axes:
     """Draw the posterior of the number of clusters, one bar a number, chains side by side."""
-    axes = _new_axes(ax)
+    axes = new_axes(ax)
     draws = _fit_of(model).draws.arrays["n_clusters"]
     numbers = np.arange(draws.min(), draws.max() + 1)
     width = 0.8 / len(draws)
@@ -102,7 +92,7 @@ def n_clusters(model: Any, ax: Axes | None = None) -> Axes:
 def similarity(model: Any, ax: Axes | None = None) -> Axes:
     """Draw the probability that two observations are in one cluster, observations sorted by ``labels_``."""
     fit = _fit_of(model)
-    axes = _new_axes(ax)
+    axes = new_axes(ax)
     order = np.argsort(fit.labels, kind="stable")
     if len(order) > MAX_SIMILARITY_ROWS:
         order = order[np.linspace(0, len(order) - 1, MAX_SIMILARITY_ROWS).astype(np.int64)]
@@ -117,19 +107,18 @@ def similarity(model: Any, ax: Axes | None = None) -> Axes:
 
 
 def overview(model: Any, path: str | os.PathLike[str] | None = None) -> Figure:
-    """Draw all three pictures side by side; with ``path``, write them to a file as well."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise DataError('plots need matplotlib: pip install "permix[plot]"') from error
-    figure = Figure(figsize=(14, 4.2), layout="constrained")
+    """Draw a fitted mixture; with ``path``, write the picture to a file as well.
+
+    For a DPMixture all three pictures side by side, for a MallowsMixture :func:`components`.
+    """
+    if isinstance(getattr(model, "_fit", model), MallowsFit):
+        return components(model, path)
+    figure = new_figure(14, 4.2)
     left, middle, right = figure.subplots(1, 3)
     clusters(model, left)
     n_clusters(model, middle)
     similarity(model, right)
-    if path is not None:
-        figure.savefig(path, dpi=130)
-    return figure
+    return finished(figure, path)
 
 
 def _fit_of(model: Any) -> MixtureFit:

@@ -120,7 +120,7 @@ def run_chains(
             )
             for index, child in enumerate(seeds)
         ]
-        interrupted = _run_all(chains, _n_threads(n_jobs, n_chains), stop, progress)
+        interrupted = _run_all(chains, n_threads_for(n_jobs, n_chains), stop, progress)
     return _collect(chains, settings, seeds, interrupted, store)
 
 
@@ -135,7 +135,7 @@ def _checked(n_draws: object, n_burn_in: object, n_thin: object, n_chains: objec
     return Settings(**checked)
 
 
-def _n_threads(n_jobs: int | None, n_chains: int) -> int:
+def n_threads_for(n_jobs: int | None, n_chains: int) -> int:
     n_processors = os.cpu_count() or 1
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral)):
         raise DataError(f"n_jobs must be a whole number or None, but is {n_jobs!r}.")

@@ -33,7 +33,7 @@ class Display:
 
     def __init__(self, monitors: Sequence[Monitor], progress: bool | None) -> None:
         self._monitors = monitors
-        self._live = progress is not False and _is_live()
+        self._live = progress is not False and is_live()
         self._plain = progress is True and not self._live
         self._started = time.monotonic()
         self._shows_from = self._started + (0.0 if progress else PATIENCE_SECONDS)
@@ -114,7 +114,7 @@ class Display:
             )
 
 
-def _is_live() -> bool:
+def is_live() -> bool:
     """Say whether stderr is a terminal, or a notebook that can redraw."""
     if "ipykernel" in sys.modules:
         from rich.console import Console

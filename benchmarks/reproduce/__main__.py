@@ -1,0 +1,46 @@
+"""List the reproductions, or run those named: ``python -m benchmarks.reproduce fig3 table1 --quick``."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from pathlib import Path
+
+from benchmarks.reproduce.report import run_from_command_line
+
+
+def known() -> list[str]:
+    """Names of the scripts, one for each figure or table."""
+    folder = Path(__file__).parent
+    names = [module.name for module in pkgutil.iter_modules([str(folder)])]
+    return sorted(name for name in names if "_fig" in name or "_table" in name)
+
+
+def script_named(name: str, scripts: list[str]) -> str:
+    """Find a script by its name or the end of it, such as fig3."""
+    for script in scripts:
+        if script == name or script.endswith(f"_{name}"):
+            return script
+    sys.exit(f"no reproduction {name!r}; there are {', '.join(scripts)}")
+
+
+def main(arguments: list[str]) -> None:
+    """Run what is named, with the options that follow; list all where nothing is named."""
+    scripts = known()
+    n_names = next((at for at, word in enumerate(arguments) if word.startswith("-")), len(arguments))
+    names, options = arguments[:n_names], arguments[n_names:]
+    if not names:
+        for script in scripts:
+            module = importlib.import_module(f"benchmarks.reproduce.{script}")
+            print(f"{script:24}{(module.__doc__ or '').splitlines()[0]}")
+        print("\npython -m benchmarks.reproduce NAME [NAME …] [--quick]; all of them: all")
+        return
+    for script in scripts if names == ["all"] else [script_named(name, scripts) for name in names]:
+        module = importlib.import_module(f"benchmarks.reproduce.{script}")
+        draw = getattr(module, "draw", None)
+        run_from_command_line(module.__doc__, module.Sizes(), module.QUICK, module.run, draw, options)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,64 @@
+"""What all pictures share: colours, a place to draw, and names that fit."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from permix.errors import DataError
+from permix.files import atomic_writer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+# Okabe & Ito's eight colours, told apart by colour-blind readers; markers go on where colours end.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+NO_MATPLOTLIB = 'plots need matplotlib: pip install "permix[plot]"'
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Make a figure that no window knows of."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise DataError(NO_MATPLOTLIB) from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def new_axes(ax: Axes | None) -> Axes:
+    """Return the axes given, or those of a new figure."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise DataError(NO_MATPLOTLIB) from error
+    return plt.subplots(figsize=(5, 4), layout="constrained")[1]
+
+
+def finished(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
+    """Write a figure, whole or not at all, where a path was given; its ending says how."""
+    if path is not None:
+        with atomic_writer(path) as handle:
+            figure.savefig(handle, dpi=130, format=Path(path).suffix.removeprefix(".") or None)
+    return figure
+
+
+def shortened(name: Any, most: int) -> str:
+    """Cut a long name in its middle, where names differ least; ``$`` is no mathematics."""
+    text = " ".join(str(name).split())
+    if len(text) > most:
+        tail = (most - 1) // 3
+        text = f"{text[: most - 1 - tail].rstrip()}…{text[len(text) - tail :].lstrip()}"
+    return text.replace("$", r"\$")
+
+
+def whole_numbers() -> MaxNLocator:
+    """Ticks for an axis that counts."""
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(integer=True)

@@ -1,0 +1,240 @@
+"""The scripts that reproduce the papers: their own arithmetic, and each of them at a tiny size."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+
+import numpy as np
+import pytest
+
+from benchmarks.reproduce import __main__ as index
+from benchmarks.reproduce import (
+    lu_boutilier_fig3,
+    lu_boutilier_fig4,
+    lu_boutilier_fig5,
+    lu_boutilier_fig8,
+    lu_boutilier_table1,
+    lu_boutilier_table3,
+)
+from benchmarks.reproduce.likelihoods import (
+    exact_log_likelihoods,
+    full_log_likelihoods,
+    monte_carlo_log_likelihoods,
+    particle_log_likelihoods,
+    random_mixture,
+)
+from benchmarks.reproduce.report import run_from_command_line
+from benchmarks.reproduce.sushi import remove, reveal
+from permix import Mallows, Preferences, Rankings
+from permix.datasets import make_mallows_mixture
+
+TINY = {
+    "lu_boutilier_fig3": "--n-agents 2 --alphas 0.5 --dispersions 0.5 1.0 --n-items 4 6",
+    "lu_boutilier_fig4": "--n-instances 2 --n-agents 4 --n-items 4 --n-components 2 --n-draws 1 20",
+    "lu_boutilier_fig5": (
+        "--n-instances 2 --alphas 0.5 1.0 --n-items 5 --n-components 1 --n-agents 20 --n-restarts 1"
+    ),
+    "lu_boutilier_fig6": "--alphas 1.0 0.5 --n-components 1 2 --n-restarts 1 --n-train 60",
+    "lu_boutilier_fig7": ("--n-components 1 2 --n-restarts 1 --n-train 30 --n-validation 10 --n-particles 4"),
+    "lu_boutilier_fig8": "--n-components 1 2 --n-restarts 1 --n-train 60 --n-test 20 --n-draws 5",
+    "lu_boutilier_table1": "--n-restarts 1 --n-train 100",
+    "lu_boutilier_table2": "--n-restarts 1 --n-train 30 --n-validation 10",
+    "lu_boutilier_table3": "--n-test 50",
+}
+SYNTHETIC = ("lu_boutilier_fig3", "lu_boutilier_fig4", "lu_boutilier_fig5")
+
+
+def outcome_of(name, tmp_path, extra=()):
+    module = importlib.import_module(f"benchmarks.reproduce.{name}")
+    draw = getattr(module, "draw", None)
+    arguments = [*TINY[name].split(), *extra]
+    if draw is not None:
+        arguments += ["--plot", str(tmp_path / "figure.png")]
+    outcome = run_from_command_line(module.__doc__, module.Sizes(), module.QUICK, module.run, draw, arguments)
+    if draw is not None and outcome is not None:
+        assert (tmp_path / "figure.png").stat().st_size > 1000
+    return outcome
+
+
+def test_every_script_is_tried():
+    assert sorted(TINY) == index.known()
+
+
+@pytest.mark.parametrize("name", SYNTHETIC)
+def test_synthetic_script(name, tmp_path, capsys):
+    outcome = outcome_of(name, tmp_path)
+    assert all(len(row) == len(outcome.columns) for row in outcome.rows)
+    assert outcome.remarks
+    assert outcome.title in capsys.readouterr().out
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize("name", sorted(set(TINY) - set(SYNTHETIC)))
+def test_script_with_real_data(name, tmp_path, data_folder):
+    outcome = outcome_of(name, tmp_path)
+    assert all(len(row) == len(outcome.columns) for row in outcome.rows)
+    assert outcome.remarks
+
+
+@pytest.mark.parametrize("name", sorted(set(TINY) - set(SYNTHETIC)))
+def test_without_data_the_script_says_so(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("PERMIX_DATA", raising=False)
+    monkeypatch.setenv("PERMIX_CACHE", str(tmp_path / "cache"))
+    assert outcome_of(name, tmp_path) is None
+    assert "not found" in capsys.readouterr().out
+
+
+def test_index_lists_all_and_runs_one(capsys):
+    index.main([])
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in TINY)
+    index.main(["fig3", *TINY["lu_boutilier_fig3"].split(), "--json"])
+    assert '"title": "Figure 3' in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="no reproduction 'fig33'"):
+        index.main(["fig33"])
+
+
+# Figure 3.
+
+
+def by_permutations(preferences, dispersion):
+    """Number, KL(P, Q), KL(Q, P) and entropy by going through all permutations."""
+    m = preferences.n_items
+    posterior = Mallows(np.arange(m), dispersion).condition(preferences)
+    orders = np.array(list(itertools.permutations(range(m))))
+    log_p, log_q = posterior.log_prob(orders), posterior.amp_log_prob(orders)
+    agree = np.isfinite(log_p)
+    p, q = np.exp(log_p[agree]), np.exp(log_q[agree])
+    difference = log_p[agree] - log_q[agree]
+    return agree.sum(), p @ difference, -q @ difference, -p @ log_p[agree]
+
+
+@pytest.mark.parametrize("dispersion", [0.3, 1.0])
+def test_divergence_equals_that_over_all_permutations(dispersion):
+    made = make_mallows_mixture(
+        6, 6, 1, dispersion=0.7, observed="pairs", pair_fraction=0.3, centers=[np.arange(6)], random_state=1
+    )
+    ratios = []
+    for row in range(6):
+        found = lu_boutilier_fig3.divergence(made.data[row], dispersion)
+        count, from_posterior, from_amp, entropy = by_permutations(made.data[row], dispersion)
+        assert found.n_rankings == count
+        np.testing.assert_allclose(
+            [found.from_posterior, found.from_amp, found.entropy, found.amp_total],
+            [from_posterior, from_amp, entropy, 1.0],
+            atol=1e-12,
+        )
+        ratios.append(found.ratio)
+        # The twin: divergences of another model's posterior must not pass.
+        other = lu_boutilier_fig3.divergence(made.data[row], 0.9 * dispersion)
+        assert abs(other.entropy - entropy) > 1e-6
+    assert max(ratios) > 0.01
+
+
+def test_divergence_normalizer_equals_the_down_set_sum():
+    made = make_mallows_mixture(
+        3, 10, 1, dispersion=0.5, observed="pairs", centers=[np.arange(10)], random_state=2
+    )
+    for row in range(3):
+        found = lu_boutilier_fig3.divergence(made.data[row], 0.4)
+        exact = Mallows(np.arange(10), 0.4).condition(made.data[row]).log_normalizer(method="exact")
+        assert found.log_normalizer == pytest.approx(float(exact), abs=1e-10)
+
+
+def test_a_full_ranking_has_ratio_zero():
+    full = Preferences.from_pairs([(0, 1, 0), (0, 0, 2)], items=range(3))
+    found = lu_boutilier_fig3.divergence(full, 0.5)
+    assert (found.n_rankings, found.ratio, found.other_ratio) == (1, 0.0, 0.0)
+
+
+# Log-likelihoods.
+
+
+def test_likelihoods_agree():
+    rng = np.random.default_rng(3)
+    components = random_mixture(2, 6, rng, 0.3, 0.8)
+    orders = np.stack([rng.permutation(6) for _ in range(8)])
+    rankings = Rankings.from_orders(orders, n_items=6)
+    np.testing.assert_allclose(
+        full_log_likelihoods(rankings, components),
+        exact_log_likelihoods(Preferences.from_rankings(rankings), components),
+        rtol=1e-12,
+    )
+    stated = reveal(rankings, 0.4, rng)
+    exact = exact_log_likelihoods(stated, components)
+    # 20,000 draws: the standard error of each is below 0.02 here; six of them.
+    sampled = monte_carlo_log_likelihoods(stated, components, 20_000, rng)
+    particles = particle_log_likelihoods(stated, components, 2000, rng)
+    np.testing.assert_allclose(sampled, exact, atol=0.12)
+    np.testing.assert_allclose(particles, exact, atol=0.12)
+    assert np.abs(sampled - full_log_likelihoods(rankings, components)).max() > 0.5
+
+
+# Revealed and removed pairs, tables.
+
+
+def test_remove_takes_the_same_number_from_everyone():
+    rng = np.random.default_rng(4)
+    rankings = Rankings.from_orders(np.stack([rng.permutation(10) for _ in range(40)]), n_items=10)
+    for alpha, n_left in ((0.0, 0), (0.25, 12), (0.5, 23), (0.75, 34), (1.0, 45)):
+        stated = remove(rankings, alpha, rng)
+        assert (np.diff(stated.pair_indptr) == n_left).all()
+        ranks = np.argsort(rankings.orders, axis=1)
+        agents = np.repeat(np.arange(40), np.diff(stated.pair_indptr))
+        assert (ranks[agents, stated.pairs[:, 0]] < ranks[agents, stated.pairs[:, 1]]).all()
+    counts = np.diff(reveal(rankings, 0.5, rng).pair_indptr)
+    assert counts.min() < counts.max()  # independent pairs: not the same number
+
+
+def test_open_pairs_and_distances():
+    rankings = Rankings.from_orders([[2, 0, 1, 3]], n_items=4)
+    stated = Preferences.from_pairs([(0, 2, 0), (0, 0, 3)], items=range(4))
+    unknown = lu_boutilier_table3.open_pairs(rankings, stated)[0]
+    # Known are 2 ≻ 0, 0 ≻ 3 and so 2 ≻ 3: ranks (0, 1), (1, 3) and (0, 3).
+    assert sorted(map(tuple, np.argwhere(unknown).tolist())) == [(0, 2), (1, 2), (2, 3)]
+    assert lu_boutilier_table3.by_distance(unknown[None]).tolist() == [2, 1, 0]
+
+
+def test_table_3_as_printed():
+    left = {alpha: 1 - sum(counts) / 45_000 for alpha, counts in lu_boutilier_table3.COUNTS.items()}
+    assert [round(left[alpha], 3) for alpha in (0.0, 0.25, 0.5, 0.75)] == [0.0, 0.419, 0.763, 0.925]
+
+
+def test_losses_by_hand():
+    rankings = Rankings.from_orders([[0, 1, 2], [2, 1, 0]], n_items=3)
+    before = np.zeros((2, 3, 3))
+    before[0] = [[0, 0.9, 0.8], [0.1, 0, 0.6], [0.2, 0.4, 0]]
+    before[1] = [[0, 0.3, 0.25], [0.7, 0, 0.5], [0.75, 0.5, 0]]
+    unknown = np.triu(np.ones((2, 3, 3), dtype=bool), 1)
+    unknown[1, 0, 1] = False  # 2 ≻ 1 is known of the second
+    average, people, curve = lu_boutilier_fig8.losses(before, rankings, unknown)
+    assert average == pytest.approx(((0.1 + 0.4 + 0.2) / 3 + (0.3 + 0.25) / 2) / 2)
+    assert people == 2
+    np.testing.assert_allclose(curve, [(0.1 + 0.4 + 0.3) / 3, (0.2 + 0.25) / 2])
+
+
+def test_table_1_as_printed():
+    items = tuple(lu_boutilier_table1.PAPER[0][2].split(", "))
+    model = lu_boutilier_table1.printed_model(items)
+    assert model.weights.sum() == pytest.approx(1.0)
+    assert model.centers[0].tolist() == list(range(10))
+    reverse = np.arange(10)[None, ::-1]
+    assert lu_boutilier_table1.kendall_distances(model.centers[:1], reverse).tolist() == [[45]]
+
+
+def test_figure_4_panels_follow_the_sizes():
+    outcome = lu_boutilier_fig4.run(
+        lu_boutilier_fig4.Sizes(n_instances=2, n_agents=4, n_items=(4,), n_components=(1, 2), n_draws=(50,))
+    )
+    assert {name: list(panel) for name, panel in outcome.series.items()} == {
+        "items": ["4"],
+        "components": ["1", "2"],
+        "draws": ["50"],
+    }
+    assert all(0.8 < value < 1.2 for value in outcome.series["draws"]["50"])
+
+
+def test_figure_5_learned_is_near_the_truth():
+    value = lu_boutilier_fig5.instance(1.0, 6, 1, 300, 1, np.random.default_rng(5))
+    assert 0.99 < value < 1.01
