@@ -306,3 +306,29 @@ def test_sushi(data_folder):
 
     score = order_score(statistics.wins[0], borda)
     assert best_decay(float(score), 5000.0, np.zeros(11), 9.0) == pytest.approx(0.2412, abs=5e-5)
+
+
+def test_starts_race_on_a_part_of_many_agents(monkeypatch):
+    """The best start goes on with everybody: nobody is left out of the fit, whatever the kind of steps."""
+    from permix.models import mallows_restarts
+
+    monkeypatch.setattr(mallows_restarts, "MOST_EXACT", 60)
+    monkeypatch.setattr(mallows_restarts, "MOST_SAMPLED", 40)
+    for preferences in (some_full_top_and_levels(4), all_kinds(4)[0]):
+        tracks = []
+        original = mallows_restarts._race_track
+
+        def spy(*arguments, original=original, tracks=tracks):
+            tracks.append(original(*arguments))
+            return tracks[-1]
+
+        monkeypatch.setattr(mallows_restarts, "_race_track", spy)
+        fit = fit_mallows(preferences, MallowsSettings(2, n_restarts=3, random_state=0))
+        monkeypatch.setattr(mallows_restarts, "_race_track", original)
+        assert len(tracks[0].preferences) < len(preferences) / 2
+        assert fit.probabilities.shape == (len(preferences), 2)
+        profile = Profile.of(preferences)
+        values, errors = log_normalizers(fit.components, profile, 64, KEY)
+        whole = total_log_likelihood(fit.components, values, errors, profile.counts)
+        assert abs(fit.log_likelihood - whole) < 5 * fit.log_likelihood.standard_error + 0.02 * abs(whole)
+        assert np.allclose(fit.restart_log_likelihoods, whole, rtol=0.1)

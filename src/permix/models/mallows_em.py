@@ -34,13 +34,13 @@ N_SETS = 2
 # Where agents are few, more draws of each: together at least this many in a round.
 LEAST_DRAWS = 2000
 # A component this much less probable than an agent's best one is left out for some rounds.
-FAR_BEHIND = 8.0
-ROUNDS_BETWEEN_ALL = 4
+FAR_BEHIND = 6.0
+ROUNDS_BETWEEN_ALL = 8
 # Rounds of stochastic EM before exact rounds.
 N_STOCHASTIC = 30
 # Rounds over which the likelihood must rise, and rounds of averaging after it stopped rising.
 WINDOW = 4
-N_AVERAGED = 8
+N_AVERAGED = 6
 # Responsibilities below this are zero.
 NEGLIGIBLE = 1e-15
 
@@ -164,7 +164,7 @@ class MallowsEM:
         total = self._partitioned_part(components, statistics, rng)
         variance = 0.0
         if not self.exact:
-            if sweep % ROUNDS_BETWEEN_ALL == 0 or sweep < ROUNDS_BETWEEN_ALL:
+            if sweep % ROUNDS_BETWEEN_ALL == 0 or sweep < 2:
                 self._active[:] = True
             found = self._sampled_part(components, statistics, sweep)
             total, variance = total + float(found), found.standard_error**2

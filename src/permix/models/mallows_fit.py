@@ -33,7 +33,8 @@ class MallowsFit:
     history : ndarray (iterations, 2)
         Log-likelihood and its standard error along the best run.
     restart_log_likelihoods : ndarray (restarts,)
-        What every restart reached; the best one is kept.
+        What every restart reached; the best one is kept. Where starts were tried on a part of very many
+        agents, scaled to all of them.
     converged : bool
         Whether the best run stopped because nothing improved any more.
     interrupted : bool

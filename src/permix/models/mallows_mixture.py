@@ -72,7 +72,7 @@ class MallowsMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     history_ : DataFrame
         Log-likelihood and its error after each iteration of the best run.
     restart_log_likelihoods_ : ndarray
-        What each start reached.
+        What each start reached; scaled to all agents where starts were tried on a part of very many.
     n_iter_, converged_
         Iterations of the best run, and whether it settled.
     items_ : tuple

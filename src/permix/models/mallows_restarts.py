@@ -17,7 +17,7 @@ from permix.distributions.agent_posteriors import Profile, log_normalizers
 from permix.distributions.base import one_thread
 from permix.distributions.components import MallowsComponents
 from permix.errors import DataError
-from permix.models.mallows_em import Follow, MallowsEM, Run, responsibilities, total_log_likelihood
+from permix.models.mallows_em import N_SETS, Follow, MallowsEM, Run, responsibilities, total_log_likelihood
 from permix.models.mallows_fit import MallowsFit
 from permix.models.mallows_settings import MallowsSettings
 from permix.models.mallows_start import first_components, seeded_center
@@ -27,6 +27,9 @@ from permix.sampling.seeds import seed_sequence
 from permix.sampling.status import StatusLine
 
 POLL_SECONDS = 0.05
+# Rows in exact or in sampled steps beyond which starts are tried on a part of the agents.
+MOST_EXACT = 20_000
+MOST_SAMPLED = 1_500
 # Attempts to move a component elsewhere; so many from the same place, whatever the number of threads.
 N_RELOCATIONS = 24
 AT_ONCE = 4
@@ -40,23 +43,38 @@ def best_of_restarts(preferences: Preferences, settings: MallowsSettings) -> Mal
     # One start is enough where there is only one component: the consensus of all.
     n_restarts = settings.n_restarts if settings.n_components > 1 else 1
     seeds = seed_sequence(settings.random_state).spawn(n_restarts + 1)
+    rng = np.random.default_rng(seeds[-1])
+    part = _race_track(profile, n_restarts, rng)
     with _Workers(settings, n_restarts) as workers:
 
         def climb(index: int) -> Run:
             rng = np.random.default_rng(seeds[index])
-            em = MallowsEM(profile, settings, _key(rng))
-            return em.climb(first_components(profile, settings, rng), workers.follow(index))
+            em = MallowsEM(part, settings, _key(rng))
+            return em.climb(first_components(part, settings, rng), workers.follow(index))
 
         runs = workers.all(climb, n_restarts)
         reached = np.array([float(run.log_likelihood) for run in runs])
         best = runs[int(np.argmax(reached))]
-        rng = np.random.default_rng(seeds[-1])
-        em = MallowsEM(profile, settings, _key(rng))
+        em = MallowsEM(part, settings, _key(rng))
+        if em.exact and settings.n_components > 1:
+            best = _relocated(em, best, rng, workers)
+        if part is not profile:
+            em = MallowsEM(profile, settings, _key(rng))
+            reached *= em.n_agents / MallowsEM(part, settings, _key(rng)).n_agents
+            best = em.climb(best.components, workers.follow(0), 0)
         if not em.exact:
             best = em.average(best, workers.follow(0))
-        elif settings.n_components > 1:
-            best = _relocated(em, best, rng, workers)
     return _fit_of(profile, settings, best, reached, _key(rng), workers.interrupted)
+
+
+def _race_track(profile: Profile, n_restarts: int, rng: np.random.Generator) -> Profile:
+    """Return a random part of very many agents, to try starts on; the best goes on with everybody."""
+    stated = np.union1d(profile.partitioned, profile.sampled)
+    cost = len(profile.partitioned) / MOST_EXACT + len(profile.sampled) / MOST_SAMPLED
+    if n_restarts == 1 or cost <= 2.0:
+        return profile
+    rows = np.sort(rng.choice(stated, int(len(stated) / cost), replace=False))
+    return Profile.of(profile.preferences[rows])
 
 
 def _relocated(em: MallowsEM, best: Run, rng: np.random.Generator, workers: _Workers) -> Run:
@@ -175,7 +193,7 @@ def _fit_of(
 ) -> MallowsFit:
     components = best.components.sorted_by_weight()
     # More particles than in a round, and other random numbers than any round has seen.
-    values, errors = log_normalizers(components, profile, 2 * settings.n_particles, key)
+    values, errors = log_normalizers(components, profile, 2 * settings.n_particles, key, n_sets=N_SETS)
     joint = values + components.log_weights
     return MallowsFit(
         settings=settings,
