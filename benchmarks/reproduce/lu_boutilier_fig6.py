@@ -78,6 +78,7 @@ def draw(outcome: Outcome, figure: Any) -> None:
     for alpha, line in outcome.series["lines"].items():
         axis.plot(outcome.series["n_components"], line["validation"], marker=".", label=f"α = {alpha}")
     axis.set_xlabel("components")
+    axis.xaxis.get_major_locator().set_params(integer=True)
     axis.set_ylabel("average validation log-likelihood")
     axis.legend()
 

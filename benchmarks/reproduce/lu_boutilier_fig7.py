@@ -60,7 +60,7 @@ def run(sizes: Sizes) -> Outcome:
             )
         spread = f"{components.dispersions.min():.3f}-{components.dispersions.max():.3f}"
         numbers = [f"{line[name][-1]:.2f}" for line in (paper, better) for name in ("validation", "train")]
-        rows.append([k, "-51.4 to -49.6", *numbers, spread, f"{seconds:.1f} s"])
+        rows.append([k, "-51.4 to -49.6", *numbers, spread, f"{seconds:.1f}"])
     best = {
         name: sizes.n_components[int(np.argmax(line["validation"]))]
         for name, line in (("the paper's estimate", paper), ("the better one", better))
@@ -75,7 +75,7 @@ def run(sizes: Sizes) -> Outcome:
             "validation",
             "train",
             "φ",
-            "time of a run",
+            "seconds per start",
         ],
         rows,
         [
@@ -100,6 +100,7 @@ def draw(outcome: Outcome, figure: Any) -> None:
             axis.plot(outcome.series["n_components"], values, marker=".", label=part)
         axis.set_title(name)
         axis.set_xlabel("components")
+        axis.xaxis.get_major_locator().set_params(integer=True)
         axis.legend()
     axes[0].set_ylabel("average log-likelihood")
 

@@ -122,7 +122,7 @@ def run(sizes: Sizes) -> Outcome:
             "Components are matched so that the films shared among the first 20 are most; the median "
             "rank is our rank, of 200, of the paper's 20 films.",
             f"The paper's five lists name {len(union)} films, all among the 200 here.",
-            f"One EM run took {seconds:.1f} s (the authors: 15-20 minutes).",
+            f"The fit took {seconds:.1f} seconds per start (one EM run of the authors: 15-20 minutes).",
             data.remark,
         ],
     )

@@ -11,7 +11,7 @@ from permix.kernels.amp import rank_vectors
 from permix.kernels.amp_lanes import LANES
 from permix.kernels.mallows import dispersion_from_mean, log_normalizer
 from permix.kernels.partitioned import best_decay
-from permix.kernels.tournaments import add_level_pairs, count_drawn, disagreements, spread
+from permix.kernels.tournaments import count_drawn, disagreements, weigh_levels
 from tests.oracles import posets_all as oracle
 from tests.reference.posets import orders_from_places
 
@@ -108,8 +108,7 @@ def test_weighted_pairs():
     preferences = random_profile(rng, 50, 6)
     weights = rng.random(50) * (rng.random(50) < 0.8)
     counts, above = np.zeros((6, 6)), np.zeros(6)
-    add_level_pairs(0, 50, preferences.arrays(), np.arange(50), weights, counts, above)
-    spread(counts, above)
+    weigh_levels(preferences.arrays(), np.arange(50), weights, counts, above)
     expected = np.zeros((6, 6))
     for row in range(50):
         for a, b in said(preferences, row):

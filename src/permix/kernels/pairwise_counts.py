@@ -39,12 +39,13 @@ def ranking_pair_counts(
             for i in range(length):
                 for j in range(i + 1, length):
                     pair_counts[orders[row, i], orders[row, j]] += count
-    _spread(pair_counts, above_all)
+    spread(pair_counts, above_all)
     return pair_counts
 
 
 @kernel
-def _spread(pair_counts, above_all):
+def spread(pair_counts, above_all):
+    """Give every item its wins over all others."""
     for a in range(len(above_all)):
         for b in range(len(above_all)):
             pair_counts[a, b] += above_all[a]
@@ -63,17 +64,18 @@ def preference_pair_counts(arrays: PreferenceArrays, implied: Array, counts: Arr
         if has_pairs and implied[i]:
             _add_closure(arrays, i, graph, counts[i], pair_counts, above_all)
         else:
-            _add_levels(arrays, i, counts[i], pair_counts, above_all)
+            add_levels(arrays, i, counts[i], pair_counts, above_all)
             if has_pairs:
                 _add_stated(arrays, i, graph, counts[i], pair_counts, n_items)
-    _spread(pair_counts, above_all)
+    spread(pair_counts, above_all)
     return pair_counts
 
 
 @kernel
-def _add_levels(arrays, i, count, pair_counts, above_all):
+def add_levels(arrays, i, count, pair_counts, above_all):
+    """Add what agent i says by levels, with this weight; ``above_all`` as explained above."""
     first, last = arrays.level_indptr[i], arrays.level_indptr[i + 1]
-    below = arrays.rest_below[i]
+    below = arrays.rest_below[i] and last - first < above_all.size
     for p in range(first, last):
         a = arrays.level_items[p]
         if below:

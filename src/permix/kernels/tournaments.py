@@ -12,6 +12,7 @@ import numpy as np
 from permix.kernels.amp_lanes import LANES, push_places
 from permix.kernels.fenwick import count_below, insert, n_words
 from permix.kernels.jit import kernel
+from permix.kernels.pairwise_counts import add_levels, spread
 
 
 @kernel
@@ -59,42 +60,12 @@ def _add_wins(ranks, weight, wins):
 
 
 @kernel
-def add_level_pairs(first, last, arrays, rows, weights, pair_counts, above_all):
-    """Add what rows[first..last-1] say by levels, each with its weight, to counts of pairs.
-
-    As in ``pairwise_counts``, where the rest is below a listed item counts once for all others in
-    ``above_all``, and listed items that are not below it are taken out again. Rows of weight 0 cost nothing.
-    """
-    for at in range(first, last):
-        weight = weights[at]
-        if weight == 0.0:
-            continue
-        i = rows[at]
-        begin, end = arrays.level_indptr[i], arrays.level_indptr[i + 1]
-        below = arrays.rest_below[i] and end - begin < above_all.size
-        for p in range(begin, end):
-            a = arrays.level_items[p]
-            level = arrays.levels[p]
-            if below:
-                above_all[a] += weight
-            for q in range(p + 1, end):
-                b = arrays.level_items[q]
-                tied = arrays.levels[q] == level
-                if below:
-                    pair_counts[b, a] -= weight
-                    if tied:
-                        pair_counts[a, b] -= weight
-                elif not tied:
-                    pair_counts[a, b] += weight
-
-
-@kernel
-def spread(pair_counts, above_all):
-    """Give every item its wins over all others."""
-    for a in range(above_all.size):
-        for b in range(above_all.size):
-            pair_counts[a, b] += above_all[a]
-        pair_counts[a, a] = 0.0
+def weigh_levels(arrays, rows, weights, pair_counts, above_all):
+    """Count what these rows say by levels, each with its weight; rows of weight 0 cost nothing."""
+    for at in range(rows.size):
+        if weights[at] != 0.0:
+            add_levels(arrays, rows[at], weights[at], pair_counts, above_all)
+    spread(pair_counts, above_all)
 
 
 @kernel

@@ -178,7 +178,7 @@ class MallowsEM:
         if not len(rows):
             return 0.0
         from permix.kernels.partitioned import weigh_blocks
-        from permix.kernels.tournaments import add_level_pairs, spread
+        from permix.kernels.tournaments import weigh_levels
 
         joint = partition_log_normalizers(components, profile)[0] + components.log_weights
         evidence = np.logaddexp.reduce(joint, axis=1)
@@ -191,8 +191,7 @@ class MallowsEM:
         def work(first: int, last: int) -> None:
             for k in range(first, last):
                 wins, blocks = statistics.wins[k], statistics.blocks[k]
-                add_level_pairs(0, len(rows), profile.arrays, rows, by_component[k], wins, above_all[k])
-                spread(wins, above_all[k])
+                weigh_levels(profile.arrays, rows, by_component[k], wins, above_all[k])
                 weigh_blocks(profile.block_indptr, profile.block_sizes, by_component[k], blocks)
 
         over_rows(work, components.n_components, 4 * len(rows))

@@ -6,22 +6,20 @@ import os
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import DensityMixin
+from sklearn.utils.validation import check_is_fitted
 
-from permix.data.agent_table import AgentTable
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate
-from permix.errors import DataError
 from permix.models.kernel_bandwidth import fit_kernel_density
 from permix.models.kernel_density import KernelDensity, KernelSettings
 from permix.models.kernel_files import save_kde
-from permix.models.preference_input import as_preferences
+from permix.models.ranking_estimator import RankingEstimator
 
 
-class MallowsKDE(DensityMixin, BaseEstimator):  # type: ignore[misc]
+class MallowsKDE(DensityMixin, RankingEstimator):  # type: ignore[misc]
     """Kernel density estimate over rankings: a Mallows bump on every training row.
 
     The probability of preferences v, that is of all rankings Ω(v) that agree with them, is (Lu & Boutilier
@@ -136,27 +134,6 @@ class MallowsKDE(DensityMixin, BaseEstimator):  # type: ignore[misc]
         self.cv_scores_ = {"dispersion": fit.tried[:, 0], "score": fit.tried[:, 1]}
         self.is_exact_ = fit.is_exact
         return self
-
-    def _preferences(self, X: Any, *, reset: bool) -> Preferences:
-        """Return the data as preferences; arrays are checked as scikit-learn does."""
-        items = None if reset else self.items_
-        if isinstance(X, AgentTable):
-            if reset:  # what an earlier fit to an array left
-                for name in ("n_features_in_", "feature_names_in_"):
-                    self.__dict__.pop(name, None)
-            return as_preferences(X, items)
-        table = validate_data(self, X, reset=reset, dtype=None)
-        if table.dtype.kind not in "iu":
-            raise DataError(
-                f"the array holds {table.dtype} values, but the rows of an array are orderings: whole "
-                "numbers of items, best first, padded by -1. For item names use Rankings.from_orders, for "
-                "scores Preferences.from_ratings"
-            )
-        return as_preferences(table, items)
-
-    def _new_data(self, X: Any) -> Preferences:
-        check_is_fitted(self)
-        return self._preferences(X, reset=False)
 
     def score_samples(self, X: Any, *, return_standard_error: bool = False) -> Any:
         """Return ln p(what the row says).

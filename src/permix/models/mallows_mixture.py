@@ -6,28 +6,25 @@ import os
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import ClusterMixin
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from permix.data.agent_table import AgentTable
 from permix.data.labels import Array
-from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.mallows import Mallows
-from permix.errors import DataError
 from permix.models import mallows_predict
 from permix.models.mallows_files import save_mallows
 from permix.models.mallows_fit import MallowsFit, MallowsSettings, fit_mallows
 from permix.models.mallows_predict import Completions
 from permix.models.mallows_results import component_table, sample_rankings, warn_if_unsettled
-from permix.models.preference_input import as_preferences
+from permix.models.ranking_estimator import RankingEstimator
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class MallowsMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class MallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
     """Kinds of people, each with a typical ranking and a spread around it (Lu & Boutilier 2014).
 
     Parameters
@@ -178,27 +175,6 @@ class MallowsMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
         check_is_fitted(self)
         return pd.DataFrame(self._fit.history, columns=["log_likelihood", "standard_error"])
-
-    def _preferences(self, X: Any, *, reset: bool) -> Preferences:
-        """Return the data as preferences; arrays are checked as scikit-learn does."""
-        items = None if reset else self.items_
-        if isinstance(X, AgentTable):
-            if reset:  # what an earlier fit to an array left
-                for name in ("n_features_in_", "feature_names_in_"):
-                    self.__dict__.pop(name, None)
-            return as_preferences(X, items)
-        table = validate_data(self, X, reset=reset, dtype=None)
-        if table.dtype.kind not in "iu":
-            raise DataError(
-                f"the array holds {table.dtype} values, but the rows of an array are orderings: whole "
-                "numbers of items, best first, padded by -1. For item names use Rankings.from_orders, for "
-                "scores Preferences.from_ratings"
-            )
-        return as_preferences(table, items)
-
-    def _new_data(self, X: Any) -> Preferences:
-        check_is_fitted(self)
-        return self._preferences(X, reset=False)
 
     def predict(self, X: Any) -> Array:
         """Return the most probable component of each row.

@@ -1,0 +1,41 @@
+"""What estimators of ranking models share: how data come in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from permix.data.agent_table import AgentTable
+from permix.data.labels import Label
+from permix.data.preferences import Preferences
+from permix.errors import DataError
+from permix.models.preference_input import as_preferences
+
+
+class RankingEstimator(BaseEstimator):  # type: ignore[misc]
+    """Base of estimators that take Rankings, Preferences, or plain arrays of orderings."""
+
+    items_: tuple[Label, ...]
+
+    def _preferences(self, X: Any, *, reset: bool) -> Preferences:
+        """Return the data as preferences; arrays are checked as scikit-learn does."""
+        items = None if reset else self.items_
+        if isinstance(X, AgentTable):
+            if reset:  # what an earlier fit to an array left
+                for name in ("n_features_in_", "feature_names_in_"):
+                    self.__dict__.pop(name, None)
+            return as_preferences(X, items)
+        table = validate_data(self, X, reset=reset, dtype=None)
+        if table.dtype.kind not in "iu":
+            raise DataError(
+                f"the array holds {table.dtype} values, but the rows of an array are orderings: whole "
+                "numbers of items, best first, padded by -1. For item names use Rankings.from_orders, for "
+                "scores Preferences.from_ratings"
+            )
+        return as_preferences(table, items)
+
+    def _new_data(self, X: Any) -> Preferences:
+        check_is_fitted(self)
+        return self._preferences(X, reset=False)
