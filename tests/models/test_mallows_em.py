@@ -155,7 +155,8 @@ def test_likelihood_never_falls_where_all_is_exact(search):
         assert np.all(np.diff(run.history[:, 0]) > -1e-8 * abs(run.history[0, 0]))
         assert run.history[-1, 0] > run.history[0, 0]
         values, _ = log_normalizers(run.components, profile, 2, KEY)
-        said = total_log_likelihood(run.components, values, np.zeros_like(values), profile.counts)
+        joint = values + run.components.log_weights
+        said = total_log_likelihood(joint, np.zeros_like(values), profile.counts)
         assert float(said) == pytest.approx(float(run.log_likelihood), abs=1e-6)
 
 
@@ -216,7 +217,8 @@ def test_planted_mixture_from_all_kinds_of_preferences():
     assert sorted(fit.components.centers.tolist()) == sorted(made.centers.tolist())
     np.testing.assert_allclose(fit.components.dispersions, 0.35, atol=0.06)
     assert permix.adjusted_rand(fit.labels, made.labels) > 0.75
-    assert fit.log_likelihood.standard_error > 0.0
+    assert np.all(fit.history[:, 1] > 0.0)  # rounds draw rankings
+    assert fit.log_likelihood.standard_error == 0.0  # sums over eight items are exact
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -329,6 +331,56 @@ def test_starts_race_on_a_part_of_many_agents(monkeypatch):
         assert fit.probabilities.shape == (len(preferences), 2)
         profile = Profile.of(preferences)
         values, errors = log_normalizers(fit.components, profile, 64, KEY)
-        whole = total_log_likelihood(fit.components, values, errors, profile.counts)
+        whole = total_log_likelihood(values + fit.components.log_weights, errors, profile.counts)
         assert abs(fit.log_likelihood - whole) < 5 * fit.log_likelihood.standard_error + 0.02 * abs(whole)
         assert np.allclose(fit.restart_log_likelihoods, whole, rtol=0.1)
+
+
+def test_no_component_dies():
+    """More components fit better, and nobody is left with weight zero while others could be helped."""
+    data = as_preferences(make_mallows_mixture(40, 6, 4, dispersion=0.5, random_state=1).data)
+    found = [float(fit_mallows(data, MallowsSettings(k, random_state=1)).log_likelihood) for k in (8, 10, 12)]
+    assert found == sorted(found)
+    many = as_preferences(make_mallows_mixture(300, 6, 3, dispersion=0.5, random_state=1).data)
+    fit = fit_mallows(many, MallowsSettings(20, random_state=3, n_restarts=2))
+    assert np.sum(fit.components.weights == 0.0) <= 2
+
+
+def test_agents_who_say_nothing_change_nothing():
+    """One level, all items tied, or no statement at all: the fit stays exact and the same."""
+    data = some_full_top_and_levels(5)
+    items = range(7)
+    idle = [
+        Preferences.from_levels([[[0, 3]]], items=items, rest_below=False),
+        Preferences.from_levels([[list(items)]], items=items, rest_below=True),
+    ]
+    mixed = Preferences.concat([data, *idle])
+    settings = MallowsSettings(3, n_restarts=2, random_state=0)
+    alone, together = fit_mallows(data, settings), fit_mallows(mixed, settings)
+    assert together.log_likelihood.standard_error == 0.0
+    assert float(together.log_likelihood) == float(alone.log_likelihood)
+    np.testing.assert_allclose(together.probabilities[-2:], np.tile(together.components.weights, (2, 1)))
+    for nothing in (idle[0], Preferences.from_rankings(Rankings.from_orders([["a"], ["a"]]))):
+        with pytest.raises(DataError, match="nothing to fit"):
+            fit_mallows(nothing, MallowsSettings(1))
+
+
+def test_huge_counts():
+    pairs = [("a", "x", "y"), ("b", "z", "y"), ("c", "x", "z")]
+    data = Preferences.from_pairs(pairs, items=list("xyzw"), counts=[4 * 10**9] * 3)
+    fit = fit_mallows(data, MallowsSettings(1, random_state=0, n_restarts=1))
+    assert np.isfinite(fit.log_likelihood)
+    assert np.isfinite(fit.history).all()
+
+
+def test_error_of_the_likelihood_is_honest_with_many_agents():
+    """Where sums are not affordable: the bias of logarithms is put back, and counts as error."""
+    made = make_mallows_mixture(
+        4000, 30, 1, dispersion=0.9, observed="pairs", pair_fraction=0.03, random_state=2
+    )
+    fit = fit_mallows(made.data, MallowsSettings(1, n_restarts=1, n_particles=4, random_state=0))
+    values, errors = log_normalizers(fit.components, Profile.of(made.data), 512, KEY, n_sets=8)
+    truth = total_log_likelihood(values, errors, made.data.counts)
+    error = np.hypot(fit.log_likelihood.standard_error, truth.standard_error)
+    assert 0.0 < error < 0.01 * abs(truth)
+    assert abs(fit.log_likelihood - truth) < 4 * error

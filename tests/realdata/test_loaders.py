@@ -54,6 +54,11 @@ def test_sushi():
     assert isinstance(scores, Preferences)
     assert len(scores.level_items) == 50_000
     assert scores.items == b.data.items
+    # Those who ranked and scored did both the same way round: the first of their ranking is in a good level.
+    levels = np.full((5000, 100), -1)
+    levels[np.repeat(np.arange(5000), 10), scores.level_items] = scores.levels
+    mine = np.take_along_axis(levels, b.data.orders, axis=1)
+    assert np.mean(mine[:, :5].mean(axis=1) < mine[:, 5:].mean(axis=1)) > 0.9
     # Everybody ranked the ten items that they scored.
     assert np.array_equal(
         np.sort(b.data.orders, axis=1), np.sort(scores.level_items.reshape(5000, 10), axis=1)

@@ -77,7 +77,9 @@ def load_sushi(
     ----------
     kind : {"a", "b", "scores"}
         Full rankings of the 10 items of set A; rankings of 10 out of the 100 items of set B; scores 0-4 of
-        the same items of set B. The two sets number their items differently; results carry the names.
+        the same items of set B. The two sets number their items differently; results carry the names. The
+        README says that score 4 is the best, but 99 % of the people ranked the items with their low scores
+        first; scores are turned round here, so that they agree with the rankings.
     unlisted : {"unknown", "below"}
         For ``"b"``: people ranked the ten items they were shown, so the rest is unknown; ``"below"`` takes
         the lists as top tens, as some papers do.
@@ -109,7 +111,8 @@ def load_sushi(
     data: Any
     if kind == "scores":
         scores = np.loadtxt(raw, dtype=np.int64)
-        data = Preferences.from_ratings(np.where(scores < 0, np.nan, scores), items=names)
+        # The file's 0 is the best: see the docstring.
+        data = Preferences.from_ratings(np.where(scores < 0, np.nan, 4 - scores), items=names)
         text = "scores 0-4 of ten sushi each out of 100 (set B)"
     else:
         orders = np.loadtxt(raw, dtype=np.int32, skiprows=1)[:, 2:]

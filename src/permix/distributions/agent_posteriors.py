@@ -6,8 +6,9 @@ closed form. The others get sequential Monte Carlo with AMP as proposal (``kerne
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 # Rows of work at a time, so that memory does not follow the number of agents.
 CHUNK = 1 << 16
+# Levels of items looked at together when comparisons may amount to levels.
+LEVELS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +56,14 @@ class Profile:
         from permix.kernels import partitioned as kernels
 
         preferences = _with_weak_orders(preferences)
-        listed = np.diff(preferences.level_indptr) > 0
+        sizes = np.diff(preferences.level_indptr)
         compared = np.diff(preferences.pair_indptr) > 0
-        partitioned = np.flatnonzero(listed & preferences.rest_below & ~compared)
-        # One level over some items, or one item, says nothing; AMP then has weight 1, so nothing is lost.
-        sampled = np.flatnonzero((listed | compared) & ~(listed & preferences.rest_below & ~compared))
+        levels = np.zeros(len(sizes), dtype=np.int64)
+        levels[sizes > 0] = 1 + preferences.levels[preferences.level_indptr[1:][sizes > 0] - 1]
+        levels += preferences.rest_below & (sizes > 0) & (sizes < preferences.n_items)  # the rest is one more
+        said = levels > 1  # a single level says nothing
+        partitioned = np.flatnonzero(said & preferences.rest_below & ~compared)
+        sampled = np.flatnonzero(compared | (said & ~preferences.rest_below))
         indptr = np.zeros(len(partitioned) + 1, dtype=np.int64)
         arrays, n = preferences.arrays(), preferences.n_items
         kernels.block_sizes(arrays, partitioned, n, indptr, np.empty(0, np.int64))
@@ -231,25 +237,22 @@ def log_mean_exp(logs: Array) -> tuple[Array, Array]:
 
 def _with_weak_orders(preferences: Preferences) -> Preferences:
     """Turn comparisons that put all items into levels into those levels."""
-    from permix.kernels.partitioned import weak_order
-
     n = preferences.n_items
     n_pairs = np.diff(preferences.pair_indptr)
     mentioned = np.where(preferences.rest_below, n, 2 * n_pairs + np.diff(preferences.level_indptr))
     candidates = np.flatnonzero((n_pairs > 0) & (mentioned >= n))
     if not len(candidates):
         return preferences
-    arrays = preferences.arrays()
-    ranks = np.arange(n)
-    levels = np.empty((len(candidates), n), dtype=np.int64)
-    found = np.zeros(len(candidates), dtype=np.bool_)
-
-    def work(first: int, last: int) -> None:
-        for at in range(first, last):
-            found[at] = weak_order(arrays, candidates[at], ranks, levels[at])
-
-    work(0, len(candidates))
-    rows, levels = candidates[found], levels[found]
+    arrays, ranks = preferences.arrays(), np.arange(n)
+    # A piece at a time: memory follows what is found, not what might be.
+    rows_found, levels_found = [], []
+    for piece in np.array_split(candidates, math.ceil(len(candidates) * n / LEVELS_AT_ONCE)):
+        levels = np.empty((len(piece), n), dtype=np.int32)
+        found = np.zeros(len(piece), dtype=np.bool_)
+        over_rows(partial(_find_weak_orders, arrays, piece, ranks, levels, found), len(piece), n)
+        rows_found.append(piece[found])
+        levels_found.append(levels[found])
+    rows, levels = np.concatenate(rows_found), np.concatenate(levels_found)
     if not len(rows):
         return preferences
     sizes, pair_sizes = np.diff(preferences.level_indptr), n_pairs.copy()
@@ -277,3 +280,11 @@ def _with_weak_orders(preferences: Preferences) -> Preferences:
         pair_indptr=np.concatenate([[0], np.cumsum(pair_sizes)]).astype(np.int64),
         pairs=preferences.pairs[keep_pair],
     )
+
+
+def _find_weak_orders(
+    arrays: PreferenceArrays, agents: Array, ranks: Array, levels: Array, found: Array, first: int, last: int
+) -> None:
+    from permix.kernels.partitioned import weak_orders
+
+    weak_orders(first, last, arrays, agents, ranks, levels, found)

@@ -173,3 +173,28 @@ def weak_order(arrays, agent, ranks, level):
     for c in range(n):
         level[item_at[steps[c]]] = number[n_above[c]]
     return True
+
+
+@kernel
+def weak_orders(first, last, arrays, agents, ranks, levels, found):
+    """Decide :func:`weak_order` for agents[first..last-1]; cheap where it cannot be.
+
+    In a weak order whose unlisted items are not all alike, every one of them is compared with another.
+    """
+    n = ranks.size
+    stamp = np.full(n, -1, np.int64)
+    for at in range(first, last):
+        i = agents[at]
+        begin, end = arrays.level_indptr[i], arrays.level_indptr[i + 1]
+        for p in range(begin, end):
+            stamp[arrays.level_items[p]] = at
+        touched = 0
+        for p in range(arrays.pair_indptr[i], arrays.pair_indptr[i + 1]):
+            for side in range(2):
+                item = arrays.pairs[p, side]
+                if stamp[item] != at:
+                    stamp[item] = at
+                    touched += 1
+        rest = n - (end - begin)
+        if touched == rest or (touched == 0 and arrays.rest_below[i]):
+            found[at] = weak_order(arrays, i, ranks, levels[at])

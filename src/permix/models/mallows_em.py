@@ -111,7 +111,8 @@ class MallowsEM:
             follow.report(sweep + 1, float(found))
             if follow.stopped():
                 return Run(components, found, np.array([(float(found), 0.0)]), False)
-            components = self.m_step(components, statistics)
+            # One more member each: a component that nobody was drawn for could otherwise never come back.
+            components = self.m_step(components, statistics._replace(members=statistics.members + 1.0))
         for sweep in range(self.settings.max_iter):
             found, statistics = self.e_step(components, sweep)
             history.append((float(found), found.standard_error))
@@ -235,7 +236,7 @@ class MallowsEM:
             values, errors = log_mean_exp(np.logaddexp.reduce(joint, axis=1))
             here = counts[first:last]
             total += float(here @ values)
-            variance += float(here**2 @ errors**2)
+            variance += float(here.astype(np.float64) ** 2 @ errors**2)
             by_component, _ = log_mean_exp(joint)
             shares = responsibilities(by_component, values)
             statistics.members[:] += here @ shares
@@ -297,14 +298,19 @@ def responsibilities(joint: Array, evidence: Array) -> Array:
     return np.asarray(shares)
 
 
-def total_log_likelihood(
-    components: MallowsComponents, values: Array, errors: Array, counts: Array
-) -> Estimate:
-    """Sum ln Σ_k π_k P(v | k) over agents; errors of components of one row are independent."""
-    joint = values + components.log_weights
+def total_log_likelihood(joint: Array, errors: Array, counts: Array) -> Estimate:
+    """Sum ln Σ_k π_k P(v | k) over agents, equation 26, from ln of the joint and its standard errors.
+
+    The logarithm of an unbiased estimate with relative error e is too small by about e²/2; over many agents
+    that adds up faster than the errors do. It is put back, and half of it counts as error.
+    """
+    counts = counts.astype(np.float64)
     evidence = np.logaddexp.reduce(joint, axis=1)
-    spread = np.sum((responsibilities(joint, evidence) * errors) ** 2, axis=1)
-    return Estimate(float(counts @ evidence), math.sqrt(float(counts**2 @ spread)))
+    # Errors of the components of one row are independent.
+    squares = np.sum((responsibilities(joint, evidence) * errors) ** 2, axis=1)
+    missing = 0.5 * float(counts @ squares)
+    error = math.sqrt(float(counts**2 @ squares) + (0.5 * missing) ** 2)
+    return Estimate(float(counts @ evidence) + missing, error)
 
 
 def _drawn(rng: np.random.Generator, counts: Array, shares: Array) -> Array:

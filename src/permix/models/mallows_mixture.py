@@ -34,7 +34,7 @@ class MallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
     n_restarts : int
         EM runs from this many different starts; the best run is kept.
     max_iter : int
-        The most iterations of one run.
+        The most iterations of one run; random first rounds and the averaging at the end are not counted.
     tol : float
         A run has converged when an iteration raises the log-likelihood per agent by less than this, or by
         less than its Monte Carlo error.

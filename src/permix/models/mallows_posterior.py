@@ -36,6 +36,8 @@ DOWN_SETS_EACH = 2**12
 DOWN_SETS_IN_ALL = 2**18
 # Particles of one set; a set runs through vector instructions.
 N_PARTICLES = 32
+# Independent sets of particles behind ln P(v).
+N_SETS = 8
 # Chains per agent that marginal probabilities are averaged over, and first sweeps that do not count.
 N_CHAINS = 8
 N_BURN_IN = 10
@@ -163,7 +165,6 @@ class MixturePosterior:
         n, n_components = len(preferences), components.n_components
         ways = np.full(n, PARTITION)
         ways[profile.sampled] = DRAWS
-        ways[_one_level(profile.preferences)] = PARTITION
         limit = max(DOWN_SETS_EACH, DOWN_SETS_IN_ALL // n)
         values, errors = np.zeros((n, n_components)), np.zeros((n, n_components))
 
@@ -180,7 +181,7 @@ class MixturePosterior:
             values[rows[solved]] = found[solved]
 
         rows = np.flatnonzero(ways != DOWN_SETS)
-        n_sets = max(2, n_samples // N_PARTICLES)
+        n_sets = min(N_SETS, max(2, n_samples // 2))  # their spread gives the error
         rest = profile if len(rows) == n else Profile.of(profile.preferences[rows])
         values[rows], errors[rows] = log_normalizers(
             components, rest, max(1, n_samples // n_sets), stream_keys(rng, 1)[0], n_sets=n_sets
@@ -196,13 +197,7 @@ class MixturePosterior:
     def probabilities(self) -> Array:
         """P(component | v)."""
         largest = self.log_joint.max(axis=1, keepdims=True)
-        impossible = np.flatnonzero(largest[:, 0] == -np.inf)
-        if len(impossible):
-            raise DataError(
-                f"{self.profile.preferences.row_name(int(impossible[0]))} contradicts every component: no "
-                f"ranking of positive probability agrees with what it says ({len(impossible)} such row(s)). "
-                "Leave it out, or use a mixture whose dispersions are above 0"
-            )
+        self.need_possible()
         rough = np.flatnonzero((self.errors * (self.log_joint > largest - 3.0)).max(axis=1) > 0.9)
         if len(rough):
             warnings.warn(
@@ -214,6 +209,16 @@ class MixturePosterior:
             )
         shares = np.exp(self.log_joint - largest)
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    def need_possible(self) -> None:
+        """Refuse rows that no component can have said."""
+        impossible = np.flatnonzero(self.log_joint.max(axis=1) == -np.inf)
+        if len(impossible):
+            raise DataError(
+                f"{self.profile.preferences.row_name(int(impossible[0]))} contradicts every component: no "
+                f"ranking of positive probability agrees with what it says ({len(impossible)} such row(s)). "
+                "Leave it out, or use a mixture whose dispersions are above 0"
+            )
 
     # Pairs.
 
@@ -388,15 +393,6 @@ def stream_keys(rng: np.random.Generator, size: int) -> Array:
 def _call(kernel: Any, work: tuple[Any, ...], first: int, last: int) -> None:
     """Run rows of the work, as ``over_rows`` wants it."""
     kernel(first, last, *work)
-
-
-def _one_level(preferences: Preferences) -> Array:
-    """Rows that put some items into a single level and nothing below: that says nothing."""
-    ends = preferences.level_indptr[1:]
-    listed = np.diff(preferences.level_indptr) > 0
-    alone = np.zeros(len(preferences), dtype=np.bool_)
-    alone[listed] = preferences.levels[ends[listed] - 1] == 0
-    return np.asarray(alone & ~preferences.rest_below & (np.diff(preferences.pair_indptr) == 0))
 
 
 def _parts(starts: Array, most: int) -> Iterator[slice]:

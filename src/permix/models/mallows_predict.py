@@ -218,6 +218,7 @@ def sample_completions(
             f"({int((~exact).sum())} such row(s)); use method='auto'"
         )
     if method == "sp":
+        posterior.need_possible()
         orders, labels, rates = _run_sp(posterior, size, step == "mmp", n_burn_in, n_thin, rng)
         return Completions(orders, labels, exact, rates, table)
     orders = np.empty((n, size, n_items), dtype=np.int32)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, nullcontext
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -13,12 +14,13 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
-from permix.distributions.agent_posteriors import Profile, log_normalizers
+from permix.distributions.agent_posteriors import Profile
 from permix.distributions.base import one_thread
 from permix.distributions.components import MallowsComponents
 from permix.errors import DataError
-from permix.models.mallows_em import N_SETS, Follow, MallowsEM, Run, responsibilities, total_log_likelihood
+from permix.models.mallows_em import Follow, MallowsEM, Run, responsibilities, total_log_likelihood
 from permix.models.mallows_fit import MallowsFit
+from permix.models.mallows_predict import joint_log_probabilities
 from permix.models.mallows_settings import MallowsSettings
 from permix.models.mallows_start import first_components, seeded_center
 from permix.sampling.compiling import announce_compilation
@@ -52,6 +54,7 @@ def best_of_restarts(preferences: Preferences, settings: MallowsSettings) -> Mal
             em = MallowsEM(part, settings, _key(rng))
             return em.climb(first_components(part, settings, rng), workers.follow(index))
 
+        workers.phase = "trying starts"
         runs = workers.all(climb, n_restarts)
         reached = np.array([float(run.log_likelihood) for run in runs])
         best = runs[int(np.argmax(reached))]
@@ -59,11 +62,13 @@ def best_of_restarts(preferences: Preferences, settings: MallowsSettings) -> Mal
         if em.exact and settings.n_components > 1:
             best = _relocated(em, best, rng, workers)
         if part is not profile:
+            workers.phase = "all agents"
             em = MallowsEM(profile, settings, _key(rng))
             reached *= em.n_agents / MallowsEM(part, settings, _key(rng)).n_agents
-            best = em.climb(best.components, workers.follow(0), 0)
+            best = workers.one(partial(em.climb, best.components, n_stochastic=0))
         if not em.exact:
-            best = em.average(best, workers.follow(0))
+            workers.phase = "averaging"
+            best = workers.one(partial(em.average, best))
     return _fit_of(profile, settings, best, reached, _key(rng), workers.interrupted)
 
 
@@ -83,6 +88,7 @@ def _relocated(em: MallowsEM, best: Run, rng: np.random.Generator, workers: _Wor
     The usual bad optimum has two components on one kind of agent and one on two kinds. Starting anew
     rarely mends that; moving one component does.
     """
+    workers.phase = "moving components"
     for _ in range(0, N_RELOCATIONS, AT_ONCE):
         attempts = [
             (MallowsEM(em.profile, em.settings, _key(rng)), _moved(em, best.components, rng))
@@ -100,11 +106,15 @@ def _relocated(em: MallowsEM, best: Run, rng: np.random.Generator, workers: _Wor
 
 
 def _moved(em: MallowsEM, components: MallowsComponents, rng: np.random.Generator) -> MallowsComponents:
-    centers, decays = components.centers.copy(), components.decays.copy()
-    which = int(rng.integers(components.n_components))
+    centers, decays, weights = components.centers.copy(), components.decays.copy(), components.weights.copy()
+    k = components.n_components
+    # One that nobody belongs to is moved first, and gets members to begin with.
+    idle = np.flatnonzero(weights * em.n_agents < 0.5)
+    which = int(rng.choice(idle if len(idle) else k))
     centers[which] = seeded_center(em.profile, rng)
     decays[which] = np.median(decays)
-    return MallowsComponents(components.items, components.weights, centers, decays)
+    weights[which] = max(weights[which], 1.0 / k)
+    return MallowsComponents(components.items, weights / weights.sum(), centers, decays)
 
 
 def _key(rng: np.random.Generator) -> Array:
@@ -120,6 +130,7 @@ class _Workers:
         self.status = StatusLine(settings.progress)
         self.stop = threading.Event()
         self.interrupted = False
+        self.phase = "starting"
         self._state: dict[int, tuple[int, float]] = {}
         self._stack = ExitStack()
 
@@ -167,14 +178,19 @@ class _Workers:
                 self.stop.set()
         return [run for future in futures if (run := future.result()) is not None]
 
+    def one(self, task: Callable[[Follow], Run]) -> Run:
+        """Run a single task, which may use all threads, and also after Ctrl-C: it then ends soon."""
+        return self.all(lambda index: task(self.follow(index)), 1)[0]
+
     def _describe(self, futures: list[Future[Run | None]]) -> str:
         state = dict(self._state)
         if not state:
-            return "EM: starting"
+            return f"EM, {self.phase}"
         done = sum(future.done() for future in futures)
         iteration = max(count for count, _ in state.values())
         best = max(value for _, value in state.values())
-        return f"EM: {done} of {len(futures)} runs done · iteration {iteration} · log-likelihood {best:,.1f}"
+        runs = f" · {done} of {len(futures)} runs done" if len(futures) > 1 else ""
+        return f"EM, {self.phase}{runs} · iteration {iteration} · log-likelihood {best:,.1f}"
 
 
 def _check(profile: Profile, settings: MallowsSettings) -> None:
@@ -192,15 +208,16 @@ def _fit_of(
     profile: Profile, settings: MallowsSettings, best: Run, reached: Array, key: Array, interrupted: bool
 ) -> MallowsFit:
     components = best.components.sorted_by_weight()
-    # More particles than in a round, and other random numbers than any round has seen.
-    values, errors = log_normalizers(components, profile, 2 * settings.n_particles, key, n_sets=N_SETS)
-    joint = values + components.log_weights
+    # Exact where sums are affordable, and otherwise with more particles than in a round.
+    joint, errors = joint_log_probabilities(
+        components, profile.preferences, 8 * settings.n_particles, np.random.SeedSequence(key.tolist())
+    )
     return MallowsFit(
         settings=settings,
         components=components,
         probabilities=responsibilities(joint, np.logaddexp.reduce(joint, axis=1)),
         counts=np.array(profile.counts),
-        log_likelihood=total_log_likelihood(components, values, errors, profile.counts),
+        log_likelihood=total_log_likelihood(joint, errors, profile.counts),
         history=best.history,
         restart_log_likelihoods=reached,
         converged=best.converged,

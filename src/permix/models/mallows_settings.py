@@ -31,8 +31,13 @@ class MallowsSettings:
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 raise DataError(f"{name}={value!r} must be a whole number, {least} or more")
             object.__setattr__(self, name, int(value))
-        if not (isinstance(self.tol, float | int | np.floating) and self.tol >= 0.0):
-            raise DataError(f"tol={self.tol!r} must be a number, 0 or more")
+        for name in ("tol", "min_dispersion"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+                raise DataError(f"{name}={value!r} must be a number")
+            object.__setattr__(self, name, float(value))
+        if not self.tol >= 0.0:
+            raise DataError(f"tol={self.tol!r} must be 0 or more")
         if not 0.0 < self.min_dispersion < 1.0:
             raise DataError(f"min_dispersion={self.min_dispersion!r} must lie between 0 and 1")
         if self.center_search not in ("local", "exact"):

@@ -10,7 +10,7 @@ from permix.data.labels import Label, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.base import aligned
-from permix.errors import DataError
+from permix.errors import CycleError, DataError
 
 
 def as_preferences(data: Any, items: tuple[Label, ...] | None = None) -> Preferences:
@@ -22,7 +22,8 @@ def as_preferences(data: Any, items: tuple[Label, ...] | None = None) -> Prefere
         Rows of an array are orderings, best first, padded by -1; items that a row leaves out are below.
     items : tuple, optional
         Item names of a fitted model. Data may know fewer items, as long as no row puts "the rest" below
-        the items it lists: the model would have more items in that rest than the data.
+        the items it lists: the model would have more items in that rest than the data. A row that lists
+        all items of its own table says nothing about the others.
     """
     if isinstance(data, Preferences | Rankings):
         table: Any = data
@@ -41,7 +42,13 @@ def as_preferences(data: Any, items: tuple[Label, ...] | None = None) -> Prefere
         table = Preferences.from_rankings(table)
     if not table.consistent.all():
         bad = np.flatnonzero(~table.consistent)
-        raise table._cycle_error(int(bad[0]), len(bad))
+        error = table._cycle_error(int(bad[0]), len(bad))
+        raise CycleError(
+            f"{str(error).partition('. Mend them')[0]}. A model of rankings needs agents who do not; leave "
+            "these out, as data[data.consistent] or with on_cycle='drop'",
+            error.agent,
+            error.cycle,
+        )
     result: Preferences = table
     return result
 
@@ -56,16 +63,21 @@ def _over_items(table: Any, items: tuple[Label, ...]) -> Any:
         )
     if len(table.items) == len(items):
         return aligned(table, items)
-    below = table.unlisted_below if isinstance(table, Rankings) else table.rest_below
+    rankings = isinstance(table, Rankings)
+    # A row that lists all items of its own table says nothing about those that the table does not know.
+    listed = table.lengths if rankings else np.diff(table.level_indptr)
+    below = (table.unlisted_below if rankings else table.rest_below) & (listed < len(table.items))
     if below.any():
         absent = [name for name in items if name not in set(table.items)]
         raise DataError(
             f"the data do not know {some_names(absent)} of the model's items, but "
             f"{table.row_name(int(np.argmax(below)))} puts everything it leaves out below what it lists; "
-            "build the data with the model's items=, or say that items not listed are unknown"
+            "build the data with items=model.items_, or say that items not listed are unknown"
         )
     position = {name: index for index, name in enumerate(items)}
     new = np.array([position[name] for name in table.items] + [-1], dtype=np.int32)
-    if isinstance(table, Rankings):
-        return table._replaced(items=items, orders=new[table.orders])
-    return table._replaced(items=items, level_items=new[table.level_items], pairs=new[table.pairs])
+    if rankings:
+        return table._replaced(items=items, orders=new[table.orders], unlisted_below=below)
+    return table._replaced(
+        items=items, level_items=new[table.level_items], pairs=new[table.pairs], rest_below=below
+    )

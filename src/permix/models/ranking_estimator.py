@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -27,6 +28,13 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
                 for name in ("n_features_in_", "feature_names_in_"):
                     self.__dict__.pop(name, None)
             return as_preferences(X, items)
+        if isinstance(X, str | os.PathLike):
+            raise DataError(f"{os.fspath(X)!r} is a path; read the file first: permix.read(path)")
+        if hasattr(X, "columns"):
+            raise DataError(
+                "a data frame may hold orderings, ranks, pairs or ratings; say which by "
+                "permix.from_frame(frame)"
+            )
         table = validate_data(self, X, reset=reset, dtype=None)
         if table.dtype.kind not in "iu":
             raise DataError(
