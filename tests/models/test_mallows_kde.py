@@ -429,6 +429,13 @@ def test_plain_lines_of_progress(monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_huge_counts():
+    pairs = [("a", "x", "y"), ("b", "z", "y"), ("c", "x", "z")]
+    data = Preferences.from_pairs(pairs, items=list("xyz"), counts=[4 * 10**9] * 3)
+    model = MallowsKDE(random_state=0, progress=False).fit(data)
+    assert 0.0 < model.dispersion_ <= 1.0
+
+
 # Files.
 
 

@@ -55,7 +55,7 @@ class Profile:
         """Sort the agents."""
         from permix.kernels import partitioned as kernels
 
-        preferences = _with_weak_orders(preferences)
+        preferences = with_weak_orders(preferences)
         sizes = np.diff(preferences.level_indptr)
         compared = np.diff(preferences.pair_indptr) > 0
         levels = np.zeros(len(sizes), dtype=np.int64)
@@ -235,7 +235,7 @@ def log_mean_exp(logs: Array) -> tuple[Array, Array]:
     return value, np.where(mean > 0.0, error, 0.0)
 
 
-def _with_weak_orders(preferences: Preferences) -> Preferences:
+def with_weak_orders(preferences: Preferences) -> Preferences:
     """Turn comparisons that put all items into levels into those levels."""
     n = preferences.n_items
     n_pairs = np.diff(preferences.pair_indptr)

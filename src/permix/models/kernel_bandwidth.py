@@ -96,7 +96,10 @@ class _Search:
         self.queries, self.own, self.counts = rows, np.arange(len(table)), table.counts
         if not self.closed:
             size = min(n, max(FEWEST_LEFT_OUT, MOST_SAMPLED_PAIRS // len(table)))
-            self.counts = rng.multivariate_hypergeometric(table.counts, size, method="marginals")
+            if n < 10**9:  # the most that this kind of draw takes; so few out of more hardly repeat
+                self.counts = rng.multivariate_hypergeometric(table.counts, size, method="marginals")
+            else:
+                self.counts = rng.multinomial(size, table.counts / n)
             self.own = np.flatnonzero(self.counts)
             self.queries, self.counts = split_rows(table[self.own]), self.counts[self.own]
         self.pairs = RowPairs(self.queries, rows, self.own, settings, keys, keep=True)

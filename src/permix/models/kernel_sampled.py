@@ -30,7 +30,7 @@ MOST_PAIRS = 2**20
 # Items up to which rankings that agree with a row are drawn by sums over at most 2^12 down-sets; beyond by
 # this many steps of a Metropolis chain.
 EXACT_ITEMS = 12
-CHAIN_STEPS = 1000
+CHAIN_STEPS = 100
 
 
 class SampledPairs:
@@ -256,4 +256,5 @@ def _draws_by_chain(preferences: Preferences, rows: Array, rng: np.random.Genera
     laws = geometric_laws(np.zeros(1), n)
     center = np.arange(n, dtype=np.int32)[None]
     one = np.zeros(len(rows), dtype=np.int64)
-    return mmp_draws(key, 0, preferences.arrays(), rows, one, center, laws, 1, CHAIN_STEPS, 1)[0][:, 0]
+    work = (preferences.arrays(), rows, one, center, laws)
+    return mmp_draws(key, 0, *work, 1, CHAIN_STEPS, 1, local_moves=True)[0][:, 0]
