@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import itertools
 import json
@@ -18,8 +19,9 @@ import pytest
 
 import permix
 from permix.cli.predict import open_pairs
-from permix.cli.rank_models import fitting
+from permix.cli.rank_models import _thinned, fitting, mallows_report, print_mallows
 from permix.models.mallows_kde import MallowsKDE
+from permix.models.mallows_results import warn_if_unsettled
 
 DRINKS = ("tea", "coffee", "milk", "juice", "cocoa")
 CENTERS = np.array([[0, 1, 2, 3, 4], [4, 2, 3, 1, 0]])
@@ -126,9 +128,58 @@ def test_the_data_choose_the_number_of_components(run, votes, tmp_path):
     assert len(chosen["components"]) == 2
     assert chosen["agents"] == 150  # the model kept is fitted to all
     assert chosen["selection"]["agents_held_out"] + chosen["selection"]["agents_fitted"] == 150
-    code, out, _ = run(*command)
+    code, out, _ = run(*command, "--picture", tmp_path / "kinds.png")
     assert code == 0
     assert "best, chosen" in out
+    assert "difference to best" in out
+    for name in ("kinds.png", "kinds-selection.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    assert "kinds-selection.png" in out
+
+
+@pytest.mark.parametrize("folds", [[], ["--folds", 2]])
+def test_the_rule_decides_between_best_and_fewest(run, votes, tmp_path, folds):
+    command = ["fit", "mallows", votes, "--select", "2-4", "--restarts", 2, "-o", tmp_path / "f.permix"]
+    for rule in ([], ["--rule", "best"]):
+        code, out, err = run(*command, *folds, *rule, "--force", "--json")
+        assert code == 0, err
+        report = json.loads(out)
+        chosen = report["selection"]["best" if rule else "within_one_standard_error"]
+        assert report["selection"]["chosen"] == len(report["components"]) == chosen
+        assert report["selection"]["folds"] == (2 if folds else 1)
+        assert report["agents"] == 150
+
+
+def test_interrupted_folds_say_how_to_go_on(run, votes, tmp_path, monkeypatch):
+    from permix.models import select_components as module
+
+    whole = module.fit_mallows
+
+    def stopped(preferences, settings):
+        if settings.n_components == 2:
+            raise KeyboardInterrupt
+        return whole(preferences, settings)
+
+    monkeypatch.setattr(module, "fit_mallows", stopped)
+    fit = tmp_path / "f.permix"
+    code, out, err = run("fit", "mallows", votes, "--select", "1,2", "--folds", 2, "-o", fit)
+    assert code == 130
+    assert "-k 1 fits one" in err
+    assert "held out once" in out
+    assert not fit.exists()
+
+
+def test_too_few_agents_held_out_are_noticed(run, tmp_path):
+    votes = tmp_path / "few.csv"
+    votes.write_text("pos1,pos2,pos3\n" + "a,b,c\nb,a,c\nc,b,a\n" * 4)
+    command = ["fit", "mallows", votes, "--select", "1,2", "--restarts", 1, "-o", tmp_path / "f.permix"]
+    _, _, err = run(*command)
+    assert "only 3 agents are held out" in err
+    assert "--folds 5 holds everybody out once" in err
+    _, out, err = run(*command, "--force", "--folds", 4)
+    assert "only 12 agents" in err
+    assert "--folds" not in err
+    assert "each of 12 agents held out once, in 4 parts" in out
 
 
 def test_kinds_of_files(run, tmp_path):
@@ -364,12 +415,14 @@ def test_a_kernel_estimate(run, made, tmp_path):
     ("arguments", "words"),
     [
         (["fit", "mallows", "missing.soi", "-k", "1", "-o", "x"], ["missing.soi"]),
-        (["fit", "mallows", "votes.csv", "-k", "1", "-o", "votes.csv"], ["is also the input"]),
+        (
+            ["fit", "mallows", "votes.csv", "-k", "1", "-o", "x", "--labels", "votes.csv"],
+            ["is also the input"],
+        ),
         (["fit", "mallows", "votes.csv", "-k", "1", "-o", "x", "--labels", "x"], ["given twice"]),
-        (["fit", "mallows", "votes.csv", "-k", "1", "-o", "x", "--plot", "x.gif"], [".png, .svg, .pdf"]),
         (["fit", "mallows", "votes.csv", "-k", "400", "-o", "x"], ["--components 400", "150 agents"]),
         (["fit", "mallows", "drinks.permix", "-k", "1", "-o", "x"], ["fitted model"]),
-        (["predict", "votes.csv", "votes.csv"], ["votes.csv"]),
+        (["predict", "votes.csv", "strangers.csv"], ["votes.csv", "the model comes first"]),
         (["predict", "drinks.permix", "strangers.csv"], ["does not know", "'beer'"]),
         (["predict", "drinks.permix", "drinks.permix"], ["fitted model"]),
         (["sample", "drinks.permix", "-o", "made.xyz"], ["made.xyz", ".soc"]),
@@ -386,31 +439,149 @@ def test_a_mistake_gets_one_clear_message(run, fit, tmp_path, monkeypatch, argum
         assert word in err
 
 
+FIT = ["fit", "mallows", "votes.csv", "-o", "x"]
+PREDICT = ["predict", "drinks.permix", "votes.csv"]
+
+
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "words"),
     [
-        ["fit", "mallows", "votes.csv", "-o", "x"],
-        ["fit", "mallows", "votes.csv", "-o", "x", "-k", "2", "--select", "1-3"],
-        ["fit", "mallows", "votes.csv", "-o", "x", "--select", "3-1"],
-        ["fit", "mallows", "votes.csv", "-o", "x", "--select", "few"],
-        ["fit", "mallows", "votes.csv", "-o", "x", "-k", "0"],
-        ["predict", "drinks.permix", "votes.csv", "--top", "3"],
-        ["predict", "drinks.permix", "votes.csv", "--id", "agent"],
-        ["predict", "drinks.permix", "votes.csv", "--what", "fortune"],
-        ["sample", "drinks.permix", "-n", "0"],
+        (FIT, "-k"),
+        ([*FIT, "-k", "2", "--select", "1-3"], "exclude each other"),
+        ([*FIT, "-k", "2", "--folds", "3"], "--folds belongs to --select"),
+        ([*FIT, "-k", "2", "--rule", "best"], "--rule belongs to --select"),
+        ([*FIT, "--select", "3-1"], "1-10"),
+        ([*FIT, "--select", "few"], "1-10"),
+        ([*FIT, "-k", "0"], "-k"),
+        ([*FIT, "-k", "1", "--jobs", "0"], "--jobs"),
+        ([*FIT, "-k", "1", "--plot", "x.gif"], ".png, .svg, .pdf"),
+        ([*FIT, "-k", "1", "--on-cycle", "keep"], "--on-cycle drop"),
+        (["fit", "mallows", "votes.csv", "-k", "1", "-o", "model.csv"], "model.permix"),
+        (["fit", "mallows", "votes.csv", "-k", "1", "-o", "model.soc.gz"], "model.permix"),
+        ([*PREDICT, "--top", "3"], "--what pairwise"),
+        ([*PREDICT, "--id", "agent"], "--agent-column"),
+        ([*PREDICT, "--what", "fortune"], "fortune"),
+        ([*PREDICT, "--on-cycle", "keep"], "--on-cycle drop"),
+        ([*PREDICT, "-o", "kinds.soc"], ".csv or .tsv"),
+        ([*PREDICT, "--what", "pairwise", "-o", "kinds.soc"], ".csv or .tsv"),
+        (["sample", "drinks.permix", "-n", "0"], "-n"),
     ],
 )
-def test_wrong_use_is_exit_code_two(run, fit, tmp_path, monkeypatch, arguments):
+def test_wrong_use_is_exit_code_two(run, fit, tmp_path, monkeypatch, arguments, words):
     monkeypatch.chdir(tmp_path)
-    assert run(*arguments)[0] == 2
+    code, _, err = run(*arguments)
+    assert code == 2
+    # The message stands in a frame, folded to its width.
+    assert words.replace(" ", "") in err.translate(str.maketrans("", "", " \n│"))
 
 
-def test_as_many_names_as_fit():
-    names = ["ab", "cd", "ef"]
-    assert fitting(names, 12) == "ab ≻ cd ≻ ef"
-    assert fitting(names, 11) == "ab ≻ … 2 more"
-    assert fitting(["a" * 50, "b"], 10) == "a" * 50 + " ≻ … 1 more"
+def test_the_first_and_the_last_names_that_fit():
+    names = ["ab", "cd", "ef", "gh", "ij", "kl", "mn", "op", "qr"]
+    whole = " ≻ ".join(names)
+    assert fitting(names, len(whole)) == whole
+    for width in range(22, len(whole)):
+        text = fitting(names, width)
+        assert len(text) <= width
+        head, _, rest = text.partition(" ≻ … ")
+        number, last = rest.split(" more … ≻ ")
+        assert last == "qr"
+        shown = head.split(" ≻ ")
+        assert shown == names[: len(shown)]
+        assert int(number) == len(names) - len(shown) - 1
+    assert fitting(["a" * 50, "b", "c" * 40], 40) == "aaaaaaaaaaa… ≻ … 1 more … ≻ ccccccccccc…"
     assert fitting(["ab"], 1) == "ab"
+    assert fitting(["ab", "cd"], 1) == "ab ≻ cd"
+
+
+def test_draws_that_agree_are_not_certain(run, tmp_path):
+    """Twenty-four items and one comparison have no exact sum: the answer comes from draws, and says so."""
+    items = tuple(f"i{number:02}" for number in range(24))
+    rows = permix.Rankings.from_orders([list(items)] * 30 + [[*items[1::-1], *items[2:]]])
+    fit, new, target = tmp_path / "f.permix", tmp_path / "new.csv", tmp_path / "pairs.tsv"
+    permix.MallowsMixture(1, random_state=0).fit(rows).save(fit)
+    new.write_text("agent,better,worse\nann,i03,i00\n")
+    command = ["predict", fit, new, "--what", "pairwise"]
+    code, _, err = run(*command, "-o", target, "--samples", 98)
+    assert code == 0, err
+    with open(target, newline="", encoding="utf-8") as handle:
+        found = list(csv.DictReader(handle, delimiter="\t"))
+    assert len(found) == 275
+    assert max(float(row["probability"]) for row in found) == pytest.approx(0.99)
+    assert all(float(row["standard_error"]) > 0 for row in found)
+    top = json.loads(run(*command, "--top", 1, "--json")[1])["rows"]
+    assert [top[0]["better"], top[0]["worse"]] != ["i00", "i04"]  # not just the first of many that agree
+    assert int(top[0]["worse"][1:]) - int(top[0]["better"][1:]) > 10
+    assert top[0]["probability"] == pytest.approx(201 / 202, abs=1e-6)
+    more = json.loads(run(*command, "--samples", 2000, "--top", 1, "--json")[1])["rows"][0]
+    assert more["probability"] == pytest.approx(2001 / 2002, abs=1e-6)
+
+
+def test_nothing_open_is_said(run, fit, votes, tmp_path):
+    assert "nothing is open" in run("predict", fit, votes, "--what", "pairwise")[1]
+    out = run("predict", fit, votes, "--what", "pairwise", "-o", tmp_path / "none.csv")[1]
+    assert "0 rows; nothing is open" in out
+
+
+def a_fit(centers, decays, weights, probabilities, **more):
+    """Parameters that no data were asked about."""
+    from permix.distributions.base import Estimate
+    from permix.distributions.components import MallowsComponents
+    from permix.models.mallows_fit import MallowsFit, MallowsSettings
+
+    values = {
+        "settings": MallowsSettings(len(weights), max_iter=20),
+        "components": MallowsComponents(DRINKS, weights, centers, decays),
+        "probabilities": np.array(probabilities),
+        "counts": np.ones(len(probabilities), dtype=np.int64),
+        "log_likelihood": Estimate(-0.001, 0.0),
+        "history": np.column_stack([np.arange(26.0), np.zeros(26)]),
+        "restart_log_likelihoods": np.array([-10.0, -10.5, -12.0]),
+        "converged": True,
+        "interrupted": False,
+    }
+    return MallowsFit(**(values | more))
+
+
+def test_what_a_reader_should_know_is_said(capsys):
+    center = list(range(5))
+    fit = a_fit(
+        [center, center, center[::-1]],
+        [1.0, -np.log(1e-3), 0.5],
+        [0.5, 0.3, 0.2],
+        [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]],
+    )
+    print_mallows(mallows_report(fit), "x")
+    out = capsys.readouterr().out
+    assert "components 1 and 2 have the same center" in out
+    assert "component 2: the dispersion is at the lower limit, 0.001" in out
+    assert "component 3 is nobody's most probable component" in out
+    assert "2 of 3 starts came within 1 of the best log-likelihood" in out
+    assert "log-likelihood 0.00 (-0.0005 an agent)" in out
+    fine = a_fit([center, center[::-1]], [1.0, 0.5], [0.6, 0.4], [[0.6, 0.4], [0.2, 0.8]])
+    assert mallows_report(fine)["remarks"] == []
+    # Rounds that average out noise come after the climb and are none of its iterations.
+    assert mallows_report(dataclasses.replace(fine, converged=False))["iterations"] == 20
+
+
+def test_an_unsettled_fit_never_rose_by_less_than_nothing():
+    fit = a_fit([list(range(5))], [1.0], [1.0], [[1.0]], converged=False)
+    with pytest.warns(permix.errors.ConvergenceWarning, match="after 20 iterations, which still rose by 1 "):
+        warn_if_unsettled(fit)
+    falling = np.column_stack([-np.arange(26.0), np.ones(26)])
+    with pytest.warns(permix.errors.ConvergenceWarning) as caught:
+        warn_if_unsettled(dataclasses.replace(fit, history=falling))
+    assert "rose" not in str(caught[0].message)
+
+
+def test_many_tried_dispersions_are_thinned():
+    tried = [0.9, *np.linspace(0.05, 0.8, 40).tolist()]
+    shown = _thinned(tried, 17)
+    assert 17 in shown
+    assert len(shown) <= 12
+    values = [tried[i] for i in shown]
+    assert values == sorted(values)
+    assert (values[0], values[-1]) == (0.05, 0.9)
+    assert _thinned([0.3, 0.1], 0) == [1, 0]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT to this process")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
@@ -218,6 +219,31 @@ def test_fits_that_did_not_settle_are_named():
     assert found.table["converged"].tolist() == [False, False]
 
 
+def test_few_agents_held_out_are_noticed():
+    with pytest.warns(PermixWarning, match="only 10 agents are held out.*n_folds=5"):
+        select_components(planted(1, n=40), [1], random_state=0, **QUICK)
+
+
+def test_one_row_has_no_error():
+    votes = Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]] * 10)
+    other = Rankings.from_orders([["a", "b", "c"]], counts=[40])
+    found = select_components(votes, [1, 2], validation=other, random_state=0, **QUICK)
+    assert found.table["standard_error"].isna().all()
+    assert found.table["difference_error"].isna().sum() == 1
+    assert found.one_standard_error == found.best
+
+
+def test_the_rule_says_which_model_is_kept():
+    """Of numbers that are all enough, the smallest; and the best as it comes."""
+    data = planted(2, n=200)
+    for rule, field in (("best", "best"), ("one-se", "one_standard_error")):
+        found = select_components(data, range(2, 6), rule=rule, random_state=3, **QUICK)
+        assert found.chosen == found.model.n_components == getattr(found, field)
+    assert found.best > found.one_standard_error == 2
+    with pytest.raises(DataError, match="rule='least'"):
+        select_components(data, [1], rule="least")
+
+
 def test_it_shows_itself():
     text = repr(select_components(planted(1, n=100), [1, 2], random_state=0, **QUICK))
     assert text.startswith("ComponentSelection: best ")
@@ -226,7 +252,9 @@ def test_it_shows_itself():
 
 
 def test_it_is_silent_when_asked_to_be(capsys):
-    select_components(planted(1, n=50), [1], random_state=0, n_restarts=1, progress=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        select_components(planted(1, n=120), [1], random_state=0, n_restarts=1, progress=False)
     assert capsys.readouterr().err == ""
 
 

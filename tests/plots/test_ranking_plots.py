@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import numpy as np
@@ -12,7 +13,7 @@ mpl.use("Agg")
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from permix import Mallows, plots
+from permix import Mallows, MallowsKDE, Rankings, plots, select_components
 from permix.distributions.base import Estimate
 from permix.distributions.components import MallowsComponents
 from permix.errors import DataError
@@ -60,7 +61,7 @@ def test_components_show_centers_and_ranks(tmp_path):
     for k, axes in enumerate(shown):
         law = fit.components.component(k)
         assert names_on(axes) == list(law.center)
-        assert f"{fit.components.weights[k]:.1%}" in axes.get_title()
+        assert f"{100 * fit.components.weights[k]:.1f} %" in axes.get_title()
         ranks = law.rank_marginals()[law.center_order]
         np.testing.assert_allclose(axes.lines[0].get_xdata(), ranks @ np.arange(1, 6))
         ends = np.array([segment[:, 0] for segment in axes.collections[0].get_segments()])
@@ -135,10 +136,39 @@ def test_number_of_components():
     lengths = [np.ptp(segment[:, 1]) / 2 for segment in bars.lines[2][0].get_segments()]
     np.testing.assert_allclose(lengths, table["standard_error"])
     assert "best: 2" in [text.get_text() for text in axes.get_legend().get_texts()]
+    legend = plots.component_choice(SimpleNamespace(table=table, chosen=1)).get_legend()
+    assert {"best: 2", "chosen: 1"} <= {text.get_text() for text in legend.get_texts()}
     with pytest.raises(DataError, match="n_components"):
         plots.component_choice({"train": [1.0]})
+
+
+def test_pictures_go_to_files(tmp_path):
+    table = {"n_components": [1], "train": [-5.0], "validation": [-5.1], "standard_error": [0.1]}
+    for draw, what in ((plots.component_choice, table), (plots.em_history, a_fit("abc", 2))):
+        path = tmp_path / f"{draw.__name__}.png"
+        axes = draw(what, path)
+        assert path.read_bytes().startswith(b"\x89PNG")
+        assert draw(what, ax=axes) is axes
+        with pytest.raises(DataError, match="axes go to ax="):
+            draw(what, axes)
 
 
 def test_what_is_not_fitted_is_refused():
     with pytest.raises(DataError, match="not a fitted mixture"):
         plots.components(object())
+
+
+def test_other_kinds_are_pointed_elsewhere():
+    votes = Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]] * 60)
+    selection = select_components(votes, [1], random_state=0, progress=False)
+    with pytest.raises(DataError, match=r"pass its \.model"):
+        plots.components(selection)
+    assert plots.components(selection.model).axes
+    kernel = MallowsKDE(dispersion=0.4).fit(votes)
+    for draw in (plots.components, plots.em_history, plots.overview):
+        with pytest.raises(DataError, match="MallowsKDE has no components"):
+            draw(kernel)
+    with pytest.raises(DataError, match="not MallowsMixture"):
+        plots.component_choice(selection.model)
+    with pytest.raises(DataError, match=r"plots\.components"):
+        plots.clusters(selection.model)

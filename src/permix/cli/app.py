@@ -85,12 +85,25 @@ class CenterSearch(enum.StrEnum):
     EXACT = "exact"
 
 
+class Rule(enum.StrEnum):
+    """Which of the numbers tried is taken."""
+
+    ONE_SE = "one-se"
+    BEST = "best"
+
+
 class What(enum.StrEnum):
     """What to say about new agents."""
 
     COMPONENTS = "components"
     PAIRWISE = "pairwise"
     RANKING = "ranking"
+
+
+def _not_zero(jobs: int | None) -> int | None:
+    if jobs == 0:
+        raise typer.BadParameter("0 would do nothing; give the number of threads, or leave it out")
+    return jobs
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
@@ -116,6 +129,10 @@ OnCycleOption = Annotated[
 Picture = Annotated[
     Path | None,
     typer.Option("--picture", "--plot", help="Also draw the result to this .png, .svg or .pdf file."),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(callback=_not_zero, help="How much runs at once; default: as much as there are processors."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress display.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite files that exist.")]
@@ -236,9 +253,7 @@ def fit_dp_mixture(
     thin: Annotated[int, typer.Option(help="Iterations per draw kept.", min=1)] = 1,
     chains: Annotated[int, typer.Option(help="Number of chains.", min=1)] = 2,
     seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same result.")] = 0,
-    jobs: Annotated[
-        int | None, typer.Option(help="Chains that run at once; default: all processors.")
-    ] = None,
+    jobs: Jobs = None,
     id_column: Annotated[
         str | None, typer.Option("--id", help="Column that names the rows and is not data.")
     ] = None,
@@ -300,8 +315,22 @@ def fit_mallows(
         str | None,
         typer.Option(
             metavar="NUMBERS",
-            help="Instead of -k: try these numbers of components, such as 1-10 or 2,4,8, and take the one "
-            "under which agents held out are most probable.",
+            help="Instead of -k: try these numbers of components, such as 1-10 or 2,4,8, and choose by how "
+            "probable agents are who were held out.",
+        ),
+    ] = None,
+    rule: Annotated[
+        Rule | None,
+        typer.Option(
+            help="select: take the best number, or (one-se, the default) the smallest that is within one "
+            "standard error of the best.",
+            show_default=False,
+        ),
+    ] = None,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            min=2, help="select: hold everybody out once, in so many parts; default: one quarter of all."
         ),
     ] = None,
     restarts: Annotated[int, typer.Option(help="Starts of which the best is kept.", min=1)] = 10,
@@ -318,7 +347,7 @@ def fit_mallows(
         typer.Option(help="Central rankings by local search, or exact: proven best where that is possible."),
     ] = CenterSearch.LOCAL,
     seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same result.", min=0)] = 0,
-    jobs: Annotated[int | None, typer.Option(help="Threads; default: all processors.")] = None,
+    jobs: Jobs = None,
     layout: LayoutOption = Layout.AUTO,
     unlisted: UnlistedOption = None,
     count_column: CountColumn = None,
@@ -338,13 +367,12 @@ def fit_mallows(
     A mixture of Mallows models, fitted by (Monte Carlo) EM. Interrupted, it keeps the best so far.
     """
     from permix.cli.inspect import ReadOptions
-    from permix.cli.rank_models import RankTargets, run_fit_mallows
+    from permix.cli.rank_models import HowMany, RankTargets, run_fit_mallows
 
     run_fit_mallows(
         ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle),
         RankTargets(output, labels, picture, force),
-        components,
-        select,
+        HowMany(components, select, rule, folds),
         {
             "n_restarts": restarts,
             "max_iter": max_iter,
@@ -372,7 +400,9 @@ def predict(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="CSV file to write; for completed rankings also PrefLib, such as .soc."
+            "--output",
+            "-o",
+            help=".csv or .tsv file to write; for completed rankings also PrefLib, such as .soc.",
         ),
     ] = None,
     what: Annotated[
@@ -384,6 +414,12 @@ def predict(
     ] = What.COMPONENTS,
     top: Annotated[
         int | None, typer.Option(help="pairwise: only so many pairs of each agent, the surest.", min=1)
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option(
+            help="Rankings drawn for agents that need Monte Carlo; more make answers more precise.", min=2
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed, for agents that need Monte Carlo.", min=0)] = 0,
     layout: LayoutOption = Layout.AUTO,
@@ -402,10 +438,11 @@ def predict(
 ) -> None:
     """Say what a fitted model makes of new agents or rows: where they belong, and what they would say."""
     from permix.cli.inspect import ReadOptions
-    from permix.cli.predict import NewData, run_predict
+    from permix.cli.predict import NewData, Question, run_predict
 
     votes = ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle)
-    run_predict(fit, NewData(votes, id_column, ignore or []), output, what, top, seed, force, json)
+    question = Question(what, top, samples, seed)
+    run_predict(fit, NewData(votes, id_column, ignore or []), question, output, force, json)
 
 
 @app.command(epilog="Example: `permix sample tastes.permix -n 1000 -o made.soc`")

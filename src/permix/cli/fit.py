@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import typer
 
-from permix.cli.inspect import check_picture, check_targets, fit_report, print_fit
+from permix.cli.inspect import check_model_name, check_picture, check_targets, fit_report, print_fit
 from permix.cli.output import print_json
 from permix.errors import DataError, FileFormatError
 from permix.files import check_target
@@ -82,12 +82,13 @@ def run_fit(
     family = _family(options)
     prior = _prior(options)
     output = targets.output
+    check_model_name(output)
+    check_picture(targets.picture)
     check_target(output)
     chains = output.with_name(output.name + ".chains")
     wanted = [target for target in (output, targets.labels, targets.picture) if target is not None]
     # Chains that are still there are a run that was cut short: the same command may replace what it left.
     check_targets(wanted, [data], targets.force or chains.exists())
-    check_picture(targets.picture)
     table, ids = read_table_of_numbers(data, options.family, id_column, ignore)
 
     from permix.models.mixture_fit import MixtureSettings, fit_mixture

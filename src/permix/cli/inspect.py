@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import typer
 
 from permix.cli.output import count_of, print_json, print_table
 from permix.errors import DataError
@@ -50,6 +51,14 @@ class ReadOptions(NamedTuple):
         }
         chosen = {name: str(value) for name, value in given.items() if value is not None}
         return read(self.file, **chosen, **more)
+
+    def refuse_keep(self) -> None:
+        """Refuse agents without an order, before anything is read."""
+        if self.on_cycle == "keep":
+            raise typer.BadParameter(
+                "--on-cycle keep: models of rankings need agents who do not contradict themselves; "
+                "--on-cycle drop leaves the others out"
+            )
 
     def agents_of(self, votes: Any) -> list[Any]:
         """Ids of the rows as the file has them; rows of a file that names nobody are numbered from 1."""
@@ -196,7 +205,20 @@ def check_targets(targets: list[Path], sources: list[Path], force: bool) -> None
 def check_picture(picture: Path | None) -> None:
     """Refuse, before any work is done, an ending that no picture has."""
     if picture is not None and picture.suffix not in PICTURES:
-        raise DataError(f"{picture}: pictures end in {', '.join(PICTURES)}")
+        raise typer.BadParameter(f"{picture}: pictures end in {', '.join(PICTURES)}")
+
+
+def check_model_name(output: Path) -> None:
+    """Refuse, before any work is done, a name that says the file is something else than a model."""
+    from permix.data.files_io import TABLES
+    from permix.data.preflib_writer import SUFFIXES
+    from permix.data.text_files import plain_suffix
+
+    endings = {*SUFFIXES, *TABLES, "json", "npy", "npz", "txt", *(ending[1:] for ending in PICTURES)}
+    if plain_suffix(output) in endings:
+        raise typer.BadParameter(
+            f"--output {output}: the fitted model is no such file; name it {output.stem.split('.')[0]}.permix"
+        )
 
 
 def show_consensus(options: ReadOptions, method: str, time_limit: float | None, as_json: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
+import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -16,10 +17,11 @@ import typer
 from permix.cli.fit import read_table_of_numbers, refuse_text
 from permix.cli.inspect import ReadOptions, check_targets
 from permix.cli.output import count_of, print_json, print_table
-from permix.cli.rank_models import fitting, terminal_width
+from permix.cli.rank_models import ORDER, fitting, terminal_width
 from permix.errors import DataError
 
 if TYPE_CHECKING:
+    from permix.distributions.components import MallowsComponents
     from permix.models.kernel_density import KernelDensity
     from permix.models.mallows_fit import MallowsFit
     from permix.models.mixture_fit import MixtureFit
@@ -29,6 +31,10 @@ MAX_ROWS = 50
 MAX_COLUMNS = 8
 # Pairwise probabilities are computed for as many agents at a time as make this many numbers.
 BLOCK = 500_000
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+# Draws behind probabilities of pairs and of components, where nothing else is asked for.
+N_SAMPLES = 200
+N_PARTICLES = 256
 
 
 class NewData(NamedTuple):
@@ -55,21 +61,34 @@ class NewData(NamedTuple):
                 )
 
 
+class Question(NamedTuple):
+    """What is asked of the model; None means not given."""
+
+    what: str
+    top: int | None
+    samples: int | None
+    seed: int
+
+    @property
+    def draws(self) -> dict[str, Any]:
+        """Number of draws as an argument of the library, where it was given."""
+        return {} if self.samples is None else {"n_samples": self.samples}
+
+
 class Answer(NamedTuple):
     """A table with a row for each agent or row, made while it is written."""
 
     title: str
     columns: list[str]
     rows: Iterable[Sequence[Any]]
+    if_empty: str = ""
 
 
 def run_predict(
     fit_file: Path,
     data: NewData,
+    question: Question,
     output: Path | None,
-    what: str,
-    top: int | None,
-    seed: int,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -78,23 +97,44 @@ def run_predict(
     from permix.models.mixture_fit import MixtureFit
     from permix.models.persistence import load_fit
 
-    if top is not None and what != "pairwise":
+    what = question.what
+    if question.top is not None and what != "pairwise":
         raise typer.BadParameter("--top belongs to --what pairwise")
+    data.votes.refuse_keep()
+    _refuse_data_first(fit_file)
     if output is not None:
+        if what != "ranking" and output.suffix not in DELIMITERS:
+            raise typer.BadParameter(
+                f"--output {output}: this answer is a table; end its name in .csv or .tsv"
+            )
         check_targets([output], [fit_file, data.votes.file], force)
     fit = load_fit(fit_file)
     if isinstance(fit, MallowsFit):
         data.refuse_table_options()
-        _predict_mallows(fit, data.votes, output, what, top, seed, as_json)
+        _predict_mallows(fit, data.votes, question, output, as_json)
         return
     if what != "components":
         raise typer.BadParameter(f"--what {what} belongs to a MallowsMixture; {fit_file} is of another kind")
+    if question.samples is not None:
+        raise typer.BadParameter(f"--samples belongs to a MallowsMixture; {fit_file} is of another kind")
     if isinstance(fit, MixtureFit):
         data.refuse_vote_options()
         give(_clusters(fit, data), output, as_json)
     else:
         data.refuse_table_options()
         give(_densities(fit, data.votes), output, as_json)
+
+
+def _refuse_data_first(file: Path) -> None:
+    """Notice a file of votes where the model should be."""
+    from permix.data.files_io import TABLES
+    from permix.data.preflib_writer import SUFFIXES
+    from permix.data.text_files import plain_suffix
+
+    if plain_suffix(file) in (*SUFFIXES, *TABLES) and file.is_file() and not zipfile.is_zipfile(file):
+        raise DataError(
+            f"{file} is no fitted model; the model comes first: permix predict MODEL.permix {file.name}"
+        )
 
 
 def give(answer: Answer, output: Path | None, as_json: bool) -> None:
@@ -104,31 +144,37 @@ def give(answer: Answer, output: Path | None, as_json: bool) -> None:
         if as_json:
             print_json({"file": str(output), "rows": n})
         else:
-            print(f"{output}: {count_of(n, 'row')}")
+            print(
+                f"{output}: {count_of(n, 'row')}{f'; {answer.if_empty}' if answer.if_empty and not n else ''}"
+            )
     elif as_json:
         print_json({"rows": [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]})
     else:
         rows = iter(answer.rows)
-        print_table(answer.title, answer.columns, list(islice(rows, MAX_ROWS)))
+        shown = list(islice(rows, MAX_ROWS))
+        if answer.if_empty and not shown:
+            print(answer.if_empty)
+            return
+        print_table(answer.title, answer.columns, shown)
         if next(rows, None) is not None:  # the rest may take long, so it is not counted
             print("... and more; -o writes all to a file, --json prints all")
 
 
 def write_csv(answer: Answer, path: Path) -> int:
-    """Write all rows, whole or not at all; return how many there are."""
+    """Write all rows, whole or not at all, with commas or tabs; return how many there are."""
     from permix.files import atomic_writer
 
     with atomic_writer(path) as handle:
         text = io.TextIOWrapper(handle, encoding="utf-8", newline="")
-        n = csv_to(text, answer.columns, answer.rows)
+        n = csv_to(text, answer.columns, answer.rows, DELIMITERS[path.suffix])
         text.flush()
         text.detach()
     return n
 
 
-def csv_to(stream: Any, columns: Sequence[Any], rows: Iterable[Sequence[Any]]) -> int:
+def csv_to(stream: Any, columns: Sequence[Any], rows: Iterable[Sequence[Any]], delimiter: str = ",") -> int:
     """Write a header and rows; return the number of rows."""
-    writer = csv.writer(stream, lineterminator="\n")
+    writer = csv.writer(stream, lineterminator="\n", delimiter=delimiter)
     writer.writerow(columns)
     n = 0
     for row in rows:
@@ -189,25 +235,22 @@ def _same_columns(fit: MixtureFit, table: Any, file: Path) -> Any:
 
 
 def _predict_mallows(
-    fit: MallowsFit,
-    file: ReadOptions,
-    output: Path | None,
-    what: str,
-    top: int | None,
-    seed: int,
-    as_json: bool,
+    fit: MallowsFit, file: ReadOptions, question: Question, output: Path | None, as_json: bool
 ) -> None:
     from permix.models import mallows_predict
 
     votes = read_over_items(file, fit.components.items)
     agents = file.agents_of(votes)
-    if what == "ranking":
-        completed = mallows_predict.complete(fit.components, votes, random_state=seed)
+    if question.what == "ranking":
+        completed = mallows_predict.complete(
+            fit.components, votes, random_state=question.seed, **question.draws
+        )
         _give_rankings(completed, agents, output, as_json)
-    elif what == "pairwise":
-        give(_pairwise(fit, votes, agents, top, seed), output, as_json)
+    elif question.what == "pairwise":
+        give(_pairwise(fit, votes, agents, question), output, as_json)
     else:
-        give(_membership(fit, votes, agents, seed, wide=output is not None or as_json), output, as_json)
+        wide = output is not None or as_json
+        give(_membership(fit, votes, agents, question, wide), output, as_json)
 
 
 def read_over_items(file: ReadOptions, items: tuple[Any, ...]) -> Any:
@@ -226,11 +269,13 @@ def read_over_items(file: ReadOptions, items: tuple[Any, ...]) -> Any:
     return as_preferences(votes, items)
 
 
-def _membership(fit: MallowsFit, votes: Any, agents: list[Any], seed: int, wide: bool) -> Answer:
+def _membership(fit: MallowsFit, votes: Any, agents: list[Any], question: Question, wide: bool) -> Answer:
     """Say which component each agent comes from."""
     from permix.models import mallows_predict
 
-    probabilities = mallows_predict.predict_proba(fit.components, votes, random_state=seed)
+    probabilities = mallows_predict.predict_proba(
+        fit.components, votes, random_state=question.seed, **question.draws
+    )
     k = fit.components.n_components
     shown = k if wide or k <= MAX_COLUMNS else 0
     columns = ["agent", "component", "probability", *[f"p{j + 1}" for j in range(shown)]]
@@ -244,33 +289,78 @@ def _membership(fit: MallowsFit, votes: Any, agents: list[Any], seed: int, wide:
     return Answer(f"{count_of(len(agents), 'row')}: most probable component", columns, rows)
 
 
-def _pairwise(fit: MallowsFit, votes: Any, agents: list[Any], top: int | None, seed: int) -> Answer:
+def _pairwise(fit: MallowsFit, votes: Any, agents: list[Any], question: Question) -> Answer:
     """Say, for pairs an agent did not state, which item comes first and how probable that is."""
     return Answer(
         f"{count_of(len(agents), 'row')}: what the agents did not state",
-        ["agent", "better", "worse", "probability"],
-        _pairs_by_block(fit, votes, agents, top, seed),
+        ["agent", "better", "worse", "probability", "standard_error"],
+        _pairs_by_block(fit, votes, agents, question),
+        if_empty="nothing is open: what the agents stated settles the order of every pair",
     )
 
 
 def _pairs_by_block(
-    fit: MallowsFit, votes: Any, agents: list[Any], top: int | None, seed: int
+    fit: MallowsFit, votes: Any, agents: list[Any], question: Question
 ) -> Iterator[list[Any]]:
-    from permix.models import mallows_predict
-
+    """Rows of the answer, the pairs of one agent after those of another."""
+    n_samples = question.samples or N_SAMPLES
     items = fit.components.items
     size = max(1, BLOCK // len(items) ** 2)
     for first in range(0, len(votes), size):
         block = votes[first : first + size]
-        streams = np.random.SeedSequence([seed, first])  # every block has numbers of its own
-        before = mallows_predict.predict_pairwise(fit.components, block, random_state=streams)
+        rng = np.random.default_rng([question.seed, first])  # every block has numbers of its own
+        before, errors, drawn = pairs_of(fit.components, block, n_samples, rng)
         for row in range(len(block)):
             better, worse, probability = open_pairs(block, row, before[row])
-            if top is not None and top < len(better):
-                kept = np.argsort(-probability, kind="stable")[:top]
+            if question.top is not None and question.top < len(better):
+                kept = surest(better, worse, probability, before[row])[: question.top]
                 better, worse, probability = better[kept], worse[kept], probability[kept]
-            for a, b, p in zip(better.tolist(), worse.tolist(), probability.tolist(), strict=True):
-                yield [agents[first + row], items[a], items[b], round(p, 6)]
+            error = errors[row, better, worse]
+            if drawn[row]:
+                probability, error = not_certain(probability, error, n_samples)
+            for a, b, p, e in zip(
+                better.tolist(), worse.tolist(), probability.tolist(), error.tolist(), strict=True
+            ):
+                yield [agents[first + row], items[a], items[b], round(p, 6), round(e, 6)]
+
+
+def pairs_of(
+    components: MallowsComponents, votes: Any, n_samples: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """P(a before b) of all pairs of all agents, standard errors, and which agents' come from draws.
+
+    An error of 0 does not say that a value is exact: draws that all agree give one as well.
+    """
+    from permix.models.mallows_posterior import DRAWS, MixturePosterior, Questions
+
+    n, n_items = len(votes), components.n_items
+    posterior = MixturePosterior.of(components, votes, max(N_PARTICLES, n_samples), rng)
+    questions = Questions.all_pairs(n, n_items)
+    means, spreads = posterior.before(questions, n_samples, rng)
+    before, errors = np.zeros((2, n, n_items, n_items))
+    a, b = questions.first, questions.second
+    before[:, a, b] = means.reshape(n, -1)
+    before[:, b, a] = 1.0 - before[:, a, b]
+    errors[:, a, b] = errors[:, b, a] = spreads.reshape(n, -1)
+    return before, errors, posterior.ways == DRAWS
+
+
+def surest(better: np.ndarray, worse: np.ndarray, probability: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Order pairs, the surest first: by probability, and where draws agree by how far apart the items are."""
+    wins = before.sum(axis=1)
+    return np.lexsort([wins[worse] - wins[better], -probability])
+
+
+def not_certain(probability: np.ndarray, error: np.ndarray, n_draws: int) -> tuple[np.ndarray, np.ndarray]:
+    """Take back certainty that n draws cannot give: all of them agree with n + 1 of n + 2 (Laplace).
+
+    Examples
+    --------
+    >>> not_certain(np.array([0.75, 1.0]), np.array([0.1, 0.0]), 98)
+    (array([0.75, 0.99]), array([0.1 , 0.01]))
+    """
+    most = (n_draws + 1.0) / (n_draws + 2.0)
+    return np.minimum(probability, most), np.maximum(error, np.where(probability > most, 1.0 - most, 0.0))
 
 
 def open_pairs(preferences: Any, row: int, before: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -305,6 +395,8 @@ def _give_rankings(rankings: Any, agents: list[Any], output: Path | None, as_jso
     give(
         Answer(f"{count_of(len(agents), 'row')}: completed ranking", ["agent", "ranking"], rows), None, False
     )
+    if any(fitting(order, width) != ORDER.join(order) for order in orders[:MAX_ROWS]):
+        print("rankings are cut to the width of the terminal; --json shows all, -o writes all")
 
 
 def _write_rankings(rankings: Any, output: Path, as_json: bool) -> None:
@@ -358,8 +450,8 @@ def run_sample(fit_file: Path, size: int, output: Path | None, seed: int, force:
 
 def _give_rows(fit: MixtureFit, size: int, output: Path | None, seed: int, as_json: bool) -> None:
     """Draw rows of numbers or categories and write them as CSV."""
-    if output is not None and output.suffix != ".csv":
-        raise DataError(f"{output}: rows of a DPMixture are written as .csv")
+    if output is not None and output.suffix not in DELIMITERS:
+        raise DataError(f"{output}: rows of a DPMixture are written as .csv or .tsv")
     drawn = fit.sample(size, seed)
     names = list(fit.feature_names or [f"column {j + 1}" for j in range(drawn.shape[1])])
     answer = Answer("", names, drawn.tolist())

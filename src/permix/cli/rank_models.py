@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sys
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import typer
 
-from permix.cli.inspect import ReadOptions, check_picture, check_targets
+from permix.cli.inspect import ReadOptions, check_model_name, check_picture, check_targets
 from permix.cli.output import count_of, print_json, print_table
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 # Room for the center of a component where there is no terminal.
 PIPE_WIDTH = 320
+# So many of the dispersions that cross-validation tried are shown.
+MAX_TRIED = 12
+ORDER = " ≻ "
 
 
 class RankTargets(NamedTuple):
@@ -31,6 +35,32 @@ class RankTargets(NamedTuple):
     labels: Path | None
     picture: Path | None
     force: bool
+
+
+class HowMany(NamedTuple):
+    """How many components: so many, or chosen among several; None means not given."""
+
+    components: int | None
+    select: str | None
+    rule: str | None
+    folds: int | None
+
+    def candidates(self) -> list[int] | None:
+        """Return the numbers to choose from, if it is to be chosen."""
+        if self.components is not None and self.select is not None:
+            raise typer.BadParameter(
+                "-k and --select exclude each other: -k says how many components, with --select the data do"
+            )
+        if self.select is not None:
+            return numbers_of_components(self.select)
+        for option, value in (("--rule", self.rule), ("--folds", self.folds)):
+            if value is not None:
+                raise typer.BadParameter(f"{option} belongs to --select")
+        if self.components is None:
+            raise typer.BadParameter(
+                "say how many components with -k, or let the data choose with --select 1-10"
+            )
+        return None
 
 
 def numbers_of_components(text: str) -> list[int]:
@@ -53,21 +83,22 @@ def numbers_of_components(text: str) -> list[int]:
 def run_fit_mallows(
     votes_file: ReadOptions,
     targets: RankTargets,
-    components: int | None,
-    select: str | None,
+    how_many: HowMany,
     choices: dict[str, Any],
     quiet: bool,
     as_json: bool,
 ) -> None:
     """Fit, save, and show what was found."""
-    if (components is None) == (select is None):
-        raise typer.BadParameter(
-            "say how many components with -k, or let the data choose with --select 1-10; one of the two"
-        )
-    candidates = None if select is None else numbers_of_components(select)
-    wanted = [target for target in targets[:3] if target is not None]
-    check_targets(wanted, [votes_file.file], targets.force)
+    candidates = how_many.candidates()
+    votes_file.refuse_keep()
+    check_model_name(targets.output)
     check_picture(targets.picture)
+    curve = None
+    if candidates is not None and targets.picture is not None:
+        picture = targets.picture
+        curve = picture.with_name(f"{picture.stem}-selection{picture.suffix}")
+    wanted = [target for target in (*targets[:3], curve) if target is not None]
+    check_targets(wanted, [votes_file.file], targets.force)
 
     from permix.models.mallows_files import save_mallows
     from permix.models.preference_input import as_preferences
@@ -75,10 +106,25 @@ def run_fit_mallows(
     votes = as_preferences(votes_file.read())
     choices = {**choices, "progress": False if quiet or as_json else None}
     try:
-        fit, selection = _fitted(votes, components, candidates, choices)
+        fit, selection = _fitted(votes, how_many, candidates, choices)
     except KeyboardInterrupt:
         print("permix: interrupted before there was anything to keep", file=sys.stderr)
         raise typer.Exit(130) from None
+    if selection is not None and curve is not None:
+        from permix.plots import component_choice
+
+        component_choice(selection, curve)
+    if fit is None:
+        assert selection is not None
+        if as_json:
+            print_json({"file": None, "selection": _selection_report(selection)})
+        else:
+            print_selection(selection)
+        print(
+            f"permix: interrupted before a model was fitted to all; -k {selection.chosen} fits one",
+            file=sys.stderr,
+        )
+        raise typer.Exit(130)
     save_mallows(fit, targets.output)
     partial = selection is not None and selection.interrupted
     if targets.labels is not None and not partial:
@@ -95,6 +141,8 @@ def run_fit_mallows(
         if selection is not None:
             print_selection(selection)
         print_mallows(report, targets.output.name)
+        if curve is not None:
+            print(f"{curve}: log-likelihood by number of components")
     if partial or fit.interrupted:
         to_whom = ", fitted to the agents that were not held out" if partial else ""
         print(f"permix: interrupted; {targets.output} holds the best so far{to_whom}", file=sys.stderr)
@@ -104,18 +152,18 @@ def run_fit_mallows(
 
 
 def _fitted(
-    votes: Preferences, components: int | None, candidates: list[int] | None, choices: dict[str, Any]
-) -> tuple[MallowsFit, ComponentSelection | None]:
-    """Fit so many components, or as many as predict best."""
+    votes: Preferences, how_many: HowMany, candidates: list[int] | None, choices: dict[str, Any]
+) -> tuple[MallowsFit | None, ComponentSelection | None]:
+    """Fit so many components, or as many as predict well; no fit if cross-validation was interrupted."""
     if candidates is None:
         from permix.models.mallows_fit import MallowsSettings, fit_mallows
 
-        return fit_mallows(votes, MallowsSettings(n_components=components or 1, **choices)), None
+        return fit_mallows(votes, MallowsSettings(n_components=how_many.components or 1, **choices)), None
 
     from permix.models.select_components import select_components
 
-    selection = select_components(votes, candidates, refit=True, **choices)
-    assert selection.fit is not None  # a single split has a fit from the first number on
+    rule: Any = str(how_many.rule or "one-se")
+    selection = select_components(votes, candidates, rule=rule, n_folds=how_many.folds, refit=True, **choices)
     return selection.fit, selection
 
 
@@ -123,6 +171,8 @@ def _selection_report(selection: ComponentSelection) -> dict[str, Any]:
     return {
         "best": selection.best,
         "within_one_standard_error": selection.one_standard_error,
+        "chosen": selection.chosen,
+        "folds": selection.n_folds,
         "agents_fitted": selection.n_train,
         "agents_held_out": selection.n_validation,
         "interrupted": selection.interrupted,
@@ -132,26 +182,48 @@ def _selection_report(selection: ComponentSelection) -> dict[str, Any]:
 
 def print_selection(selection: ComponentSelection) -> None:
     """Show the held-out log-likelihood of every number of components."""
-    columns = ("n_components", "train", "validation", "standard_error")
+    columns = ("n_components", "train", "validation", "difference", "difference_error")
     rows = zip(*(selection.table[name].tolist() for name in columns), strict=True)
+    who = (
+        f"each of {selection.n_validation:,} agents held out once, in {selection.n_folds} parts"
+        if selection.n_folds > 1
+        else f"{selection.n_train:,} fitted and {selection.n_validation:,} held out"
+    )
     print_table(
-        f"Log-likelihood of an agent, {selection.n_train:,} fitted and {selection.n_validation:,} held out",
-        ["components", "fitted", "held out", "standard error", ""],
+        f"Log-likelihood of an agent, {who}",
+        ["components", "fitted", "held out", "difference to best", "its error", "remark"],
         [
-            [number, f"{train:.4f}", f"{score:.4f}", f"{error:.4f}", _remark(selection, number)]
-            for number, train, score, error in rows
+            [
+                number,
+                f"{train:.4f}",
+                f"{score:.4f}",
+                "" if number == selection.best else f"{gap:.4f}",
+                "" if number == selection.best or math.isnan(error) else f"{error:.4f}",
+                _remark(selection, number),
+            ]
+            for number, train, score, gap, error in rows
         ],
     )
+    if selection.chosen != selection.best:
+        print(
+            "chosen: the fewest components that are within one standard error of the best; "
+            f"--rule best takes {selection.best}\n"
+        )
 
 
 def _remark(selection: ComponentSelection, number: int) -> str:
-    if number == selection.best:
-        return "best, chosen"
-    return "fewest within one standard error of the best" if number == selection.one_standard_error else ""
+    said = ["best"] if number == selection.best else []
+    if number == selection.one_standard_error != selection.best:
+        said.append("fewest within one standard error of the best")
+    if number == selection.chosen:
+        said.append("chosen")
+    return ", ".join(said)
 
 
 def mallows_report(fit: MallowsFit) -> dict[str, Any]:
     """Everything ``summary`` shows of a mixture of Mallows models, as plain values."""
+    from permix.models.mallows_results import climbing_iterations, remarks, starts_near_the_best
+
     mixture, total = fit.components, fit.log_likelihood
     n_agents = int(fit.counts.sum())
     agents = np.bincount(fit.labels, weights=fit.counts, minlength=mixture.n_components)
@@ -176,8 +248,10 @@ def mallows_report(fit: MallowsFit) -> dict[str, Any]:
         "log_likelihood_per_agent": float(total) / n_agents,
         "converged": fit.converged,
         "interrupted": fit.interrupted,
-        "iterations": fit.n_iterations,
+        "iterations": climbing_iterations(fit),
         "restart_log_likelihoods": fit.restart_log_likelihoods.tolist(),
+        "starts_within_1_of_best": starts_near_the_best(fit),
+        "remarks": remarks(fit),
     }
 
 
@@ -192,11 +266,16 @@ def print_mallows(report: dict[str, Any], title: str) -> None:
         [[k + 1, *(part[column] for column in columns)] for k, part in enumerate(parts)],
     )
     width = terminal_width() - len("component  ")
+    centers = [fitting(part["center"], width) for part in parts]
     print_table(
-        "Centers, best first",
-        ["component", "center"],
-        [[k + 1, fitting(part["center"], width)] for k, part in enumerate(parts)],
+        "Centers, best first", ["component", "center"], [[k + 1, text] for k, text in enumerate(centers)]
     )
+    if any(text != ORDER.join(part["center"]) for text, part in zip(centers, parts, strict=True)):
+        print("centers are cut to the width of the terminal; --json shows all\n")
+    for remark in report["remarks"]:
+        print(f"note: {remark}")
+    if report["remarks"]:
+        print()
     most = report["number_of_items"] * (report["number_of_items"] - 1) // 2
     print(
         "agents: those for whom the component is the most probable one\n"
@@ -205,11 +284,12 @@ def print_mallows(report: dict[str, Any], title: str) -> None:
     )
     error = report["log_likelihood_standard_error"]
     restarts = report["restart_log_likelihoods"]
-    print(
-        f"log-likelihood {report['log_likelihood']:,.2f}"
-        f"{f' ± {error:.2g}' if error > 0 else ''} ({report['log_likelihood_per_agent']:.4f} an agent), "
-        f"best of {count_of(len(restarts), 'restart')}"
-    )
+    total, each = _rounded(report["log_likelihood"], 2), _rounded(report["log_likelihood_per_agent"], 4)
+    print(f"log-likelihood {total}{f' ± {error:.2g}' if error > 0 else ''} ({each} an agent)")
+    if len(restarts) > 1:
+        near = report["starts_within_1_of_best"]
+        alone = "; more --restarts may find a better one" if near == 1 else ""
+        print(f"{near} of {len(restarts)} starts came within 1 of the best log-likelihood{alone}")
     iterations = count_of(report["iterations"], "iteration")
     if report["interrupted"]:
         print(f"interrupted after {iterations}")
@@ -250,12 +330,35 @@ def print_kernel(report: dict[str, Any], title: str) -> None:
         ["", ""],
         [[name.replace("_", " "), _cell(report[name])] for name in names],
     )
-    if report["cross_validation"]:
+    tried = report["cross_validation"]
+    if tried:
+        values = [row["log_density_per_agent"] for row in tried]
+        best = int(np.argmax(values))
+        shown = _thinned([row["dispersion"] for row in tried], best)
+        some = f", {len(shown)} of the {len(tried)} dispersions tried" if len(shown) < len(tried) else ""
         print_table(
-            "Log-density of an agent left out",
-            ["dispersion", "log-density"],
-            [[row["dispersion"], row["log_density_per_agent"]] for row in report["cross_validation"]],
+            f"Log-density of an agent left out{some}",
+            ["dispersion", "log-density", "remark"],
+            [[tried[i]["dispersion"], values[i], "best" if i == best else ""] for i in shown],
         )
+        if some:
+            print("--json shows all")
+
+
+def _thinned(dispersions: list[float], best: int) -> list[int]:
+    """About a dozen of the dispersions in increasing order: the best, its neighbours, an even choice else."""
+    order = sorted(range(len(dispersions)), key=dispersions.__getitem__)
+    if len(order) <= MAX_TRIED:
+        return order
+    place = order.index(best)
+    near = range(max(place - 1, 0), min(place + 2, len(order)))
+    even = np.linspace(0, len(order) - 1, MAX_TRIED - 3).round().astype(int).tolist()
+    return [order[i] for i in sorted({*near, *even})]
+
+
+def _rounded(value: float, digits: int) -> str:
+    """Write a number with so many digits; what rounds to zero has no sign."""
+    return f"{round(value, digits) + 0.0:,.{digits}f}"
 
 
 def _cell(value: bool | float) -> str:
@@ -267,17 +370,21 @@ def terminal_width() -> int:
 
 
 def fitting(names: Sequence[str], width: int) -> str:
-    """All names, best first, or as many as fit; at least one."""
-    whole = " ≻ ".join(names)
-    if len(whole) <= width:
+    """All names, best first, or the first ones and the last, as many as fit; long names are cut."""
+    whole = ORDER.join(names)
+    if len(whole) <= width or len(names) < 3:
         return whole
-    text = names[0]
-    for shown, name in enumerate(names[1:], start=1):
-        longer = f"{text} ≻ {name}"
-        if len(f"{longer} ≻ … {len(names) - shown - 1} more") > width:
-            return f"{text} ≻ … {len(names) - shown} more"
-        text = longer
-    return whole
+    gap = f"{ORDER}… {len(names) - 2} more …{ORDER}"
+    most = max((width - len(gap)) // 2, 4)  # so that the first and the last fit in any case
+    names = [name if len(name) <= most else f"{name[: most - 1]}…" for name in names]
+    cut = f"{names[0]}{gap}{names[-1]}"
+    for shown in range(2, len(names) - 1):
+        head = ORDER.join(names[:shown])
+        longer = f"{head}{ORDER}… {len(names) - shown - 1} more …{ORDER}{names[-1]}"
+        if len(longer) > width:
+            break
+        cut = longer
+    return cut
 
 
 def write_labels(fit: MallowsFit, agents: list[Any], path: Path) -> None:

@@ -66,16 +66,59 @@ def component_table(fit: MallowsFit) -> pd.DataFrame:
     )
 
 
+def climbing_iterations(fit: MallowsFit) -> int:
+    """Iterations until the climb ended; ``history`` goes on with rounds that average out noise."""
+    return fit.n_iterations if fit.converged else min(fit.n_iterations, fit.settings.max_iter)
+
+
+def remarks(fit: MallowsFit) -> list[str]:
+    """What a reader of the components should know about them; they are counted from 1 here."""
+    mixture = fit.components
+    said = []
+    by_center: dict[tuple[int, ...], list[int]] = {}
+    for k, center in enumerate(mixture.centers.tolist()):
+        by_center.setdefault(tuple(center), []).append(k)
+    for same in by_center.values():
+        if len(same) > 1:
+            said.append(f"{_named(same)} have the same center and differ in dispersion alone")
+    lowest = np.flatnonzero(mixture.dispersions <= fit.settings.min_dispersion * (1.0 + 1e-9)).tolist()
+    if lowest:
+        whose = "dispersion is" if len(lowest) == 1 else "dispersions are"
+        said.append(f"{_named(lowest)}: the {whose} at the lower limit, {fit.settings.min_dispersion:g}")
+    agents = np.bincount(fit.labels, weights=fit.counts, minlength=mixture.n_components)
+    nobodys = np.flatnonzero(agents == 0).tolist()
+    if nobodys:
+        verb = "is" if len(nobodys) == 1 else "are"
+        said.append(f"{_named(nobodys)} {verb} nobody's most probable component; fewer may be enough")
+    return said
+
+
+def _named(which: list[int]) -> str:
+    """Return "component 2", "components 1 and 3"."""
+    numbers = [str(k + 1) for k in which]
+    if len(numbers) == 1:
+        return f"component {numbers[0]}"
+    return f"components {', '.join(numbers[:-1])} and {numbers[-1]}"
+
+
+def starts_near_the_best(fit: MallowsFit, gap: float = 1.0) -> int:
+    """Count starts whose log-likelihood came within ``gap`` of the best start's."""
+    reached = np.asarray(fit.restart_log_likelihoods)
+    return int((reached >= reached.max(initial=-np.inf) - gap).sum())
+
+
 def warn_if_unsettled(fit: MallowsFit) -> None:
     """Say so where EM did not come to rest: stopped by the user, or out of iterations."""
-    reached = f"log-likelihood {float(fit.log_likelihood):,.1f} after {fit.n_iterations} iterations"
+    n = climbing_iterations(fit)
+    reached = f"log-likelihood {float(fit.log_likelihood):,.1f} after {n} iteration{'' if n == 1 else 's'}"
     if fit.interrupted:
         warnings.warn(
             f"stopped by the user; kept the best found so far ({reached})", PermixWarning, stacklevel=3
         )
     elif not fit.converged:
-        last = np.diff(fit.history[-2:, 0])
-        rose = f", which still rose by {last[0]:.3g} in the last one" if len(last) else ""
+        last = np.diff(fit.history[max(n - 2, 0) : n, 0])
+        # With Monte Carlo noise a single step may go down although the climb goes on.
+        rose = f", which still rose by {last[0]:.3g} in the last one" if len(last) and last[0] > 0.0 else ""
         warnings.warn(
             f"EM did not converge: {reached}{rose}. Raise max_iter={fit.settings.max_iter} or tol",
             ConvergenceWarning,

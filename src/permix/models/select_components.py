@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from permix.models.mallows_mixture import MallowsMixture
+
+# With fewer agents held out, errors of means are themselves rough.
+FEW_AGENTS = 30
+RULES = ("best", "one-se")
 
 
 class _Trial(NamedTuple):
@@ -49,8 +53,10 @@ class ComponentSelection:
         The smallest number that is not worse than the best by more than one standard error of the
         difference. Both are measured on the same agents, so the differences are paired: close to the best
         their error is much smaller than the errors of the two values would suggest.
+    chosen : int
+        One of the two, as ``rule`` says.
     model : MallowsMixture
-        Fitted with ``best`` components: to the training part, or to all data after ``refit=True`` and
+        Fitted with ``chosen`` components: to the training part, or to all data after ``refit=True`` and
         after cross-validation.
     n_train, n_validation : int
         Agents fitted and agents held out, over all folds.
@@ -65,12 +71,13 @@ class ComponentSelection:
     that was fitted and of one that was not; ``standard_error`` of ``validation``, over agents and Monte
     Carlo draws together; ``monte_carlo_error``, the part of it that more ``n_particles`` would remove;
     ``difference`` to the best value and ``difference_error``, paired; ``n_iter`` and ``converged`` of the
-    fits.
+    fits. Errors are NaN where a single row was held out.
     """
 
     table: pd.DataFrame
     best: int
     one_standard_error: int
+    chosen: int
     fit: MallowsFit | None
     n_train: int
     n_validation: int
@@ -79,13 +86,13 @@ class ComponentSelection:
 
     @property
     def model(self) -> MallowsMixture:
-        """The fitted mixture with ``best`` components."""
+        """The fitted mixture with ``chosen`` components."""
         from permix.models.mallows_mixture import MallowsMixture
 
         if self.fit is None:
             raise DataError(
-                "cross-validation was stopped before the best model was fitted to all data; "
-                f"fit it with MallowsMixture({self.best})"
+                "cross-validation was stopped before the model was fitted to all data; "
+                f"fit it with MallowsMixture({self.chosen})"
             )
         return MallowsMixture._from_fit(self.fit)
 
@@ -106,6 +113,7 @@ def select_components(
     validation: Any = None,
     test_size: float | int = 0.25,
     n_folds: int | None = None,
+    rule: Literal["best", "one-se"] = "best",
     refit: bool = False,
     random_state: RandomState = None,
     **settings: Any,
@@ -124,8 +132,10 @@ def select_components(
         Share or number of agents held out, where there is neither ``validation`` nor ``n_folds``.
     n_folds : int, optional
         Cross-validation: every agent is held out once. It takes so many times as long as a single split.
+    rule : {"best", "one-se"}
+        Which number ``model`` has: the best, or the smallest that is within one standard error of it.
     refit : bool
-        Fit the best model once more, to all of ``data``. Always so after cross-validation.
+        Fit the chosen model once more, to all of ``data``. Always so after cross-validation.
     random_state : int, SeedSequence, Generator or None
         Seed of the split, the fits and the scores; they are the same for all numbers of components.
     **settings
@@ -150,6 +160,8 @@ def select_components(
     (3, 9)
     """
     numbers = _checked_numbers(n_components)
+    if rule not in RULES:
+        raise DataError(f"rule={rule!r} must be one of {', '.join(map(repr, RULES))}")
     table = as_preferences(data)
     seeds = generator(random_state).integers(2**32, size=3).tolist()
     folds = list(_folds(table, validation, test_size, n_folds, seeds[0]))
@@ -162,9 +174,12 @@ def select_components(
         raise DataError(
             f"{numbers[-1]} components are more than the {fewest} agents to fit; try at most {fewest}"
         )
-    trials, best_fit, interrupted = _all_trials(numbers, folds, asked, seeds[2], held_out_counts)
+    _warn_if_few(int(held_out_counts.sum()), len(folds), validation is not None)
+    trials, fits, interrupted = _all_trials(numbers, folds, asked, seeds[2])
     report = _report(trials, held_out_counts)
     best = trials[int(np.argmax(report["validation"]))].n_components
+    within_error = _smallest_within_error(report)
+    chosen = best if rule == "best" else within_error
     unsettled = [str(trial.n_components) for trial in trials if not trial.converged]
     if unsettled:
         warnings.warn(
@@ -173,17 +188,30 @@ def select_components(
             ConvergenceWarning,
             stacklevel=2,
         )
-    if (best_fit is None or refit) and not interrupted:
-        best_fit = fit_mallows(table, replace(asked, n_components=best))
+    fit = fits.get(chosen)
+    if (fit is None or refit) and not interrupted:
+        fit = fit_mallows(table, replace(asked, n_components=chosen))
     return ComponentSelection(
         table=report,
         best=best,
-        one_standard_error=_smallest_within_error(report),
-        fit=best_fit,
+        one_standard_error=within_error,
+        chosen=chosen,
+        fit=fit,
         n_train=sum(train.n_agents for train, _ in folds),
         n_validation=int(held_out_counts.sum()),
         n_folds=len(folds),
         interrupted=interrupted,
+    )
+
+
+def _warn_if_few(n_agents: int, n_folds: int, given: bool) -> None:
+    if n_agents >= FEW_AGENTS:
+        return
+    advice = "" if n_folds > 1 or given else "; n_folds=5 holds everybody out once"
+    warnings.warn(
+        f"only {n_agents} agents are held out, too few to tell numbers of components apart{advice}",
+        PermixWarning,
+        stacklevel=3,
     )
 
 
@@ -230,16 +258,18 @@ def _all_trials(
     folds: list[tuple[Preferences, Preferences]],
     asked: MallowsSettings,
     score_seed: int,
-    counts: Array,
-) -> tuple[list[_Trial], MallowsFit | None, bool]:
-    """Try all numbers of components; also the best fit (for a single split), and whether the user stopped."""
+) -> tuple[list[_Trial], dict[int, MallowsFit], bool]:
+    """Try all numbers of components; also their fits (for a single split), and whether the user stopped."""
     trials: list[_Trial] = []
-    best_fit: MallowsFit | None = None
-    best = -np.inf
+    fits: dict[int, MallowsFit] = {}
     quiet = replace(asked, progress=False)  # one display at a time
     with StatusLine(asked.progress) as status:
-        for number in numbers:
-            status.update(f"choosing the number of components: {number} of {numbers[-1]}")
+        for index, number in enumerate(numbers):
+            plural = "" if number == 1 else "s"
+            status.update(
+                "choosing the number of components: "
+                f"{number} component{plural} ({_ordinal(index + 1)} of {len(numbers)} numbers)"
+            )
             try:
                 trial, fit = _trial(folds, replace(quiet, n_components=number), score_seed)
             except KeyboardInterrupt:
@@ -251,12 +281,23 @@ def _all_trials(
                     PermixWarning,
                     stacklevel=3,
                 )
-                return trials, best_fit, True
+                return trials, fits, True
             trials.append(trial)
-            mean = mean_and_errors(trial.scores, trial.errors, counts)[0]
-            if len(folds) == 1 and mean > best:
-                best, best_fit = mean, replace(fit, settings=replace(asked, n_components=number))
-    return trials, best_fit, False
+            if len(folds) == 1:
+                fits[number] = replace(fit, settings=replace(asked, n_components=number))
+    return trials, fits, False
+
+
+def _ordinal(number: int) -> str:
+    """Return "1st", "2nd", "3rd", "4th", "11th".
+
+    Examples
+    --------
+    >>> [_ordinal(number) for number in (1, 2, 3, 4, 11, 12, 21, 112)]
+    ['1st', '2nd', '3rd', '4th', '11th', '12th', '21st', '112th']
+    """
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{'th' if 11 <= number % 100 <= 13 else ending}"
 
 
 def _trial(
@@ -307,6 +348,7 @@ def _report(trials: list[_Trial], counts: Array) -> pd.DataFrame:
     import pandas as pd
 
     means = [mean_and_errors(trial.scores, trial.errors, counts) for trial in trials]
+    unknown = np.nan if len(counts) < 2 else 0.0  # one row alone says nothing about the spread of rows
     best = trials[int(np.argmax([mean for mean, _, _ in means]))]
     rows = []
     for trial, (mean, error, noise) in zip(trials, means, strict=True):
@@ -318,10 +360,10 @@ def _report(trials: list[_Trial], counts: Array) -> pd.DataFrame:
                 "n_components": trial.n_components,
                 "train": trial.train,
                 "validation": mean,
-                "standard_error": error,
+                "standard_error": error + unknown,
                 "monte_carlo_error": noise,
                 "difference": difference,
-                "difference_error": difference_error,
+                "difference_error": difference_error + (0.0 if trial is best else unknown),
                 "n_iter": trial.n_iter,
                 "converged": trial.converged,
             }
@@ -330,5 +372,5 @@ def _report(trials: list[_Trial], counts: Array) -> pd.DataFrame:
 
 
 def _smallest_within_error(report: pd.DataFrame) -> int:
-    near = report["difference"] + report["difference_error"] >= 0.0
+    near = report["difference"] + report["difference_error"].fillna(0.0) >= 0.0
     return int(report["n_components"][near].min())

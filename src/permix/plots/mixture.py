@@ -111,7 +111,7 @@ def overview(model: Any, path: str | os.PathLike[str] | None = None) -> Figure:
 
     For a DPMixture all three pictures side by side, for a MallowsMixture :func:`components`.
     """
-    if isinstance(getattr(model, "_fit", model), MallowsFit):
+    if not isinstance(getattr(model, "_fit", model), MixtureFit):
         return components(model, path)
     figure = new_figure(14, 4.2)
     left, middle, right = figure.subplots(1, 3)
@@ -125,6 +125,8 @@ def _fit_of(model: Any) -> MixtureFit:
     """What a fitted estimator holds; a fit is taken as it is."""
     fit = getattr(model, "_fit", model)
     if not isinstance(fit, MixtureFit):
+        if isinstance(fit, MallowsFit):
+            raise DataError("a MallowsMixture has components, not clusters; draw it with plots.components")
         raise DataError(f"{type(model).__name__} is not a fitted mixture; call fit first")
     return fit
 

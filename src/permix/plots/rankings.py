@@ -10,8 +10,12 @@ import numpy as np
 from permix.data.labels import Array
 from permix.distributions.mallows import Mallows
 from permix.errors import DataError
+from permix.models.kernel_density import KernelDensity
 from permix.models.mallows_fit import MallowsFit
-from permix.plots.style import COLOURS, finished, new_axes, new_figure, shortened, whole_numbers
+from permix.models.mallows_results import climbing_iterations
+from permix.models.mixture_fit import MixtureFit
+from permix.models.select_components import ComponentSelection
+from permix.plots.style import COLOURS, finished, new_axes, new_figure, shortened, whole_figure, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +70,8 @@ def components(
     for k, axes in enumerate(panels[:n_panels]):
         _draw_component(axes, laws[k], intervals[k], last, DARK[k % len(DARK)])
         axes.set_title(
-            f"{k + 1}: {mixture.weights[k]:.1%}, dispersion {mixture.dispersions[k]:.3f}", fontsize="medium"
+            f"kind {k + 1} · {100 * mixture.weights[k]:.1f} % · dispersion {mixture.dispersions[k]:.2g}",
+            fontsize="medium",
         )
     for axes in panels[n_panels:]:
         axes.set_visible(False)
@@ -95,7 +100,7 @@ def _draw_component(
     axes.set_ylim(n_shown + 0.6, 0.4)
     axes.set_xlim(1 - 0.03 * last, 1.03 * last)
     axes.set_xticks(_rank_ticks(last))
-    axes.set_xlabel("rank", fontsize="small")
+    axes.set_xlabel("rank (1 = best)", fontsize="small")
     axes.grid(axis="x", alpha=0.25)
     axes.spines[["top", "right", "left"]].set_visible(False)
 
@@ -125,7 +130,7 @@ def rank_intervals(component: Mallows, n_shown: int) -> tuple[Array, Array, Arra
     return law @ np.arange(1, n + 1), low, high
 
 
-def em_history(model: Any, ax: Axes | None = None) -> Axes:
+def em_history(model: Any, path: str | os.PathLike[str] | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw how the log-likelihood rose in the best run, and where the other restarts ended.
 
     The band is two Monte Carlo standard errors wide to either side; exact fits have none.
@@ -133,6 +138,8 @@ def em_history(model: Any, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     model : MallowsMixture or its fit
+    path : path, optional
+        Also write the picture to this .png, .svg or .pdf file.
     ax : matplotlib axes, optional
         Where to draw.
 
@@ -170,17 +177,23 @@ def em_history(model: Any, ax: Axes | None = None) -> Axes:
     state = (
         "interrupted" if fit.interrupted else "converged" if fit.converged else "stopped before it converged"
     )
-    axes.set_title(f"{state} after {fit.n_iterations} iteration{'s' if fit.n_iterations > 1 else ''}")
+    n = climbing_iterations(fit)
+    axes.set_title(f"{state} after {n} iteration{'s' if n > 1 else ''}")
+    finished(whole_figure(axes), path)
     return axes
 
 
-def component_choice(selection: Any, ax: Axes | None = None) -> Axes:
+def component_choice(
+    selection: Any, path: str | os.PathLike[str] | None = None, *, ax: Axes | None = None
+) -> Axes:
     """Draw the log-likelihood of agents held out, with its standard error, by number of components.
 
     Parameters
     ----------
     selection : ComponentSelection, or a frame or dict with the columns of its table
         ``n_components``, ``train``, ``validation``, ``standard_error``.
+    path : path, optional
+        Also write the picture to this .png, .svg or .pdf file.
     ax : matplotlib axes, optional
         Where to draw.
 
@@ -222,6 +235,9 @@ def component_choice(selection: Any, ax: Axes | None = None) -> Axes:
         markeredgewidth=1.8,
         label=f"best: {numbers[best]:.0f}",
     )
+    chosen = getattr(selection, "chosen", numbers[best])
+    if chosen != numbers[best]:
+        axes.axvline(chosen, color="0.7", linestyle=":", zorder=0, label=f"chosen: {chosen}")
     if len(numbers) <= 20:
         axes.set_xticks(numbers)
     else:
@@ -230,12 +246,21 @@ def component_choice(selection: Any, ax: Axes | None = None) -> Axes:
     axes.set_ylabel("log-likelihood per agent")
     axes.set_title("How many components?")
     axes.legend(fontsize="small", frameon=False)
+    finished(whole_figure(axes), path)
     return axes
 
 
 def _fit_of(model: Any) -> MallowsFit:
     """What a fitted estimator holds; a fit is taken as it is."""
     fit = getattr(model, "_fit", model)
-    if not isinstance(fit, MallowsFit):
-        raise DataError(f"{type(model).__name__} is not a fitted mixture of Mallows models; call fit first")
-    return fit
+    if isinstance(fit, MallowsFit):
+        return fit
+    if isinstance(model, ComponentSelection):
+        raise DataError(
+            "a ComponentSelection compares mixtures: pass its .model, or draw it with plots.component_choice"
+        )
+    if isinstance(fit, KernelDensity) or type(model).__name__ == "MallowsKDE":
+        raise DataError("a MallowsKDE has no components; this picture is for a MallowsMixture")
+    if isinstance(fit, MixtureFit):
+        raise DataError("a DPMixture is no mixture of Mallows models; draw it with plots.overview")
+    raise DataError(f"{type(model).__name__} is not a fitted mixture; call fit first")

@@ -43,9 +43,19 @@ def new_axes(ax: Axes | None) -> Axes:
 def finished(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
     """Write a figure, whole or not at all, where a path was given; its ending says how."""
     if path is not None:
+        if not isinstance(path, str | os.PathLike):
+            raise DataError(f"path must be a file name, not {type(path).__name__}; axes go to ax=")
         with atomic_writer(path) as handle:
             figure.savefig(handle, dpi=130, format=Path(path).suffix.removeprefix(".") or None)
     return figure
+
+
+def whole_figure(axes: Axes) -> Figure:
+    """Return the figure that axes stand in, not the part of it."""
+    from matplotlib.figure import SubFigure
+
+    figure = axes.figure
+    return figure.figure if isinstance(figure, SubFigure) else figure
 
 
 def shortened(name: Any, most: int) -> str:
