@@ -85,8 +85,8 @@ def run(sizes: Sizes) -> Outcome:
             "The paper's 83% for α = 0.75 does not fit its own table 3, whose 3371 open pairs of 45,000 "
             "leave 92.5%.",
             "The paper's counts at D=1 are those to be expected, 6600, 4400 and 2200, if every ranking lost "
-            "the same number of pairs, (1 - α)·45 rounded down. Removing each pair with probability 1 - α gives "
-            "6750, 4500 and 2250 (standard deviation about 45), and 39%, 75% and 92% known.",
+            "the same number of pairs, (1 - α)·45 rounded down. Removing each pair with probability 1 - α "
+            "gives 6750, 4500 and 2250 (standard deviation about 45), and 39%, 75% and 92% known.",
             "The counts depend on positions alone, not on the people, so what differs is chance.",
         ],
     )
