@@ -25,7 +25,7 @@ class MallowsKDE(DensityMixin, RankingEstimator):  # type: ignore[misc]
     The probability of preferences v, that is of all rankings Ω(v) that agree with them, is (Lu & Boutilier
     2014, equation 34, extending Lebanon & Mao 2008)
 
-        p(v) = 1/n Σ_l 1/(|Ω(v_l)| Z) Σ_{s ∈ Ω(v_l)} Σ_{r ∈ Ω(v)} φ^d(r, s),
+        ``p(v) = 1/n Σ_l 1/(|Ω(v_l)| Z) Σ_{s ∈ Ω(v_l)} Σ_{r ∈ Ω(v)} φ^d(r, s)``,
 
     d the Kendall distance, φ the dispersion: somebody like training agent l, who has one of the rankings s
     that agree with what l said, all equally likely, and strays from it as in a Mallows model.
@@ -66,7 +66,7 @@ class MallowsKDE(DensityMixin, RankingEstimator):  # type: ignore[misc]
     Notes
     -----
     For two rows that partition all items into blocks A_i and B_j with n_ij items in common,
-    ln p(B | A) = -λ disc + Σ_ij g(n_ij) - Σ_i g(|A_i|) + Σ_j ln Z(|B_j|) - ln Z(m), λ = -ln φ,
+    ``ln p(B | A) = -λ disc + Σ_ij g(n_ij) - Σ_i g(|A_i|) + Σ_j ln Z(|B_j|) - ln Z(m)``, λ = -ln φ,
     g(n) = ln n! - ln Z(n), where disc counts the pairs of items that both order, in opposite ways. Time
     follows the lengths of the lists, not the number of items.
 
