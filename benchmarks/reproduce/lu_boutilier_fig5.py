@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.reproduce.likelihoods import full_log_likelihoods, random_mixture
-from benchmarks.reproduce.report import Outcome, run_from_command_line
+from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
 from benchmarks.reproduce.sushi import reveal
 from permix.models.mallows_fit import MallowsSettings, fit_mallows
 from permix.models.mallows_results import sample_rankings
@@ -82,6 +82,7 @@ def run(sizes: Sizes) -> Outcome:
         error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
         numbers = [f"{np.mean(values):.4f}", f"{error:.4f}", f"{np.median(values):.4f}", f"{max(values):.4f}"]
         rows.append([varied, str(label), AXES[varied], *numbers])
+        tell(f"{varied} {label}: median {numbers[2]}")
     return Outcome(
         "Figure 5: held-out log-likelihood, learned over true",
         ["varied", "value", "paper's axis", "mean", "standard error", "median", "largest"],

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.reproduce.likelihoods import full_log_likelihoods
-from benchmarks.reproduce.report import Outcome, run_from_command_line
+from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
 from benchmarks.reproduce.sushi import N_TRAIN, reveal, sushi
 from permix.data.preferences import Preferences
 from permix.models.mallows_fit import MallowsSettings, fit_mallows
@@ -50,6 +50,7 @@ def run(sizes: Sizes) -> Outcome:
             fit = fit_mallows(stated, settings)
             line["train"].append(float(full_log_likelihoods(train, fit.components).mean()))
             line["validation"].append(float(full_log_likelihoods(validation, fit.components).mean()))
+            tell(f"α = {alpha}, K = {k}: {line['validation'][-1]:.3f}")
         series[str(alpha)] = line
         best = int(np.argmax(line["validation"]))
         rows += [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -104,6 +105,11 @@ def run_from_command_line(
     if draw is not None and options["plot"] is not None:
         save_figure(outcome, draw, options["plot"])
     return outcome
+
+
+def tell(text: str) -> None:
+    """Say on standard error how far a long run is."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def save_figure(outcome: Outcome, draw: Callable[[Outcome, Any], None], path: Path) -> None:

@@ -125,7 +125,7 @@ class _Workers:
     """Threads that climb, a line about them on the terminal, and Ctrl-C that keeps what was reached."""
 
     def __init__(self, settings: MallowsSettings, n_tasks: int) -> None:
-        self.n_threads = n_threads_for(settings.n_jobs, max(n_tasks, 1))
+        self.n_threads = n_threads_for(settings.n_jobs, max(n_tasks, AT_ONCE))
         self._alone = settings.n_jobs == 1  # not even threads within a run
         self.status = StatusLine(settings.progress)
         self.stop = threading.Event()
