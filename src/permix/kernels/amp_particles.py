@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from permix.kernels.amp_lanes import BEHIND_ALL, BOTTOM, LANES, MOST_ITEMS, OWN, TOP
+from permix.kernels.amp_lanes import BEHIND_ALL, BOTTOM, LANES, MOST_ITEMS, OWN, TOP, set_plan
 from permix.kernels.amp_laws import geometric_back
 from permix.kernels.amp_plans import (
     allowed_places,
@@ -147,7 +147,7 @@ class LaneRoom(NamedTuple):
     clusters: Array
     n_constrained: Array
     n_slots: Array
-    steps: Array  # (sets, n): plans
+    steps: Array  # (sets, n): plans, as ``amp_lanes.set_plan`` writes them
     low: Array
     high: Array
     last_slot: Array
@@ -184,22 +184,6 @@ def room_for_lanes(n_sets, n):
         np.empty(n_sets * n, np.uint16),
         np.empty(n_sets * n, np.uint16),
     )
-
-
-@kernel
-def _set_plan(room, s, plan):
-    room.n_constrained[s] = plan.n_constrained
-    room.n_slots[s] = OWN + plan.n_slots
-    for c in range(plan.n_constrained):
-        room.steps[s, c] = plan.steps[c]
-        room.last_slot[s, c] = OWN + plan.last_slot[c]
-        room.first_slot[s, c] = OWN + plan.first_slot[c]
-        room.low[s, c] = TOP
-        if plan.low_start[c] < plan.low_start[c + 1]:
-            room.low[s, c] = OWN + plan.low_slots[plan.low_start[c]]
-        room.high[s, c] = BOTTOM
-        if plan.high_start[c] < plan.high_start[c + 1]:
-            room.high[s, c] = OWN + plan.high_slots[plan.high_start[c]]
 
 
 @kernel
@@ -412,7 +396,7 @@ def particle_rows(
         if abreast > 0 and plan.only_levels:
             lanes.rows[used] = row
             lanes.clusters[used] = k
-            _set_plan(lanes, used, plan)
+            set_plan(lanes, used, plan)
             used += 1
             if used == abreast:
                 _run_lanes(

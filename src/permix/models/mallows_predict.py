@@ -293,7 +293,8 @@ def predict_pairwise(
     random_state : int, SeedSequence, Generator or None
     return_standard_error : bool
         Return standard errors too, 0 where exact; elsewhere from the spread between chains and the
-        uncertainty of P(component | v).
+        uncertainty of P(component | v). A pair on which all rankings drawn agree gets 0 as well, though
+        ``n_samples`` draws cannot tell a probability above 1 - 1/n_samples from 1.
 
     Returns
     -------

@@ -69,9 +69,9 @@ class ComponentSelection:
     -----
     Columns of ``table``: ``n_components``; ``train`` and ``validation``, mean log-likelihood of an agent
     that was fitted and of one that was not; ``standard_error`` of ``validation``, over agents and Monte
-    Carlo draws together; ``monte_carlo_error``, the part of it that more ``n_particles`` would remove;
-    ``difference`` to the best value and ``difference_error``, paired; ``n_iter`` and ``converged`` of the
-    fits. Errors are NaN where a single row was held out.
+    Carlo draws together; ``monte_carlo_error``, the part of it that is due to random numbers (256
+    particles per row); ``difference`` to the best value and ``difference_error``, paired; ``n_iter`` and
+    ``converged`` of the fits. Errors are NaN where a single row was held out.
     """
 
     table: pd.DataFrame
