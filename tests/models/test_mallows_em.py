@@ -334,6 +334,11 @@ def test_starts_race_on_a_part_of_many_agents(monkeypatch):
         whole = total_log_likelihood(values + fit.components.log_weights, errors, profile.counts)
         assert abs(fit.log_likelihood - whole) < 5 * fit.log_likelihood.standard_error + 0.02 * abs(whole)
         assert np.allclose(fit.restart_log_likelihoods, whole, rtol=0.1)
+        em = MallowsEM(profile, fit.settings, KEY)
+        if em.exact:  # the fit is at rest with everybody, not only with the part
+            now, statistics = em.e_step(fit.components, 0)
+            gained = em.e_step(em.m_step(fit.components, statistics), 1)[0] - now
+            assert 0.0 <= gained + 1e-9 <= 1e-4 * em.n_agents
 
 
 def test_no_component_dies():
