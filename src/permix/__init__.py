@@ -26,12 +26,15 @@ if TYPE_CHECKING:
     from permix.data import write_table as write_table
     from permix.data.distances import distance as distance
     from permix.data.distances import distance_matrix as distance_matrix
+    from permix.distributions import GeneralizedMallows as GeneralizedMallows
     from permix.distributions import Mallows as Mallows
     from permix.distributions import RepeatedInsertion as RepeatedInsertion
     from permix.families import Categorical as Categorical
     from permix.families import Gaussian as Gaussian
     from permix.families import GaussianNIW as GaussianNIW
     from permix.families import Multinomial as Multinomial
+    from permix.models.blurring_mean_shift import BlurringMeanShift as BlurringMeanShift
+    from permix.models.dp_mallows import DPMallowsMixture as DPMallowsMixture
     from permix.models.dp_mixture import DPMixture as DPMixture
     from permix.models.kemeny import KemenyResult as KemenyResult
     from permix.models.kemeny import kemeny as kemeny
@@ -54,13 +57,16 @@ if TYPE_CHECKING:
 
 # Where each public name lives. Adding a name: one line here and one above for type checkers.
 _HOME = {
+    "BlurringMeanShift": "permix.models.blurring_mean_shift",
     "Categorical": "permix.families",
+    "DPMallowsMixture": "permix.models.dp_mallows",
     "DPMixture": "permix.models.dp_mixture",
     "DirichletProcess": "permix.partitions",
     "FiniteDirichlet": "permix.partitions",
     "Gamma": "permix.partitions",
     "Gaussian": "permix.families",
     "GaussianNIW": "permix.families",
+    "GeneralizedMallows": "permix.distributions",
     "KemenyResult": "permix.models.kemeny",
     "Mallows": "permix.distributions",
     "MallowsKDE": "permix.models.mallows_kde",

@@ -380,12 +380,13 @@ def distribution_from_description(description: Mapping[str, Any]) -> RankingDist
     >>> distribution_from_description(model.describe()) == model
     True
     """
+    from permix.distributions.generalized_mallows import GeneralizedMallows
     from permix.distributions.insertion import RepeatedInsertion
     from permix.distributions.mallows import Mallows
 
     settings = dict(description)
     kinds: dict[str, Callable[..., RankingDistribution]] = {
-        kind.name: kind for kind in (Mallows, RepeatedInsertion)
+        kind.name: kind for kind in (GeneralizedMallows, Mallows, RepeatedInsertion)
     }
     name = settings.pop("name", None)
     if name not in kinds:
