@@ -26,6 +26,13 @@ KINDS = {
     "DPMixture": Kind(
         "permix.models.mixture_files:mixture_from_archive", "permix.models.dp_mixture:DPMixture"
     ),
+    "BlurringMeanShift": Kind(
+        "permix.models.mean_shift_files:mean_shift_from_archive",
+        "permix.models.blurring_mean_shift:BlurringMeanShift",
+    ),
+    "DPMallowsMixture": Kind(
+        "permix.models.dp_mallows_files:dp_mallows_from_archive", "permix.models.dp_mallows:DPMallowsMixture"
+    ),
     "MallowsMixture": Kind(
         "permix.models.mallows_files:mallows_from_archive", "permix.models.mallows_mixture:MallowsMixture"
     ),
