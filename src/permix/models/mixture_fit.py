@@ -149,11 +149,11 @@ class MixtureFit:
 
     def spaced_draws(self) -> tuple[Array, Array]:
         """Labels and concentrations of evenly spaced draws, few enough to average over."""
-        labels = _evenly_spaced(self.draws.arrays["labels"], MAX_PREDICTIVE_DRAWS)
+        labels = evenly_spaced(self.draws.arrays["labels"], MAX_PREDICTIVE_DRAWS)
         concentration = self.draws.arrays.get("concentration")
         if concentration is None:
             return labels, np.zeros(len(labels))
-        return labels, _evenly_spaced(concentration, MAX_PREDICTIVE_DRAWS)
+        return labels, evenly_spaced(concentration, MAX_PREDICTIVE_DRAWS)
 
 
 def fit_mixture(
@@ -195,10 +195,10 @@ def fit_mixture(
             "family": family.describe(),
             "prior": prior.describe(),
             "moves": describe_move(move),
-            "data": _digest(family.pack(data)),
+            "data": digest(family.pack(data)),
         },
     )
-    labels = _evenly_spaced(draws.arrays["labels"], MAX_ESTIMATE_DRAWS)
+    labels = evenly_spaced(draws.arrays["labels"], MAX_ESTIMATE_DRAWS)
     if labels.size > SLOW_ESTIMATE and settings.progress is not False and sys.stderr.isatty():
         print("finding the partition nearest to all draws ...", file=sys.stderr)
     estimate = point_estimate(
@@ -211,7 +211,7 @@ def fit_mixture(
     return MixtureFit(settings, family, prior, data, n, draws, estimate, feature_names)
 
 
-def _evenly_spaced(draws: Array, most: int) -> Array:
+def evenly_spaced(draws: Array, most: int) -> Array:
     """Put chains one after another and keep at most so many draws."""
     joined = draws.reshape(-1, *draws.shape[2:])
     kept = np.linspace(0, len(joined) - 1, min(len(joined), most)).astype(np.int64)
@@ -262,7 +262,7 @@ def _as_prior(prior: PartitionPrior | None) -> PartitionPrior:
     return prior
 
 
-def _digest(arrays: dict[str, Array]) -> str:
+def digest(arrays: dict[str, Array]) -> str:
     """Fingerprint of named arrays."""
     digest = hashlib.sha256()
     for name, array in arrays.items():

@@ -107,7 +107,7 @@ class MixtureState:
     def make_room(self, capacity: int) -> None:
         """Give the state at least ``capacity`` slots."""
         if capacity > self.capacity:
-            self._allocate(_roomy(capacity))
+            self._allocate(roomy(capacity))
             self.refresh()
 
     def set_labels(self, labels: np.ndarray) -> None:
@@ -115,7 +115,7 @@ class MixtureState:
         self.labels[:] = canonical_labels(labels)
         self.n_clusters = int(self.labels.max()) + 1 if self.n else 0
         if self.n_clusters > self.capacity:
-            self._allocate(_roomy(self.n_clusters))
+            self._allocate(roomy(self.n_clusters))
         self.refresh()
 
     def refresh(self) -> None:
@@ -128,7 +128,7 @@ class MixtureState:
         value = float(partition_log_prob(self.prior, self.sizes[: self.n_clusters]))
         gamma = learned_concentration(self.prior_spec)
         if gamma is not None:
-            value += _log_gamma_density(gamma, self.concentration)
+            value += log_gamma_density(gamma, self.concentration)
         return value
 
     def log_likelihood(self) -> float:
@@ -181,7 +181,7 @@ class MixtureState:
             raise DataError(f"the checkpoint is of {labels.shape} data, these are {self.n}")
         # Compiled code does not check: a damaged checkpoint must not get there.
         occupied = np.unique(labels)
-        if not np.array_equal(occupied, np.arange(n_clusters)) or not n_clusters <= capacity <= _roomy(
+        if not np.array_equal(occupied, np.arange(n_clusters)) or not n_clusters <= capacity <= roomy(
             self.n + 1
         ):
             raise DataError("the checkpoint's labels, number of clusters and capacity do not fit together")
@@ -202,7 +202,7 @@ def score_empty(family: Family, data: Any, n: int) -> np.ndarray:
     return scores
 
 
-def _roomy(capacity: int) -> int:
+def roomy(capacity: int) -> int:
     """Return the first of 24, 40, 72, 136, ... that is large enough."""
     roomy = FIRST_CAPACITY
     while roomy < capacity:
@@ -217,7 +217,7 @@ def learned_concentration(prior: PartitionPrior) -> Gamma | None:
     return None
 
 
-def _log_gamma_density(gamma: Gamma, x: float) -> float:
+def log_gamma_density(gamma: Gamma, x: float) -> float:
     constant = gamma.shape * math.log(gamma.rate) - math.lgamma(gamma.shape)
     return constant + (gamma.shape - 1.0) * math.log(x) - gamma.rate * x
 

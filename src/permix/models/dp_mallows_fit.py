@@ -1,0 +1,227 @@
+"""The work behind :class:`permix.DPMallowsMixture`, free of scikit-learn, whose import takes a second."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from permix.data.labels import Label
+from permix.data.rankings import Rankings
+from permix.models.dp_mallows_draws import ClusterDraws
+from permix.models.dp_mallows_settings import DPMallowsSettings
+from permix.models.mixture_fit import SLOW_ESTIMATE, by_size, digest, evenly_spaced
+from permix.moves import Concentration, Cycle, Move
+from permix.moves.list_state import ListModel, ListState, list_model
+from permix.moves.seating import Centers, CollapsedSeating, ParallelSeating, seat
+from permix.moves.split_merge import Climb, SplitMerge
+from permix.partitions.point_estimate import PointEstimate, point_estimate
+from permix.posterior import warn_if_chains_disagree
+from permix.sampling import Draws, run_chains
+from permix.sampling.loop import n_threads_for
+
+# From this many agents on, assigning all of them at once is worth its slower mixing.
+MANY_AGENTS = 20_000
+# The part of the agents that the parallel variant also visits one by one, so that clusters open and close.
+VISITED_SHARE = 1 / 16
+# T_Gibbs of the published samplers.
+PUBLISHED_ROUNDS = 10
+# Centers and decays are drawn for at most this many draws, each after so many rounds of moves.
+MAX_CLUSTER_DRAWS = 100
+CENTER_ROUNDS = 10
+# The point estimate minimises the expected loss over at most this many labels, but at least so many draws.
+MAX_ESTIMATE_LABELS = 10_000_000
+MIN_ESTIMATE_DRAWS = 50
+MAX_ESTIMATE_DRAWS = 1000
+
+
+@dataclasses.dataclass
+class DPMallowsFit:
+    """Draws of a mixture of generalized Mallows models with all that is needed to use them.
+
+    Attributes
+    ----------
+    settings : DPMallowsSettings
+        As asked for.
+    items : tuple
+        Item names.
+    rankings : Rankings
+        The top lists fitted; a row with a count stands for that many agents.
+    draws : Draws
+        Kept draws of all chains: labels of agents in the order of ``rankings.expand()``, and scalars.
+    estimate : PointEstimate
+        Partition of the agents that minimises the posterior expected loss.
+    clusters : ClusterDraws
+        Centers and decays of the clusters in evenly spaced draws.
+    """
+
+    settings: DPMallowsSettings
+    items: tuple[Label, ...]
+    rankings: Rankings
+    draws: Draws
+    estimate: PointEstimate
+    clusters: ClusterDraws
+
+    @cached_property
+    def labels(self) -> npt.NDArray[np.int64]:
+        """The point estimate; cluster 0 is the largest."""
+        return by_size(self.estimate.labels)
+
+    @cached_property
+    def cluster_sizes(self) -> npt.NDArray[np.int64]:
+        """Members of each cluster."""
+        return np.bincount(self.labels)
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters of ``labels``."""
+        return len(self.cluster_sizes)
+
+
+def fit_dp_mallows(rankings: Rankings, settings: DPMallowsSettings) -> DPMallowsFit:
+    """Run chains on top lists, summarise them, and warn where chains disagree.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        Full rankings and top lists, as :func:`permix.models.dp_mallows_input.as_top_lists` returns them.
+    settings : DPMallowsSettings
+    """
+    model = prepared(rankings, settings)
+    move = sweep_move(settings, model.n_agents)
+    draws = run_chains(
+        lambda rng: first_state(model, settings, rng),
+        move,
+        n_draws=settings.n_draws,
+        n_burn_in=settings.n_burn_in,
+        n_thin=settings.n_thin,
+        n_chains=settings.n_chains,
+        random_state=settings.random_state,
+        n_jobs=settings.n_jobs,
+        progress=settings.progress,
+        store=settings.store,
+        burn_in_move=burn_in_move(settings, model.n_agents),
+        fingerprint={
+            "model": "DPMallowsMixture",
+            "sampler": settings.sampler,
+            "assignments": chosen_assignments(settings, model.n_agents),
+            "split_merge": settings.split_merge,
+            "n_initial_clusters": settings.n_initial_clusters,
+            "prior": settings.prior().describe(),
+            "prior_strength": float(settings.prior_strength),
+            "prior_rate": settings.rates(model.n_stages).tolist(),
+            "data": digest(
+                {"starts": model.lists.starts, "items": model.lists.items, "of": model.lists.list_of}
+            ),
+        },
+    )
+    n_kept = max(MIN_ESTIMATE_DRAWS, min(MAX_ESTIMATE_DRAWS, MAX_ESTIMATE_LABELS // model.n_agents))
+    labels = evenly_spaced(draws.arrays["labels"], n_kept)
+    if labels.size > SLOW_ESTIMATE and settings.progress is not False and sys.stderr.isatty():
+        print("finding the partition nearest to all draws ...", file=sys.stderr)
+    estimate = point_estimate(labels, loss=settings.loss, random_state=0, n_jobs=settings.n_jobs)
+    clusters = draw_clusters(model, settings, draws)
+    warn_if_chains_disagree(draws)
+    return DPMallowsFit(settings, rankings.items, rankings, draws, estimate, clusters)
+
+
+def prepared(rankings: Rankings, settings: DPMallowsSettings) -> ListModel:
+    """Return data and prior as the samplers see them."""
+    running = n_threads_for(settings.n_jobs, settings.n_chains)
+    return list_model(
+        np.asarray(rankings.orders),
+        np.asarray(rankings.lengths),
+        np.asarray(rankings.counts),
+        rankings.n_items,
+        settings.rates,
+        float(settings.prior_strength),
+        settings.prior(),
+        law={"exact": "finite", "beta-gibbs": "beta", "slice-gibbs": "given"}[settings.sampler],
+        # Threads within a chain, where chains leave processors free.
+        use_threads=settings.n_jobs != 1 and running < (os.cpu_count() or 1),
+    )
+
+
+def chosen_assignments(settings: DPMallowsSettings, n_agents: int) -> str:
+    """Say what "auto" means for so many agents."""
+    if settings.assignments != "auto":
+        return settings.assignments
+    return "parallel" if settings.sampler == "exact" and n_agents >= MANY_AGENTS else "collapsed"
+
+
+def sweep_move(settings: DPMallowsSettings, n_agents: int = 0) -> Move:
+    """Return what one iteration of a chain does."""
+    moves: list[Move] = []
+    if settings.sampler != "exact":
+        moves = [CollapsedSeating(), Centers(PUBLISHED_ROUNDS, settings.sampler)]
+    else:
+        if chosen_assignments(settings, n_agents) == "parallel":
+            moves += [ParallelSeating(), CollapsedSeating(VISITED_SHARE)]
+        else:
+            moves += [CollapsedSeating()]
+        if settings.split_merge:
+            moves += [SplitMerge()]
+        moves += [Centers()]
+    return Cycle([*moves, Concentration()])
+
+
+def burn_in_move(settings: DPMallowsSettings, n_agents: int = 0) -> Move | None:
+    """Return what an iteration of burn-in does, where that differs: its first half also climbs."""
+    if settings.sampler != "exact" or not settings.split_merge:
+        return None
+    return Climb(settings.n_burn_in // 2, sweep_move(settings, n_agents))
+
+
+def start_state(rankings: Rankings, settings: DPMallowsSettings, rng: np.random.Generator) -> ListState:
+    """Return the state that a chain on these rankings starts from."""
+    return first_state(prepared(rankings, settings), settings, rng)
+
+
+def first_state(model: ListModel, settings: DPMallowsSettings, rng: np.random.Generator) -> ListState:
+    """Seat the agents one by one in random order, or at random in a given number of clusters."""
+    state = ListState(model)
+    if settings.n_initial_clusters is None:
+        seat(rng, state, rng.permutation(state.n))
+        state.refresh()
+    else:
+        state.set_labels(rng.integers(settings.n_initial_clusters, size=state.n), rng)
+    if settings.sampler != "exact":
+        Centers(1, settings.sampler).step(rng, state)
+    return state
+
+
+def draw_clusters(model: ListModel, settings: DPMallowsSettings, draws: Draws) -> ClusterDraws:
+    """Draw centers and decays given the labels of evenly spaced draws.
+
+    Centers start from the best item at every stage and move :data:`CENTER_ROUNDS` times; the seed is fixed,
+    so that a fit depends on its draws alone.
+    """
+    labels = evenly_spaced(draws.arrays["labels"], MAX_CLUSTER_DRAWS)
+    if "concentration" in draws.arrays:
+        concentration = evenly_spaced(draws.arrays["concentration"], MAX_CLUSTER_DRAWS).astype(float)
+    else:
+        concentration = np.full(len(labels), float(settings.concentration))  # type: ignore[arg-type]
+    rng = np.random.default_rng(0)
+    exact = dataclasses.replace(model, use_threads=settings.n_jobs != 1)
+    starts, sizes, centers, theta = [0], [], [], []
+    for row in labels:
+        state = ListState(exact)
+        state.set_labels(row, rng)
+        state.update_centers(rng, CENTER_ROUNDS)
+        starts.append(starts[-1] + state.n_clusters)
+        sizes.append(state.clusters.sizes[: state.n_clusters].copy())
+        centers.append(state.centers())
+        theta.append(state.clusters.theta[: state.n_clusters].copy())
+    return ClusterDraws(
+        starts=np.array(starts, dtype=np.int64),
+        sizes=np.concatenate(sizes).astype(np.int64),
+        centers=np.concatenate(centers),
+        theta=np.concatenate(theta),
+        labels=np.ascontiguousarray(labels, dtype=np.int32),
+        concentration=concentration,
+        discount=model.discount,
+    )
