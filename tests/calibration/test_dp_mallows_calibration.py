@@ -17,6 +17,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from permix import Rankings
+from permix.models.dp_mallows_fit import start_state, sweep_move
+from permix.models.dp_mallows_settings import DPMallowsSettings
 from tests.oracles.partitions import pitman_yor_rule, sequential_probability
 from tests.reference import dp_mallows as reference
 from tests.reference.permutations import kendall, stage_code
@@ -90,6 +93,28 @@ def reference_draws(
                 for cluster in state.clusters
             ]
             yield Draw(state.labels.copy(), [cluster.center for cluster in state.clusters], theta)
+
+
+def compiled_draws(
+    assignments: str, rankings: list[tuple[int, ...]], settings: Settings, rng: np.random.Generator
+) -> Iterable[Draw]:
+    """Draws of the sampler behind DPMallowsMixture, from a start at random, split-merge moves included."""
+    chosen = DPMallowsSettings(
+        assignments=assignments,
+        concentration=settings.concentration,
+        discount=settings.discount,
+        prior_strength=settings.strength,
+        prior_rate=[settings.rate(j) for j in range(settings.n_items - 1)],
+        n_initial_clusters=3,
+        n_jobs=1,
+    )
+    state = start_state(Rankings.from_orders(rankings, n_items=settings.n_items), chosen, rng)
+    move = sweep_move(chosen)
+    for sweep in range(1, settings.n_burn_in + settings.n_draws * settings.n_thin + 1):
+        move.step(rng, state)
+        if sweep > settings.n_burn_in and (sweep - settings.n_burn_in) % settings.n_thin == 0:
+            centers = [center.tolist() for center in state.centers()]
+            yield Draw(state.labels.copy(), centers, state.clusters.theta[: state.n_clusters].tolist())
 
 
 # The model, forwards.
@@ -186,7 +211,11 @@ def p_values(ranks: dict[str, np.ndarray], n_draws: int) -> dict[str, float]:
 # Eight quantities a test: a false alarm less than once in 100,000 tests.
 SMALLEST_P_VALUE = 1e-6
 
-EXACT: dict[str, tuple[DrawsOf, str, int]] = {"plain": (reference_draws, "exact", 120)}
+EXACT: dict[str, tuple[DrawsOf, str, int]] = {
+    "plain": (reference_draws, "exact", 120),
+    "collapsed": (compiled_draws, "collapsed", 300),
+    "parallel": (compiled_draws, "parallel", 300),
+}
 
 
 @pytest.mark.parametrize("case", CASES)

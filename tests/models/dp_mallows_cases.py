@@ -115,8 +115,15 @@ def as_draws(clusters):
 
 
 def members_of(clusters, estimate):
-    """Estimated clusters of the agents in every cluster of every draw."""
+    """The estimated cluster that every cluster of every draw is most like, in a list of one, with sets."""
     estimate = np.asarray(estimate)
+    estimated = [set(np.flatnonzero(estimate == e).tolist()) for e in range(estimate.max() + 1)]
+
+    def spoken_for(agents):
+        likeness = [len(agents & other) ** 2 / (len(agents) * len(other)) for other in estimated]
+        return [likeness.index(max(likeness))]
+
     return [
-        [estimate[row == k].tolist() for k in range(row.max() + 1)] for row in np.asarray(clusters.labels)
+        [spoken_for(set(np.flatnonzero(row == k).tolist())) for k in range(row.max() + 1)]
+        for row in np.asarray(clusters.labels)
     ]

@@ -207,15 +207,20 @@ def test_assignment_of_every_list(case):
     assert np.abs(found - twin).max() > 0.05
 
 
-def test_overlap_counts_agents():
-    clusters = cluster_draws([(0, 0, 1, 1, 1), (1, 0, 0, 1, 1)], 3, 2)
-    overlap = Overlap.of(clusters, np.array([0, 0, 0, 1, 1]))
-    dense = np.zeros((4, 2), dtype=int)
-    dense[overlap.rows, overlap.members] = overlap.counts
-    assert dense.tolist() == [[2, 0], [1, 2], [2, 0], [1, 2]]
-    assert overlap.shares.tolist() == [1.0, 1 / 3, 2 / 3, 1.0, 1 / 3, 2 / 3]
+def test_clusters_speak_for_the_one_they_are_most_like():
+    clusters = cluster_draws([(0, 0, 1, 1, 1, 1), (1, 0, 0, 1, 1, 2)], 3, 2)
+    overlap = Overlap.of(clusters, np.array([0, 0, 0, 1, 1, 2]))
+    # Agents in common: draw 0 [2 0 0], [1 2 1]; draw 1 [2 0 0], [1 2 0], [0 0 1].
+    assert overlap.linked.tolist() == [0, 1, 0, 1, 2]
+    assert overlap.counts.tolist() == [2, 2, 2, 2, 1]
+    assert overlap.nearest.tolist() == [[0, 1, 1], [2, 3, 4]]
+    assert overlap.in_nearest.tolist() == [[2, 2, 1], [2, 2, 1]]
     found, counts = overlap.of_estimated(1)
     assert (found.tolist(), counts.tolist()) == ([1, 3], [2, 2])
+    # For cluster 2 nobody speaks in a draw where all are more like others.
+    alone = Overlap.of(cluster_draws([(0, 0, 1, 1, 1, 1)], 3, 2), np.array([0, 0, 0, 1, 1, 2]))
+    found, counts = alone.of_estimated(2)
+    assert (found.tolist(), counts.tolist()) == ([1], [1])
 
 
 # Continuations.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from permix.errors import DataError
 from permix.models.dp_mallows_results import ClusterSummaries, weighted_quantiles
 from permix.partitions import Gamma
-from tests.models.dp_mallows_cases import LISTS, fit_of
+from tests.models.dp_mallows_cases import LISTS, fit_of, members_of
 from tests.models.test_dp_mallows_predict import relabelled
 
 
@@ -21,13 +20,15 @@ def fit():
 
 
 def by_members(fit, e):
-    """Center ranks and decays that every member of ``e`` has in every draw: one row for each."""
+    """Center ranks and decays of clusters that speak for ``e``: one row for each agent in common."""
     clusters, ranks, theta = fit.clusters, [], []
+    links = members_of(clusters, fit.labels)
     for agent in np.flatnonzero(fit.labels == e):
         for d in range(clusters.n_draws):
-            c = clusters.starts[d] + clusters.labels[d, agent]
-            ranks.append(np.argsort(clusters.centers[c]))
-            theta.append(clusters.theta[c])
+            k = clusters.labels[d, agent]
+            if links[d][k] == [e]:
+                ranks.append(np.argsort(clusters.centers[clusters.starts[d] + k]))
+                theta.append(clusters.theta[clusters.starts[d] + k])
     return np.array(ranks), np.array(theta)
 
 
@@ -37,7 +38,7 @@ def quantile(values, level):
     return next(v for i, v in enumerate(ordered) if (i + 1) / len(ordered) >= level - 1e-12)
 
 
-def test_centers_and_decays_are_those_of_a_random_member_in_a_random_draw(fit):
+def test_centers_and_decays_are_those_of_clusters_that_speak_for_it(fit):
     found = ClusterSummaries(fit)
     low, high = found.theta_intervals
     for e in range(2):
@@ -78,14 +79,16 @@ def test_center_table(fit):
 def test_cluster_table(fit):
     table = ClusterSummaries(fit).cluster_table()
     assert table["size"].tolist() == [4, 3]
-    np.testing.assert_allclose(table["share"], [4 / 7, 3 / 7])
+    links = members_of(fit.clusters, fit.labels)
     for e in range(2):
         members = np.flatnonzero(fit.labels == e)
         sizes, held = [], []
-        for labels in fit.clusters.labels:
-            host, number = Counter(labels[members].tolist()).most_common(1)[0]
-            sizes.append((labels == host).sum())
-            held.append(number / len(members))
+        for labels, of_draw in zip(fit.clusters.labels, links, strict=True):
+            sizes.append(sum((labels == k).sum() for k, linked in enumerate(of_draw) if linked == [e]))
+            common = [(labels[members] == k).sum() for k in range(len(of_draw))]
+            likeness = [n**2 / (labels == k).sum() for k, n in enumerate(common)]
+            held.append(common[int(np.argmax(likeness))] / len(members))
+        assert table["share"][e] == pytest.approx(np.mean(sizes) / len(fit.labels))
         assert table["size_low"][e] == pytest.approx(np.quantile(sizes, 0.05))
         assert table["size_high"][e] == pytest.approx(np.quantile(sizes, 0.95))
         assert table["together"][e] == pytest.approx(np.mean(held))

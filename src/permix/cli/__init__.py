@@ -10,22 +10,31 @@ from typing import Any
 # What the library calls its arguments and the command line its options; messages are written for the library.
 OPTIONS = {
     "agent_column": "--agent-column",
+    "assignments": "--assignments",
     "center_search": "--center-search",
+    "concentration": "--concentration",
     "count_column": "--count-column",
+    "decay": "--decay",
+    "discount": "--discount",
     "layout": "--layout",
+    "length": "--length",
     "max_iter": "--max-iter",
     "n_burn_in": "--burn-in",
     "n_chains": "--chains",
     "n_components": "--components",
     "n_draws": "--draws",
     "n_folds": "--folds",
+    "n_initial_clusters": "--initial-clusters",
     "n_jobs": "--jobs",
     "n_particles": "--particles",
     "n_restarts": "--restarts",
     "n_samples": "--samples",
     "n_thin": "--thin",
     "on_cycle": "--on-cycle",
+    "prior_rate": "--prior-rate",
+    "prior_strength": "--prior-strength",
     "random_state": "--seed",
+    "sampler": "--sampler",
     "to_layout": "--to-layout",
     "tol": "--tol",
     "unlisted": "--unlisted",
@@ -35,7 +44,7 @@ OPTIONS = {
 def in_options(message: str) -> str:
     """Put a message of the library into the words of the command line."""
     for argument, option in OPTIONS.items():
-        message = re.sub(rf"(?<![-\w]){argument} ?= ?['\"](\w+)['\"]", rf"{option} \1", message)
+        message = re.sub(rf"(?<![-\w]){argument} ?= ?['\"]([-\w]+)['\"]", rf"{option} \1", message)
         message = re.sub(rf"(?<![-\w]){argument}=(?=\w)", f"{option} ", message)
         # Words of plain English, such as layout, are options only where something is assigned to them.
         message = re.sub(rf"(?<![-\w]){argument}{'=?' if '_' in argument else '='}(?!\w)", option, message)

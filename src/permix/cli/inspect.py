@@ -266,25 +266,39 @@ def show_consensus(options: ReadOptions, method: str, time_limit: float | None, 
 
 def show_fit(file: Path, as_json: bool) -> None:
     """Print what a fitted model found."""
-    from permix.models.mallows_fit import MallowsFit
-    from permix.models.mixture_fit import MixtureFit
     from permix.models.persistence import load_fit
 
     fit = load_fit(file)
-    show: Callable[[dict[str, Any], str], None]
-    if isinstance(fit, MixtureFit):
-        report = fit_report(fit)
-        show = partial(print_fit, fit)
-    else:
-        from permix.cli.rank_models import kernel_report, mallows_report, print_kernel, print_mallows
-
-        is_mixture = isinstance(fit, MallowsFit)
-        report = mallows_report(fit) if is_mixture else kernel_report(fit)
-        show = print_mallows if is_mixture else print_kernel
+    report, show = _described(fit)
     if as_json:
         print_json({"file": str(file), **report})
     else:
         show(report, file.name)
+
+
+def _described(fit: Any) -> tuple[dict[str, Any], Callable[[dict[str, Any], str], None]]:
+    """Report what a fit of any kind found, and say who prints it."""
+    from permix.models.dp_mallows_fit import DPMallowsFit
+    from permix.models.mallows_fit import MallowsFit
+    from permix.models.mean_shift import MeanShiftFit
+    from permix.models.mixture_fit import MixtureFit
+
+    if isinstance(fit, MixtureFit):
+        return fit_report(fit), partial(print_fit, fit)
+    if isinstance(fit, DPMallowsFit):
+        from permix.cli.dp_mallows import list_report, print_lists
+
+        return list_report(fit), print_lists
+    if isinstance(fit, MeanShiftFit):
+        from permix.cli.mean_shift import mean_shift_report, print_mean_shift
+
+        return mean_shift_report(fit), print_mean_shift
+
+    from permix.cli.rank_models import kernel_report, mallows_report, print_kernel, print_mallows
+
+    if isinstance(fit, MallowsFit):
+        return mallows_report(fit), print_mallows
+    return kernel_report(fit), print_kernel
 
 
 def fit_report(fit: MixtureFit) -> dict[str, Any]:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import typer
 
+from permix.cli.answers import DELIMITERS, Answer, csv_to, give, give_rankings, write_rankings
 from permix.cli.fit import read_table_of_numbers, refuse_text
 from permix.cli.inspect import ReadOptions, check_targets
-from permix.cli.output import count_of, print_json, print_table
-from permix.cli.rank_models import ORDER, fitting, terminal_width
+from permix.cli.output import count_of, print_json
 from permix.errors import DataError
 
 if TYPE_CHECKING:
@@ -26,12 +23,10 @@ if TYPE_CHECKING:
     from permix.models.mallows_fit import MallowsFit
     from permix.models.mixture_fit import MixtureFit
 
-# Rows shown where no file was asked for; probabilities of this many components stand side by side.
-MAX_ROWS = 50
+# Probabilities of this many components stand side by side where no file was asked for.
 MAX_COLUMNS = 8
 # Pairwise probabilities are computed for as many agents at a time as make this many numbers.
 BLOCK = 500_000
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
 # Draws behind probabilities of pairs and of components, where nothing else is asked for.
 N_SAMPLES = 200
 N_PARTICLES = 256
@@ -68,20 +63,12 @@ class Question(NamedTuple):
     top: int | None
     samples: int | None
     seed: int
+    length: int | None = None
 
     @property
     def draws(self) -> dict[str, Any]:
         """Number of draws as an argument of the library, where it was given."""
         return {} if self.samples is None else {"n_samples": self.samples}
-
-
-class Answer(NamedTuple):
-    """A table with a row for each agent or row, made while it is written."""
-
-    title: str
-    columns: list[str]
-    rows: Iterable[Sequence[Any]]
-    if_empty: str = ""
 
 
 def run_predict(
@@ -93,13 +80,17 @@ def run_predict(
     as_json: bool,
 ) -> None:
     """Say what a fitted model makes of new data."""
+    from permix.models.dp_mallows_fit import DPMallowsFit
     from permix.models.mallows_fit import MallowsFit
+    from permix.models.mean_shift import MeanShiftFit
     from permix.models.mixture_fit import MixtureFit
     from permix.models.persistence import load_fit
 
     what = question.what
     if question.top is not None and what != "pairwise":
         raise typer.BadParameter("--top belongs to --what pairwise")
+    if question.length is not None and what != "ranking":
+        raise typer.BadParameter("--length belongs to --what ranking")
     data.votes.refuse_keep()
     _refuse_data_first(fit_file)
     if output is not None:
@@ -109,19 +100,36 @@ def run_predict(
             )
         check_targets([output], [fit_file, data.votes.file], force)
     fit = load_fit(fit_file)
+    if isinstance(fit, DPMallowsFit):
+        from permix.cli.list_predict import predict_lists
+
+        data.refuse_table_options()
+        predict_lists(fit, data.votes, question, output, as_json)
+        return
+    if question.length is not None:
+        raise typer.BadParameter(f"--length belongs to a DPMallowsMixture; {fit_file} is of another kind")
     if isinstance(fit, MallowsFit):
         data.refuse_table_options()
         _predict_mallows(fit, data.votes, question, output, as_json)
         return
     if what != "components":
-        raise typer.BadParameter(f"--what {what} belongs to a MallowsMixture; {fit_file} is of another kind")
+        raise typer.BadParameter(
+            f"--what {what} belongs to mixtures of Mallows models; {fit_file} is of another kind"
+        )
     if question.samples is not None:
-        raise typer.BadParameter(f"--samples belongs to a MallowsMixture; {fit_file} is of another kind")
+        raise typer.BadParameter(
+            f"--samples belongs to mixtures of Mallows models; {fit_file} is of another kind"
+        )
     if isinstance(fit, MixtureFit):
         data.refuse_vote_options()
         give(_clusters(fit, data), output, as_json)
+        return
+    data.refuse_table_options()
+    if isinstance(fit, MeanShiftFit):
+        from permix.cli.list_predict import nearest_centers
+
+        give(nearest_centers(fit, data.votes), output, as_json)
     else:
-        data.refuse_table_options()
         give(_densities(fit, data.votes), output, as_json)
 
 
@@ -135,52 +143,6 @@ def _refuse_data_first(file: Path) -> None:
         raise DataError(
             f"{file} is no fitted model; the model comes first: permix predict MODEL.permix {file.name}"
         )
-
-
-def give(answer: Answer, output: Path | None, as_json: bool) -> None:
-    """Write an answer to a CSV file, print it as JSON, or show its first rows."""
-    if output is not None:
-        n = write_csv(answer, output)
-        if as_json:
-            print_json({"file": str(output), "rows": n})
-        else:
-            print(
-                f"{output}: {count_of(n, 'row')}{f'; {answer.if_empty}' if answer.if_empty and not n else ''}"
-            )
-    elif as_json:
-        print_json({"rows": [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]})
-    else:
-        rows = iter(answer.rows)
-        shown = list(islice(rows, MAX_ROWS))
-        if answer.if_empty and not shown:
-            print(answer.if_empty)
-            return
-        print_table(answer.title, answer.columns, shown)
-        if next(rows, None) is not None:  # the rest may take long, so it is not counted
-            print("... and more; -o writes all to a file, --json prints all")
-
-
-def write_csv(answer: Answer, path: Path) -> int:
-    """Write all rows, whole or not at all, with commas or tabs; return how many there are."""
-    from permix.files import atomic_writer
-
-    with atomic_writer(path) as handle:
-        text = io.TextIOWrapper(handle, encoding="utf-8", newline="")
-        n = csv_to(text, answer.columns, answer.rows, DELIMITERS[path.suffix])
-        text.flush()
-        text.detach()
-    return n
-
-
-def csv_to(stream: Any, columns: Sequence[Any], rows: Iterable[Sequence[Any]], delimiter: str = ",") -> int:
-    """Write a header and rows; return the number of rows."""
-    writer = csv.writer(stream, lineterminator="\n", delimiter=delimiter)
-    writer.writerow(columns)
-    n = 0
-    for row in rows:
-        writer.writerow(row)
-        n += 1
-    return n
 
 
 def _clusters(fit: MixtureFit, data: NewData) -> Answer:
@@ -245,7 +207,7 @@ def _predict_mallows(
         completed = mallows_predict.complete(
             fit.components, votes, random_state=question.seed, **question.draws
         )
-        _give_rankings(completed, agents, output, as_json)
+        give_rankings(completed, agents, output, as_json)
     elif question.what == "pairwise":
         give(_pairwise(fit, votes, agents, question), output, as_json)
     else:
@@ -283,37 +245,44 @@ def _membership(fit: MallowsFit, votes: Any, agents: list[Any], question: Questi
         [agent, int(row.argmax()) + 1, round(float(row.max()), 6), *np.round(row[:shown], 6).tolist()]
         for agent, row in zip(agents, probabilities, strict=True)
     )
-    if np.any(votes.counts != 1):
-        columns.insert(1, "count")
-        rows = ([row[0], count, *row[1:]] for row, count in zip(rows, votes.counts.tolist(), strict=True))
-    return Answer(f"{count_of(len(agents), 'row')}: most probable component", columns, rows)
+    answer = Answer(f"{count_of(len(agents), 'row')}: most probable component", columns, rows)
+    return answer.with_counts(votes.counts)
 
 
 def _pairwise(fit: MallowsFit, votes: Any, agents: list[Any], question: Question) -> Answer:
     """Say, for pairs an agent did not state, which item comes first and how probable that is."""
+    n_samples = question.samples or N_SAMPLES
+
+    def ask(block: Any, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        rng = np.random.default_rng([question.seed, first])  # every block has numbers of its own
+        return pairs_of(fit.components, block, n_samples, rng)
+
+    return pairs_answer(votes, agents, question.top, n_samples, ask)
+
+
+def pairs_answer(votes: Any, agents: list[Any], top: int | None, n_samples: int, ask: Any) -> Answer:
+    """Answer about pairs; ``ask(block, first)`` gives what :func:`pairs_of` does for a block of agents."""
     return Answer(
         f"{count_of(len(agents), 'row')}: what the agents did not state",
         ["agent", "better", "worse", "probability", "standard_error"],
-        _pairs_by_block(fit, votes, agents, question),
+        _pairs_by_block(votes, agents, top, n_samples, ask),
         if_empty="nothing is open: what the agents stated settles the order of every pair",
     )
 
 
 def _pairs_by_block(
-    fit: MallowsFit, votes: Any, agents: list[Any], question: Question
+    votes: Any, agents: list[Any], top: int | None, n_samples: int, ask: Any
 ) -> Iterator[list[Any]]:
     """Rows of the answer, the pairs of one agent after those of another."""
-    n_samples = question.samples or N_SAMPLES
-    items = fit.components.items
+    items = votes.items
     size = max(1, BLOCK // len(items) ** 2)
     for first in range(0, len(votes), size):
         block = votes[first : first + size]
-        rng = np.random.default_rng([question.seed, first])  # every block has numbers of its own
-        before, errors, drawn = pairs_of(fit.components, block, n_samples, rng)
+        before, errors, drawn = ask(block, first)
         for row in range(len(block)):
             better, worse, probability = open_pairs(block, row, before[row])
-            if question.top is not None and question.top < len(better):
-                kept = surest(better, worse, probability, before[row])[: question.top]
+            if top is not None and top < len(better):
+                kept = surest(better, worse, probability, before[row])[:top]
                 better, worse, probability = better[kept], worse[kept], probability[kept]
             error = errors[row, better, worse]
             if drawn[row]:
@@ -378,37 +347,6 @@ def open_pairs(preferences: Any, row: int, before: np.ndarray) -> tuple[np.ndarr
     return better, worse, before[better, worse]
 
 
-def _give_rankings(rankings: Any, agents: list[Any], output: Path | None, as_json: bool) -> None:
-    """Write full rankings in any format, print them as JSON, or show the first."""
-    if output is not None:
-        _write_rankings(rankings, output, as_json)
-        return
-    names = [str(item) for item in rankings.items]
-    orders = [[names[item] for item in row] for row in rankings.orders.tolist()]
-    if as_json:
-        print_json(
-            {"rows": [{"agent": who, "ranking": order} for who, order in zip(agents, orders, strict=True)]}
-        )
-        return
-    width = terminal_width() - max(len("agent"), *(len(str(agent)) for agent in agents[:MAX_ROWS])) - 2
-    rows = ([agent, fitting(order, width)] for agent, order in zip(agents, orders, strict=True))
-    give(
-        Answer(f"{count_of(len(agents), 'row')}: completed ranking", ["agent", "ranking"], rows), None, False
-    )
-    if any(fitting(order, width) != ORDER.join(order) for order in orders[:MAX_ROWS]):
-        print("rankings are cut to the width of the terminal; --json shows all, -o writes all")
-
-
-def _write_rankings(rankings: Any, output: Path, as_json: bool) -> None:
-    from permix.data import write
-
-    write(rankings, output)
-    if as_json:
-        print_json({"file": str(output), "rows": len(rankings)})
-    else:
-        print(f"{output}: {count_of(len(rankings), 'ranking')}")
-
-
 def _densities(fit: KernelDensity, file: ReadOptions) -> Answer:
     """Log-density of each agent under a kernel estimate."""
     votes = read_over_items(file, fit.preferences.items)
@@ -421,31 +359,48 @@ def _densities(fit: KernelDensity, file: ReadOptions) -> Answer:
     )
 
 
-def run_sample(fit_file: Path, size: int, output: Path | None, seed: int, force: bool, as_json: bool) -> None:
+def run_sample(
+    fit_file: Path, size: int, length: int | None, output: Path | None, seed: int, force: bool, as_json: bool
+) -> None:
     """Draw new rankings or rows from a fitted model."""
+    from permix.models.dp_mallows_fit import DPMallowsFit
     from permix.models.mallows_fit import MallowsFit
     from permix.models.mallows_results import sample_rankings
+    from permix.models.mean_shift import MeanShiftFit
     from permix.models.mixture_fit import MixtureFit
     from permix.models.persistence import load_fit
 
     if output is not None:
         check_targets([output], [fit_file], force)
     fit = load_fit(fit_file)
+    if length is not None and not isinstance(fit, DPMallowsFit):
+        raise typer.BadParameter(f"--length belongs to a DPMallowsMixture; {fit_file} is of another kind")
     if isinstance(fit, MixtureFit):
         _give_rows(fit, size, output, seed, as_json)
         return
-    if isinstance(fit, MallowsFit):
+    if isinstance(fit, MeanShiftFit):
+        raise DataError(
+            f"{fit_file} is a clustering by blurring mean-shift, which is no model to draw from; "
+            "permix fit dp-mallows fits one"
+        )
+    if isinstance(fit, DPMallowsFit):
+        from permix.models.dp_mallows_predict import ListPredictive
+
+        rankings, _ = ListPredictive.of(fit).sample(size, length, seed)
+    elif isinstance(fit, MallowsFit):
         rankings, _ = sample_rankings(fit.components, size, random_state=seed)
     else:
         rankings = fit.sample(size, seed)
     if output is not None:
-        _write_rankings(rankings, output, as_json)
+        write_rankings(rankings, output, as_json)
         return
-    orders = ([rankings.items[item] for item in row] for row in rankings.orders.tolist())
+    orders = rankings.orders.tolist()
     if as_json:
-        print_json({"rankings": list(orders)})
+        print_json({"rankings": [[rankings.items[item] for item in row if item >= 0] for row in orders]})
     else:
-        csv_to(sys.stdout, [f"pos{place + 1}" for place in range(rankings.n_items)], orders)
+        names = [*rankings.items, ""]  # a place that a list leaves empty has number -1
+        places = [f"pos{place + 1}" for place in range(rankings.orders.shape[1])]
+        csv_to(sys.stdout, places, ([names[item] for item in row] for row in orders))
 
 
 def _give_rows(fit: MixtureFit, size: int, output: Path | None, seed: int, as_json: bool) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from permix.datasets.fetch import cache_folder as cache_folder
+    from permix.datasets.generators_college import make_college_applications as make_college_applications
     from permix.datasets.generators_matrices import make_grid_coclusters as make_grid_coclusters
     from permix.datasets.generators_matrices import make_mondrian_matrix as make_mondrian_matrix
     from permix.datasets.generators_rankings import make_angle_mixture as make_angle_mixture
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "fetch": ("cache_folder",),
+    "generators_college": ("make_college_applications",),
     "generators_matrices": ("make_grid_coclusters", "make_mondrian_matrix"),
     "generators_rankings": ("make_angle_mixture", "make_generalized_mallows_mixture", "make_mallows_mixture"),
     "generators_vectors": (

@@ -235,13 +235,3 @@ def fill_expected_skips(theta, n_items, out):
     for c in range(theta.shape[0]):
         for j in range(theta.shape[1]):
             out[c, j] = displacement_moments(theta[c, j], n_items - j)[0]
-
-
-@kernel
-def add_ranks(indptr, members, counts, centers, out):
-    """Add to ``out[e, item]`` the rank in center c, once for each agent that c shares with e."""
-    for c in range(centers.shape[0]):
-        for at in range(indptr[c], indptr[c + 1]):
-            total = out[members[at]]
-            for rank in range(centers.shape[1]):
-                total[centers[c, rank]] += counts[at] * rank

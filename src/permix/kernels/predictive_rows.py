@@ -19,8 +19,9 @@ from permix.kernels.finite_beta import MAX_NODES, log_integral, predictive_nodes
 from permix.kernels.jit import kernel
 from permix.kernels.mallows import log_normalizer_step
 
-# Below this the relative probability is taken as this.
+# Below this the relative probability is taken as this; summands that cannot matter then are left out.
 LEAST = 1e-36
+NOTHING = 1e-46
 # Up to so many items every skip has a bin of its own; with more, the first EXACT_SKIPS do.
 MOST_EXACT_ITEMS = 64
 EXACT_SKIPS = 32
@@ -39,26 +40,29 @@ class SkipBins(NamedTuple):
     of_skip: np.ndarray  # int16 (n_items,)
     middle: np.ndarray  # int64 (bins,)
     n_exact: int  # bins 0 ... n_exact-1 are single skips
+    runs: np.ndarray  # int64 (runs, 3): first bin, number of bins and width of bins of one width
 
 
 def skip_bins(n_items: int, exact: bool) -> SkipBins:
     """Return bins of 0 ... n_items-1, all single when ``exact`` or few."""
     if exact or n_items <= MOST_EXACT_ITEMS:
-        return SkipBins(np.arange(n_items, dtype=np.int16), np.arange(n_items), n_items)
+        return SkipBins(
+            np.arange(n_items, dtype=np.int16), np.arange(n_items), n_items, np.empty((0, 3), dtype=np.int64)
+        )
     of_skip = np.empty(n_items, dtype=np.int16)
     of_skip[:EXACT_SKIPS] = np.arange(EXACT_SKIPS)
     middle = list(range(EXACT_SKIPS))
     first, width = EXACT_SKIPS, 4
+    runs = []
     while first < n_items:
-        for _ in range(BINS_PER_WIDTH):
-            if first >= n_items:
-                break
-            last = min(first + width, n_items)
-            of_skip[first:last] = len(middle)
-            middle.append((first + last - 1) // 2)
-            first = last
+        n_bins = min(BINS_PER_WIDTH, -(-(n_items - first) // width))
+        runs.append((len(middle), n_bins, width))
+        for _ in range(n_bins):
+            of_skip[first : first + width] = len(middle)
+            middle.append(first + width // 2)
+            first += width
         width *= 4
-    return SkipBins(of_skip, np.array(middle), EXACT_SKIPS)
+    return SkipBins(of_skip, np.array(middle), EXACT_SKIPS, np.array(runs, dtype=np.int64))
 
 
 class RowScratch(NamedTuple):
@@ -76,15 +80,15 @@ def row_scratch():
 
 
 @kernel
-def _add_powers(row, n, first, factor):
-    """Add first, first × factor, first × factor², ... to the first ``n`` entries, in four chains at once."""
+def _add_powers(row, begin, n, first, factor):
+    """Add first, first × factor, first × factor², ... to ``n`` entries from ``begin``, in four chains."""
     p0 = first
     p1 = p0 * factor
     p2 = p1 * factor
     p3 = p2 * factor
     factor4 = (factor * factor) * (factor * factor)
-    s = 0
-    while s + 4 <= n:
+    s = begin
+    while s + 4 <= begin + n:
         row[s] += p0
         row[s + 1] += p1
         row[s + 2] += p2
@@ -94,7 +98,7 @@ def _add_powers(row, n, first, factor):
         p2 *= factor4
         p3 *= factor4
         s += 4
-    while s < n:
+    while s < begin + n:
         row[s] += p0
         p0 *= factor
         s += 1
@@ -139,15 +143,15 @@ def fill_finite(tables, bins, stage, total, count, joining, own, scratch):
     for q in range(n):
         fade, psi = scratch.fades[q], scratch.psis[q]
         weight = scratch.weights[q] / psi
-        _add_powers(joining, n_exact, weight, fade)
-        if bins.n_exact < n_bins:
-            power = fade ** bins.middle[bins.n_exact]
-            for b in range(bins.n_exact, n_bins):
-                joining[b] += weight * power
-                if b + 1 < n_bins:
-                    power *= fade ** (bins.middle[b + 1] - bins.middle[b])
+        _add_powers(joining, 0, n_exact, weight, fade)
+        for run in range(bins.runs.shape[0]):
+            first = bins.runs[run, 0]
+            start = weight * fade ** bins.middle[first]
+            if start < NOTHING:
+                break
+            _add_powers(joining, first, bins.runs[run, 1], start, fade ** bins.runs[run, 2])
         if n_own > 0:
-            _add_powers(own, n_own, scratch.weights[q] * psi, 1.0 / fade)
+            _add_powers(own, 0, n_own, scratch.weights[q] * psi, 1.0 / fade)
     for b in range(n_bins):
         joining[b] = max(joining[b] * (m + 1), LEAST)
     for s in range(n_own):

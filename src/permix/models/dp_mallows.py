@@ -77,11 +77,11 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         many agents, in the order of ``Rankings.expand()``.
     n_clusters_ : int
         Number of clusters in ``labels_``; its posterior is ``posterior_["posterior"]["n_clusters"]``.
-    cluster_sizes_, weights_ : ndarray (n_clusters_,)
+    cluster_sizes_, weights_ : ndarray (clusters,)
         Agents of each cluster, and their share.
     centers_ : Rankings
         Consensus ranking of each cluster, by expected rank; :meth:`center` has its uncertainty.
-    theta_ : ndarray (n_clusters_, places)
+    theta_ : ndarray (clusters, places)
         Mean decay of each place, up to the longest list; :meth:`decays` has intervals.
     point_estimate_ : PointEstimate
         ``labels_`` with its expected loss.
@@ -186,7 +186,7 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         self.labels_ = fit.labels
         self.n_clusters_ = fit.n_clusters
         self.cluster_sizes_ = fit.cluster_sizes
-        self.weights_ = fit.cluster_sizes / fit.cluster_sizes.sum()
+        self.weights_ = self._summaries.shares
         self.centers_ = self._summaries.centers
         self.theta_ = self._summaries.theta
         self.log_likelihood_ = float(fit.draws.arrays["log_likelihood"].mean())
@@ -237,7 +237,7 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray (rows, n_clusters_)
+        ndarray (rows, clusters)
             Rows sum to one.
         """
         predictive, lists = self._asked(X)

@@ -37,6 +37,8 @@ CENTER_ROUNDS = 10
 MAX_ESTIMATE_LABELS = 10_000_000
 MIN_ESTIMATE_DRAWS = 50
 MAX_ESTIMATE_DRAWS = 1000
+# An estimate is typical when its effective number of clusters is at least this share of the draws' mean.
+TYPICAL = 0.75
 
 
 @dataclasses.dataclass
@@ -81,6 +83,11 @@ class DPMallowsFit:
         """Number of clusters of ``labels``."""
         return len(self.cluster_sizes)
 
+    @property
+    def shows_a_draw(self) -> bool:
+        """Whether ``labels`` is a draw, because kinds overlap too much for a partition near all draws."""
+        return self.estimate.n_runs == 0
+
 
 def fit_dp_mallows(rankings: Rankings, settings: DPMallowsSettings) -> DPMallowsFit:
     """Run chains on top lists, summarise them, and warn where chains disagree.
@@ -123,10 +130,39 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsSettings) -> DPMallows
     labels = evenly_spaced(draws.arrays["labels"], n_kept)
     if labels.size > SLOW_ESTIMATE and settings.progress is not False and sys.stderr.isatty():
         print("finding the partition nearest to all draws ...", file=sys.stderr)
-    estimate = point_estimate(labels, loss=settings.loss, random_state=0, n_jobs=settings.n_jobs)
+    estimate = readable(
+        point_estimate(labels, loss=settings.loss, random_state=0, n_jobs=settings.n_jobs), labels
+    )
     clusters = draw_clusters(model, settings, draws)
     warn_if_chains_disagree(draws)
     return DPMallowsFit(settings, rankings.items, rankings, draws, estimate, clusters)
+
+
+def readable(estimate: PointEstimate, draws: npt.NDArray[np.int64]) -> PointEstimate:
+    """Return the estimate, or the best draw where the estimate has much fewer kinds than draws have.
+
+    Where kinds overlap, so that nobody can tell who belongs where, the partition nearest to all draws may put
+    everybody into one cluster: that says nothing of the kinds, of which every draw may be quite sure.
+    """
+    best = estimate.best_draw
+    usual = np.mean([effective_number(np.bincount(row)) for row in draws])
+    if best is None or effective_number(estimate.sizes) >= TYPICAL * usual:
+        return estimate
+    sizes = np.bincount(best)
+    return dataclasses.replace(
+        estimate,
+        labels=best,
+        n_clusters=len(sizes),
+        sizes=sizes,
+        expected_loss=estimate.best_draw_loss,
+        n_runs=0,  # found by no search
+    )
+
+
+def effective_number(sizes: npt.NDArray[np.int64]) -> float:
+    """Return exp of the entropy of the shares: how many equal clusters would be as diverse."""
+    shares = sizes[sizes > 0] / sizes.sum()
+    return float(np.exp(-np.sum(shares * np.log(shares))))
 
 
 def prepared(rankings: Rankings, settings: DPMallowsSettings) -> ListModel:

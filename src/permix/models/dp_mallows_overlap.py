@@ -1,7 +1,9 @@
-"""How the clusters of every draw share their agents with those of the point estimate.
+"""Which estimated cluster each cluster of a draw speaks for.
 
 Labels of draws mean nothing by themselves. What a draw says about an estimated cluster it says through the
-agents they have in common; all results go through these counts.
+agents they have in common: a cluster of a draw speaks for the estimated one it is most like, by the cosine
+similarity of the two sets, n_common² / (n_1 n_2). All results go through these links. (Averaging over agents
+instead blurs kinds that overlap: where it is unsure who belongs where, members of all kinds are in all.)
 """
 
 from __future__ import annotations
@@ -16,23 +18,26 @@ from permix.models.dp_mallows_draws import ClusterDraws
 
 @dataclasses.dataclass(frozen=True)
 class Overlap:
-    """Agents in common, for every cluster of every draw, in compressed rows.
+    """Links from the clusters of all draws, row by row, to the estimated ones.
 
     Attributes
     ----------
-    indptr : int64 array (clusters + 1,)
-        Row c is ``indptr[c]`` to ``indptr[c + 1]``.
-    members : int32 array
-        Estimated clusters that share agents with cluster c.
-    counts : int64 array
-        How many.
+    linked : int32 array (rows,)
+        The estimated cluster that each row speaks for.
+    counts : int64 array (rows,)
+        Agents they have in common.
+    nearest : int64 array (draws, estimated clusters)
+        In each draw, the row that is most like the estimated cluster.
+    in_nearest : int64 array (draws, estimated clusters)
+        Agents they have in common.
     sizes : int64 array (estimated clusters,)
         Agents of each estimated cluster.
     """
 
-    indptr: Array
-    members: Array
+    linked: Array
     counts: Array
+    nearest: Array
+    in_nearest: Array
     sizes: Array
 
     @classmethod
@@ -40,32 +45,35 @@ class Overlap:
         """Compare all draws with the estimated ``labels`` of the agents."""
         sizes = np.bincount(labels)
         n_estimated = len(sizes)
-        rows, members, counts = [], [], []
+        linked, counts, nearest, in_nearest = [], [], [], []
         for d in range(clusters.n_draws):
             here = clusters.of_draw(d)
             n = here.stop - here.start
             common = np.bincount(
                 clusters.labels[d].astype(np.int64) * n_estimated + labels, minlength=n * n_estimated
-            )
-            found = np.flatnonzero(common)
-            rows.append(np.bincount(found // n_estimated, minlength=n))
-            members.append((found % n_estimated).astype(np.int32))
-            counts.append(common[found])
-        indptr = np.concatenate([[0], np.cumsum(np.concatenate(rows))]).astype(np.int64)
-        return cls(indptr, np.concatenate(members), np.concatenate(counts), sizes)
-
-    @property
-    def rows(self) -> Array:
-        """Cluster of each entry."""
-        return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
-
-    @property
-    def shares(self) -> Array:
-        """Share of a cluster's agents that are in the estimated one, for each entry."""
-        totals = np.add.reduceat(self.counts, self.indptr[:-1])
-        return np.asarray(self.counts / np.repeat(totals, np.diff(self.indptr)))
+            ).reshape(n, n_estimated)
+            likeness = common.astype(float) ** 2 / (clusters.sizes[here][:, None] * sizes)
+            best = likeness.argmax(axis=1)
+            linked.append(best.astype(np.int32))
+            counts.append(common[np.arange(n), best])
+            row = likeness.argmax(axis=0)
+            nearest.append(here.start + row)
+            in_nearest.append(common[row, np.arange(n_estimated)])
+        return cls(
+            np.concatenate(linked),
+            np.concatenate(counts),
+            np.array(nearest, dtype=np.int64),
+            np.array(in_nearest, dtype=np.int64),
+            sizes,
+        )
 
     def of_estimated(self, e: int) -> tuple[Array, Array]:
-        """Clusters of all draws that share agents with the estimated one ``e``, and how many agents each."""
-        at = np.flatnonzero(self.members == e)
-        return np.searchsorted(self.indptr, at, side="right") - 1, self.counts[at]
+        """Rows that speak for ``e``, and the agents each has in common with it.
+
+        A cluster for which none speaks, because all that are like it are more like another, is spoken for by
+        the nearest of every draw.
+        """
+        rows = np.flatnonzero(self.linked == e)
+        if len(rows):
+            return rows, self.counts[rows]
+        return self.nearest[:, e], self.in_nearest[:, e]

@@ -130,7 +130,8 @@ class ListPredictive:
 
     @cached_property
     def _shared(self) -> tuple[Array, Array, Array]:
-        return self.overlap.indptr, self.overlap.members, self.overlap.shares
+        linked = self.overlap.linked
+        return np.arange(len(linked) + 1), linked, np.ones(len(linked))
 
     @cached_property
     def _tables(self) -> ListTables:

@@ -49,20 +49,14 @@ class ClusterSummaries:
         return rank_table(self.fit.clusters)
 
     def members(self, e: int) -> tuple[Array, Array]:
-        """Clusters of all draws that agents of ``e`` are in, and the share of each."""
+        """Clusters of all draws that speak for ``e``, and the weight of each: the agents in common."""
         rows, counts = self.overlap.of_estimated(e)
         return rows, counts / counts.sum()
 
     @cached_property
     def expected_ranks(self) -> Array:
         """Mean rank of every item in every estimated cluster, 0 = best, (clusters, items)."""
-        from permix.kernels.list_scores import add_ranks
-
-        overlap, clusters = self.overlap, self.fit.clusters
-        out = np.zeros((self.fit.n_clusters, len(self.fit.items)))
-        centers = np.array(clusters.centers, dtype=np.int32, order="C")
-        add_ranks(overlap.indptr, overlap.members, overlap.counts, centers, out)
-        return np.asarray(out / (clusters.n_draws * overlap.sizes[:, None]))
+        return self._mean_of(self.ranks.T)
 
     @cached_property
     def centers(self) -> Rankings:
@@ -107,30 +101,31 @@ class ClusterSummaries:
         return reached[:, 1:]
 
     @cached_property
-    def _hosts(self) -> tuple[Array, Array]:
-        """For every draw and estimated cluster, the cluster that holds most of its members, and how many."""
-        overlap, starts = self.overlap, self.fit.clusters.starts
-        rows = overlap.rows
-        draw = np.searchsorted(starts, rows, side="right") - 1
-        order = np.lexsort((overlap.counts, overlap.members, draw))
-        key = draw[order] * self.fit.n_clusters + overlap.members[order]
-        last = np.flatnonzero(np.append(key[1:] != key[:-1], True))
-        shape = (self.fit.clusters.n_draws, self.fit.n_clusters)
-        return rows[order[last]].reshape(shape), overlap.counts[order[last]].reshape(shape)
+    def drawn_sizes(self) -> Array:
+        """Agents of the clusters that speak for each estimated one, in every draw, (draws, clusters)."""
+        clusters = self.fit.clusters
+        out = np.zeros((clusters.n_draws, self.fit.n_clusters))
+        draw = np.repeat(np.arange(clusters.n_draws), np.diff(clusters.starts))
+        np.add.at(out, (draw, self.overlap.linked), clusters.sizes)
+        return out
+
+    @cached_property
+    def shares(self) -> Array:
+        """Posterior mean share of each estimated cluster; they sum to one."""
+        return np.asarray(self.drawn_sizes.mean(axis=0) / self.drawn_sizes[0].sum())
 
     @cached_property
     def size_intervals(self) -> Array:
-        """5 % and 95 % points of the size of the cluster that holds most of the members, (2, clusters)."""
-        sizes = self.fit.clusters.sizes[self._hosts[0]]
-        return np.quantile(sizes, (TAIL, 1.0 - TAIL), axis=0)
+        """5 % and 95 % points of the sizes over draws, (2, clusters)."""
+        return np.quantile(self.drawn_sizes, (TAIL, 1.0 - TAIL), axis=0)
 
     @cached_property
     def together(self) -> Array:
-        """Mean share of a cluster's members that one cluster of a draw holds."""
-        return np.asarray((self._hosts[1] / self.fit.cluster_sizes).mean(axis=0))
+        """Mean share of a cluster's members that the cluster most like it holds in a draw."""
+        return np.asarray((self.overlap.in_nearest / self.fit.cluster_sizes).mean(axis=0))
 
     def _mean_of(self, values: Array) -> Array:
-        """Means over a random member in a random draw, of numbers that clusters of draws have."""
+        """Means of numbers that clusters of draws have, over those that speak for each estimated one."""
         out = np.empty((self.fit.n_clusters, values.shape[1]))
         for e in range(len(out)):
             rows, shares = self.members(e)
@@ -142,10 +137,11 @@ class ClusterSummaries:
     def cluster_table(self) -> pd.DataFrame:
         """One row for each cluster: how large, how tight, and its center by name.
 
-        Columns ``size``, ``share``; ``size_low`` and ``size_high``, 5 % and 95 % points over draws of the
-        size of the cluster that holds most of the members; ``together``, the mean share of members that it
-        holds; ``expected_distance``, pairs that a list as long as the longest orders against its center;
-        ``theta_first`` and ``theta_last``, decays of the first and the last stage; ``center``, first items.
+        Columns ``size``, members in the point estimate; ``share``, the mean over draws of the clusters that
+        speak for it; ``size_low`` and ``size_high``, 5 % and 95 % points of their size; ``together``, the
+        mean share of members that one cluster holds; ``expected_distance``, pairs that a list as long as the
+        longest orders against its center; ``theta_first`` and ``theta_last``, decays of the first and the
+        last stage; ``center``, first items.
         """
         import pandas as pd
 
@@ -156,7 +152,7 @@ class ClusterSummaries:
         return pd.DataFrame(
             {
                 "size": fit.cluster_sizes,
-                "share": fit.cluster_sizes / fit.cluster_sizes.sum(),
+                "share": self.shares,
                 "size_low": low,
                 "size_high": high,
                 "together": self.together,
@@ -261,7 +257,12 @@ class ClusterSummaries:
             said.append(f"cluster{'' if len(loose) == 1 else 's'} {names}: draws often divide the members")
         numbers = fit.draws.arrays["n_clusters"]
         low, high = np.quantile(numbers, (TAIL, 1.0 - TAIL))
-        if not low <= fit.n_clusters <= high:
+        if fit.shows_a_draw:
+            said.append(
+                "kinds overlap, so that no partition is near all draws: shown is the draw nearest to all; "
+                "who belongs where is uncertain, what the kinds prefer need not be"
+            )
+        elif not low <= fit.n_clusters <= high:
             said.append(
                 f"draws have {low:g} to {high:g} clusters, the estimate {fit.n_clusters}; small ones that do "
                 "not last are not in it"

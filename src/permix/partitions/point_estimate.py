@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from numbers import Integral
 from typing import TYPE_CHECKING
@@ -46,6 +46,8 @@ class PointEstimate:
         draw out.
     n_runs : int
         Number of searches that were completed.
+    best_draw : ndarray of int32, shape (n,), optional
+        The draw of least mean loss.
     """
 
     labels: IntArray = field(repr=False)
@@ -55,6 +57,7 @@ class PointEstimate:
     expected_loss: float
     best_draw_loss: float
     n_runs: int
+    best_draw: IntArray | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
         name = {"vi": "variation of information, bits", "binder": "Binder, fraction of pairs"}[self.loss]
@@ -154,6 +157,7 @@ def point_estimate(
         )
     results = [_result(labels, distinct, weights, loss, best_draw_loss, len(found)) for labels in complete]
     best = min(results, key=lambda result: result.expected_loss)
+    best = replace(best, best_draw=distinct[candidates[np.argmin(totals)]])
     if limit is None and best.n_clusters == capacity < n:
         warnings.warn(
             f"the estimate uses all {capacity} clusters that the search allows by default; "

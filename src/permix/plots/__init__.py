@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from permix.plots.mixture import clusters, n_clusters, overview, similarity
+from permix.plots.list_mixture import kinds
+from permix.plots.mixture import clusters, n_clusters, overview, similarity, traces
 from permix.plots.rankings import component_choice, components, em_history
 
 __all__ = [
@@ -10,7 +11,9 @@ __all__ = [
     "component_choice",
     "components",
     "em_history",
+    "kinds",
     "n_clusters",
     "overview",
     "similarity",
+    "traces",
 ]

@@ -10,11 +10,13 @@ import numpy as np
 from permix.errors import DataError
 from permix.families import Categorical
 from permix.families.multinomial_kernel import Counts
+from permix.models.dp_mallows_fit import DPMallowsFit
 from permix.models.mallows_fit import MallowsFit
 from permix.models.mixture_fit import MixtureFit
 from permix.partitions import similarity_matrix
+from permix.plots.list_mixture import kinds
 from permix.plots.rankings import components
-from permix.plots.style import COLOURS, MARKERS, finished, new_axes, new_figure
+from permix.plots.style import COLOURS, MARKERS, finished, new_axes, new_figure, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,6 +41,8 @@ def clusters(model: Any, ax: Axes | None = None) -> Axes:
     matplotlib axes
     """
     fit = _fit_of(model)
+    if isinstance(fit, DPMallowsFit):
+        raise DataError("rankings are no points in a plane; draw a DPMallowsMixture with plots.kinds")
     axes = new_axes(ax)
     points, names = _plane(fit)
     for k in range(fit.n_clusters):
@@ -68,7 +72,18 @@ def clusters(model: Any, ax: Axes | None = None) -> Axes:
 
 
 def n_clusters(model: Any, ax: Axes | None = None) -> Axes:
-    """Draw the posterior of the number of clusters, one bar a number, chains side by side."""
+    """Draw the posterior of the number of clusters, one bar a number, chains side by side.
+
+    Parameters
+    ----------
+    model : DPMixture or DPMallowsMixture
+    ax : matplotlib axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib axes
+    """
     axes = new_axes(ax)
     draws = _fit_of(model).draws.arrays["n_clusters"]
     numbers = np.arange(draws.min(), draws.max() + 1)
@@ -90,7 +105,18 @@ def n_clusters(model: Any, ax: Axes | None = None) -> Axes:
 
 
 def similarity(model: Any, ax: Axes | None = None) -> Axes:
-    """Draw the probability that two observations are in one cluster, observations sorted by ``labels_``."""
+    """Draw the probability that two observations are in one cluster, observations sorted by ``labels_``.
+
+    Parameters
+    ----------
+    model : DPMixture or DPMallowsMixture
+    ax : matplotlib axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib axes
+    """
     fit = _fit_of(model)
     axes = new_axes(ax)
     order = np.argsort(fit.labels, kind="stable")
@@ -109,9 +135,13 @@ def similarity(model: Any, ax: Axes | None = None) -> Axes:
 def overview(model: Any, path: str | os.PathLike[str] | None = None) -> Figure:
     """Draw a fitted mixture; with ``path``, write the picture to a file as well.
 
-    For a DPMixture all three pictures side by side, for a MallowsMixture :func:`components`.
+    For a DPMixture all three pictures side by side, for a DPMallowsMixture :func:`kinds`, for a
+    MallowsMixture :func:`components`.
     """
-    if not isinstance(getattr(model, "_fit", model), MixtureFit):
+    fit = getattr(model, "_fit", model)
+    if isinstance(fit, DPMallowsFit):
+        return kinds(fit, path)
+    if not isinstance(fit, MixtureFit):
         return components(model, path)
     figure = new_figure(14, 4.2)
     left, middle, right = figure.subplots(1, 3)
@@ -121,10 +151,49 @@ def overview(model: Any, path: str | os.PathLike[str] | None = None) -> Figure:
     return finished(figure, path)
 
 
-def _fit_of(model: Any) -> MixtureFit:
+def traces(model: Any, path: str | os.PathLike[str] | None = None) -> Figure:
+    """Draw the number of clusters and the log joint of every draw, a line for each chain.
+
+    Chains that agree lie on top of each other; a chain that stays above or below the others is stuck.
+
+    Parameters
+    ----------
+    model : DPMixture or DPMallowsMixture
+    path : path, optional
+        Also write the picture to this .png, .svg or .pdf file.
+
+    Returns
+    -------
+    matplotlib figure
+    """
+    draws = _fit_of(model).draws.arrays
+    figure = new_figure(8, 4.6)
+    for axes, name in zip(figure.subplots(2, 1, sharex=True), ("n_clusters", "log_joint"), strict=True):
+        for chain, row in enumerate(draws[name]):
+            axes.plot(
+                np.arange(1, len(row) + 1),
+                row,
+                linewidth=0.8,
+                color=COLOURS[chain % len(COLOURS)],
+                alpha=0.8,
+                label=f"chain {chain + 1}",
+            )
+        axes.ticklabel_format(axis="y", useOffset=False, style="plain")
+        axes.spines[["top", "right"]].set_visible(False)
+    upper, lower = figure.axes
+    upper.set_ylabel("number of clusters")
+    upper.yaxis.set_major_locator(whole_numbers())
+    lower.set_ylabel("log joint")
+    lower.set_xlabel("draw")
+    if len(draws["n_clusters"]) > 1:
+        upper.legend(fontsize="small", frameon=False, ncols=4, loc="lower right", bbox_to_anchor=(1, 1))
+    return finished(figure, path)
+
+
+def _fit_of(model: Any) -> MixtureFit | DPMallowsFit:
     """What a fitted estimator holds; a fit is taken as it is."""
     fit = getattr(model, "_fit", model)
-    if not isinstance(fit, MixtureFit):
+    if not isinstance(fit, MixtureFit | DPMallowsFit):
         if isinstance(fit, MallowsFit):
             raise DataError("a MallowsMixture has components, not clusters; draw it with plots.components")
         raise DataError(f"{type(model).__name__} is not a fitted mixture; call fit first")

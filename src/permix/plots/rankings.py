@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from permix.data.labels import Array
 from permix.distributions.mallows import Mallows
 from permix.errors import DataError
+from permix.models.dp_mallows_fit import DPMallowsFit
 from permix.models.kernel_density import KernelDensity
 from permix.models.mallows_fit import MallowsFit
 from permix.models.mallows_results import climbing_iterations
@@ -68,7 +70,7 @@ def components(
     if n_shown < last:
         last = min(round(1.05 * max(int(high.max()) for _, _, high in intervals)), last)
     for k, axes in enumerate(panels[:n_panels]):
-        _draw_component(axes, laws[k], intervals[k], last, DARK[k % len(DARK)])
+        draw_ranks(axes, laws[k].center[:n_shown], intervals[k], last, DARK[k % len(DARK)])
         axes.set_title(
             f"kind {k + 1} · {100 * mixture.weights[k]:.1f} % · dispersion {mixture.dispersions[k]:.2g}",
             fontsize="medium",
@@ -86,26 +88,27 @@ def components(
     return finished(figure, path)
 
 
-def _draw_component(
-    axes: Axes, component: Mallows, interval: tuple[Array, Array, Array], last: int, colour: str
+def draw_ranks(
+    axes: Axes, names: Sequence[Any], interval: tuple[Array, Array, Array], last: int, colour: str
 ) -> None:
+    """Draw items from top to bottom: mean rank, and a line from a low to a high one."""
     mean, low, high = interval
     n_shown = len(mean)
     places = np.arange(1, n_shown + 1)
     axes.hlines(places, low, high, color=colour, linewidth=5, alpha=0.35)
     axes.plot(mean, places, "o", color=colour, markersize=4.5)
-    axes.set_yticks(places, [shortened(name, MAX_NAME) for name in component.center[:n_shown]])
+    axes.set_yticks(places, [shortened(name, MAX_NAME) for name in names])
     axes.tick_params(axis="y", length=0, labelsize="small")
     axes.tick_params(axis="x", labelsize="small")
     axes.set_ylim(n_shown + 0.6, 0.4)
     axes.set_xlim(1 - 0.03 * last, 1.03 * last)
-    axes.set_xticks(_rank_ticks(last))
+    axes.set_xticks(rank_ticks(last))
     axes.set_xlabel("rank (1 = best)", fontsize="small")
     axes.grid(axis="x", alpha=0.25)
     axes.spines[["top", "right", "left"]].set_visible(False)
 
 
-def _rank_ticks(last: int) -> list[int]:
+def rank_ticks(last: int) -> list[int]:
     """Every rank where there are few, else the first and some round ones."""
     if last <= 12:
         return list(range(1, last + 1))
@@ -263,4 +266,8 @@ def _fit_of(model: Any) -> MallowsFit:
         raise DataError("a MallowsKDE has no components; this picture is for a MallowsMixture")
     if isinstance(fit, MixtureFit):
         raise DataError("a DPMixture is no mixture of Mallows models; draw it with plots.overview")
+    if isinstance(fit, DPMallowsFit):
+        raise DataError(
+            "a DPMallowsMixture has clusters with a decay for each rank; draw it with plots.kinds"
+        )
     raise DataError(f"{type(model).__name__} is not a fitted mixture; call fit first")

@@ -1,0 +1,357 @@
+"""The commands ``permix fit ...`` and their options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from permix.cli.options import (
+    AgentColumn,
+    Assignments,
+    BurnIn,
+    CenterSearch,
+    Chains,
+    CountColumn,
+    Draws,
+    FamilyName,
+    Force,
+    Jobs,
+    Json,
+    KeepChains,
+    Layout,
+    LayoutOption,
+    ModelOutput,
+    OnCycleOption,
+    Picture,
+    PriorName,
+    Quiet,
+    Rule,
+    Sampler,
+    Seed,
+    Thin,
+    UnlistedOption,
+    Votes,
+)
+
+fit_app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="Fit a model and write it to a file.",
+    pretty_exceptions_enable=False,
+)
+
+
+@fit_app.command(
+    "dp-mixture",
+    epilog="Examples: `permix fit dp-mixture points.csv -o points.permix`, "
+    "`permix fit dp-mixture survey.csv --family categorical --id person -o survey.permix`",
+)
+def fit_dp_mixture(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="CSV or TSV (plain or .gz), .npy, or scipy sparse .npz.")
+    ],
+    output: ModelOutput,
+    family: Annotated[FamilyName, typer.Option(help="What a cluster is made of.")] = FamilyName.GAUSSIAN_NIW,
+    noise_scale: Annotated[
+        float | None, typer.Option(help="gaussian: standard deviation within a cluster [default: 1].")
+    ] = None,
+    prior_mean: Annotated[
+        float | None, typer.Option(help="gaussian: where centres are expected [default: 0].")
+    ] = None,
+    prior_scale: Annotated[
+        float | None, typer.Option(help="gaussian: standard deviation of cluster centres [default: 10].")
+    ] = None,
+    pseudo_count: Annotated[
+        float | None, typer.Option(help="multinomial, categorical: Dirichlet parameter [default: 1].")
+    ] = None,
+    prior: Annotated[PriorName, typer.Option(help="Prior over partitions.")] = PriorName.DP,
+    concentration: Annotated[
+        float | None,
+        typer.Option(help="Concentration of dp and pitman-yor; default: learned (dp), 1 (pitman-yor)."),
+    ] = None,
+    discount: Annotated[
+        float | None, typer.Option(help="pitman-yor: discount in [0, 1) [default: 0.25].")
+    ] = None,
+    components: Annotated[
+        int | None, typer.Option("--components", "-k", min=1, help="finite: number of components.")
+    ] = None,
+    draws: Draws = 1000,
+    burn_in: BurnIn = 500,
+    thin: Thin = 1,
+    chains: Chains = 2,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="Column that names the rows and is not data.")
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="Also write each row's cluster and how sure that is to this CSV file.")
+    ] = None,
+    picture: Picture = None,
+    keep_chains: KeepChains = False,
+    force: Force = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Find clusters, without being told how many, in a table of numbers, counts or categories.
+
+    While it runs, the chains are kept in the folder OUTPUT.chains: killed at any moment, the same command
+    goes on.
+    """
+    from permix.cli.fit import FitOptions, Targets, run_fit
+
+    options = FitOptions(
+        family=family,
+        noise_scale=noise_scale,
+        prior_mean=prior_mean,
+        prior_scale=prior_scale,
+        pseudo_count=pseudo_count,
+        prior=prior,
+        concentration=concentration,
+        discount=discount,
+        components=components,
+        draws=draws,
+        burn_in=burn_in,
+        thin=thin,
+        chains=chains,
+        seed=seed,
+        jobs=jobs,
+    )
+    targets = Targets(output, labels, picture, keep_chains, force)
+    run_fit(data, targets, options, id_column, ignore or [], quiet, json)
+
+
+@fit_app.command(
+    "mallows",
+    epilog="Examples: `permix fit mallows election.soi -k 3 -o election.permix`, "
+    "`permix fit mallows ratings.csv --layout ratings --select 1-10 -o tastes.permix --picture tastes.png`",
+)
+def fit_mallows(
+    file: Votes,
+    output: ModelOutput,
+    components: Annotated[
+        int | None, typer.Option("--components", "-k", min=1, help="Number of components, kinds of agents.")
+    ] = None,
+    select: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS",
+            help="Instead of -k: try these numbers of components, such as 1-10 or 2,4,8, and choose by how "
+            "probable agents are who were held out.",
+        ),
+    ] = None,
+    rule: Annotated[
+        Rule | None,
+        typer.Option(
+            help="select: take the best number, or (one-se, the default) the smallest that is within one "
+            "standard error of the best.",
+            show_default=False,
+        ),
+    ] = None,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            min=2, help="select: hold everybody out once, in so many parts; default: one quarter of all."
+        ),
+    ] = None,
+    restarts: Annotated[int, typer.Option(help="Starts of which the best is kept.", min=1)] = 10,
+    max_iter: Annotated[int, typer.Option(help="The most iterations of one start.", min=1)] = 200,
+    tol: Annotated[
+        float, typer.Option(help="Stop when the log-likelihood of an agent gains less than this.", min=0.0)
+    ] = 1e-6,
+    particles: Annotated[
+        int,
+        typer.Option(help="Rankings drawn for an agent and component where no exact sum is known.", min=2),
+    ] = 8,
+    center_search: Annotated[
+        CenterSearch,
+        typer.Option(help="Central rankings by local search, or exact: proven best where that is possible."),
+    ] = CenterSearch.LOCAL,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    layout: LayoutOption = Layout.AUTO,
+    unlisted: UnlistedOption = None,
+    count_column: CountColumn = None,
+    agent_column: AgentColumn = None,
+    on_cycle: OnCycleOption = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="Also write each agent's component and its probability to this CSV file."),
+    ] = None,
+    picture: Picture = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Find kinds of agents in rankings, ratings or comparisons: what each kind prefers, and how united it is.
+
+    A mixture of Mallows models, fitted by (Monte Carlo) EM. Interrupted, it keeps the best so far.
+    """
+    from permix.cli.inspect import ReadOptions
+    from permix.cli.rank_models import HowMany, RankTargets, run_fit_mallows
+
+    run_fit_mallows(
+        ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle),
+        RankTargets(output, labels, picture, force),
+        HowMany(components, select, rule, folds),
+        {
+            "n_restarts": restarts,
+            "max_iter": max_iter,
+            "tol": tol,
+            "n_particles": particles,
+            "center_search": str(center_search),
+            "random_state": seed,
+            "n_jobs": jobs,
+        },
+        quiet,
+        json,
+    )
+
+
+@fit_app.command(
+    "dp-mallows",
+    epilog="Examples: `permix fit dp-mallows election.soi -o election.permix`, "
+    "`permix fit dp-mallows ballots.csv --concentration 'gamma(1,1)' -o kinds.permix --picture kinds.png`",
+)
+def fit_dp_mallows(
+    file: Votes,
+    output: ModelOutput,
+    sampler: Annotated[
+        Sampler,
+        typer.Option(help="exact draws from the posterior; the others are the published approximations."),
+    ] = Sampler.EXACT,
+    concentration: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBER",
+            help="Concentration of the Dirichlet process: the larger, the more kinds; "
+            "gamma(SHAPE,RATE) learns it.",
+        ),
+    ] = "1",
+    discount: Annotated[
+        float, typer.Option(help="Discount of a Pitman–Yor process; 0 is the Dirichlet process.", min=0.0)
+    ] = 0.0,
+    prior_strength: Annotated[
+        float, typer.Option(help="How many lists the prior of the decays is worth.")
+    ] = 1.0,
+    prior_rate: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBER", help="Mean number of items skipped in each of these; or one per place: 1,1,0.5."
+        ),
+    ] = "1",
+    assignments: Annotated[
+        Assignments,
+        typer.Option(
+            help="How agents move between clusters, with the same posterior: one by one (collapsed), all at "
+            "once in threads (parallel), or by the size of the data (auto)."
+        ),
+    ] = Assignments.AUTO,
+    split_merge: Annotated[
+        bool, typer.Option("--split-merge/--no-split-merge", help="Also divide and join whole clusters.")
+    ] = True,
+    initial_clusters: Annotated[
+        int | None,
+        typer.Option(help="Clusters that chains start from; default: agents are seated one by one.", min=1),
+    ] = None,
+    draws: Draws = 1000,
+    burn_in: BurnIn = 500,
+    thin: Thin = 1,
+    chains: Chains = 2,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    layout: LayoutOption = Layout.AUTO,
+    unlisted: UnlistedOption = None,
+    count_column: CountColumn = None,
+    agent_column: AgentColumn = None,
+    on_cycle: OnCycleOption = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="Also write each agent's cluster and how sure that is to this CSV file."),
+    ] = None,
+    picture: Picture = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(help="Keep the chains in this folder, instead of OUTPUT.chains while they run."),
+    ] = None,
+    keep_chains: KeepChains = False,
+    force: Force = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Find kinds of agents, without being told how many, in full rankings and top lists.
+
+    A Dirichlet-process mixture of generalized Mallows models. While it runs, the chains are kept in the
+    folder OUTPUT.chains: killed at any moment, the same command goes on.
+    """
+    from permix.cli.dp_mallows import ListTargets, concentration_of, rates_of, run_fit_dp_mallows
+    from permix.cli.inspect import ReadOptions
+
+    run_fit_dp_mallows(
+        ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle),
+        ListTargets(output, labels, picture, store, keep_chains, force),
+        {
+            "sampler": str(sampler),
+            "concentration": concentration_of(concentration),
+            "discount": discount,
+            "prior_strength": prior_strength,
+            "prior_rate": rates_of(prior_rate),
+            "assignments": str(assignments),
+            "split_merge": split_merge,
+            "n_initial_clusters": initial_clusters,
+            "n_draws": draws,
+            "n_burn_in": burn_in,
+            "n_thin": thin,
+            "n_chains": chains,
+            "random_state": seed,
+            "n_jobs": jobs,
+        },
+        quiet,
+        json,
+    )
+
+
+@fit_app.command("mean-shift", epilog="Example: `permix fit mean-shift election.soi -o first-look.permix`")
+def fit_mean_shift(
+    file: Votes,
+    output: ModelOutput,
+    length: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many items centers list, at most; fewer give fewer, larger clusters. Default: all.",
+        ),
+    ] = None,
+    decay: Annotated[
+        float | None,
+        typer.Option(help="Width of the kernel, fixed; larger gives more clusters. Default: estimated."),
+    ] = None,
+    max_iter: Annotated[int, typer.Option(help="The most iterations.", min=1)] = 100,
+    jobs: Jobs = None,
+    layout: LayoutOption = Layout.AUTO,
+    unlisted: UnlistedOption = None,
+    count_column: CountColumn = None,
+    agent_column: AgentColumn = None,
+    on_cycle: OnCycleOption = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="Also write each row's cluster to this CSV file.")
+    ] = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Find clusters of top lists by blurring mean-shift: quick, without a prior, and without uncertainty."""
+    from permix.cli.inspect import ReadOptions
+    from permix.cli.mean_shift import run_fit_mean_shift
+    from permix.cli.rank_models import RankTargets
+
+    run_fit_mean_shift(
+        ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle),
+        RankTargets(output, labels, None, force),
+        {"length": length, "decay": decay, "max_iter": max_iter, "n_jobs": jobs},
+        quiet,
+        json,
+    )

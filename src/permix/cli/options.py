@@ -1,0 +1,147 @@
+"""Options that several commands share, and what they may be."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Layout(enum.StrEnum):
+    """Layouts of CSV files."""
+
+    AUTO = "auto"
+    ORDERS = "orders"
+    RANKS = "ranks"
+    PAIRS = "pairs"
+    RATINGS = "ratings"
+
+
+class Unlisted(enum.StrEnum):
+    """What items that a ranking does not list mean."""
+
+    BELOW = "below"
+    UNKNOWN = "unknown"
+
+
+class OnCycle(enum.StrEnum):
+    """What to do with agents whose comparisons contradict each other."""
+
+    ERROR = "error"
+    DROP = "drop"
+    KEEP = "keep"
+
+
+class Method(enum.StrEnum):
+    """Ways to a consensus."""
+
+    AUTO = "auto"
+    EXACT = "exact"
+    LOCAL = "local"
+    BORDA = "borda"
+
+
+class FamilyName(enum.StrEnum):
+    """What a cluster is made of."""
+
+    GAUSSIAN_NIW = "gaussian-niw"
+    GAUSSIAN = "gaussian"
+    MULTINOMIAL = "multinomial"
+    CATEGORICAL = "categorical"
+
+
+class PriorName(enum.StrEnum):
+    """Priors over partitions."""
+
+    DP = "dp"
+    PITMAN_YOR = "pitman-yor"
+    FINITE = "finite"
+
+
+class Sampler(enum.StrEnum):
+    """Samplers of mixtures of generalized Mallows models."""
+
+    EXACT = "exact"
+    BETA_GIBBS = "beta-gibbs"
+    SLICE_GIBBS = "slice-gibbs"
+
+
+class Assignments(enum.StrEnum):
+    """How the exact sampler moves agents between clusters."""
+
+    AUTO = "auto"
+    COLLAPSED = "collapsed"
+    PARALLEL = "parallel"
+
+
+class CenterSearch(enum.StrEnum):
+    """How central rankings are found."""
+
+    LOCAL = "local"
+    EXACT = "exact"
+
+
+class Rule(enum.StrEnum):
+    """Which of the numbers tried is taken."""
+
+    ONE_SE = "one-se"
+    BEST = "best"
+
+
+class What(enum.StrEnum):
+    """What to say about new agents."""
+
+    COMPONENTS = "components"
+    PAIRWISE = "pairwise"
+    RANKING = "ranking"
+
+
+def _not_zero(jobs: int | None) -> int | None:
+    if jobs == 0:
+        raise typer.BadParameter("0 would do nothing; give the number of threads, or leave it out")
+    return jobs
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
+LayoutOption = Annotated[Layout, typer.Option(help="Layout of a CSV file.", case_sensitive=False)]
+UnlistedOption = Annotated[
+    Unlisted | None,
+    typer.Option(
+        help="What items missing from a ranking mean: below (the rest is worse) or unknown (not asked). "
+        "By default below for rankings and unknown for ratings.",
+        show_default=False,
+    ),
+]
+CountColumn = Annotated[
+    str | None, typer.Option(help="Column of a CSV file that says how many agents a row stands for.")
+]
+AgentColumn = Annotated[str | None, typer.Option(help="Column of a CSV file that names the agents.")]
+OnCycleOption = Annotated[
+    OnCycle | None,
+    typer.Option(
+        help="Agents whose comparisons contradict each other: error, drop, or keep.", show_default=False
+    ),
+]
+Picture = Annotated[
+    Path | None,
+    typer.Option("--picture", "--plot", help="Also draw the result to this .png, .svg or .pdf file."),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(callback=_not_zero, help="How much runs at once; default: as much as there are processors."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress display.")]
+Votes = Annotated[Path, typer.Argument(help="PrefLib file, CSV or TSV with rankings or preferences.")]
+ModelOutput = Annotated[Path, typer.Option("--output", "-o", help="File for the fitted model.")]
+Draws = Annotated[int, typer.Option(help="Draws kept per chain.", min=1)]
+BurnIn = Annotated[int, typer.Option(help="Iterations before the first draw.", min=0)]
+Thin = Annotated[int, typer.Option(help="Iterations per draw kept.", min=1)]
+Chains = Annotated[int, typer.Option(help="Number of chains.", min=1)]
+Seed = Annotated[int, typer.Option(help="Seed; the same seed gives the same result.", min=0)]
+KeepChains = Annotated[
+    bool,
+    typer.Option("--keep-chains", help="Keep the folder OUTPUT.chains, from which chains can be extended."),
+]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite files that exist.")]
