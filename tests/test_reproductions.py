@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import shlex
 
 import numpy as np
 import pytest
@@ -16,6 +17,11 @@ from benchmarks.reproduce import (
     lu_boutilier_fig8,
     lu_boutilier_table1,
     lu_boutilier_table3,
+    meila_chen_college,
+    meila_chen_fig6,
+    meila_chen_fig7,
+    meila_chen_fig9,
+    top_lists,
 )
 from benchmarks.reproduce.likelihoods import (
     exact_log_likelihoods,
@@ -27,9 +33,15 @@ from benchmarks.reproduce.likelihoods import (
 from benchmarks.reproduce.report import run_from_command_line
 from benchmarks.reproduce.sushi import remove, reveal
 from permix import Mallows, Preferences, Rankings
-from permix.datasets import make_mallows_mixture
+from permix.datasets import make_generalized_mallows_mixture, make_mallows_mixture
+from permix.models.dp_mallows_draws import ClusterDraws
 
 TINY = {
+    "apa": "--years 1998 --n-voters 300 --n-draws 10 --n-burn-in 10 --n-components 1 --n-restarts 1",
+    "irish_2002": (
+        "--areas Meath Dublin\\ West --n-voters 300 --n-draws 10 --n-burn-in 10 --n-components 1 "
+        "--n-restarts 1"
+    ),
     "lu_boutilier_fig3": "--n-agents 2 --alphas 0.5 --dispersions 0.5 1.0 --n-items 4 6",
     "lu_boutilier_fig4": "--n-instances 2 --n-agents 4 --n-items 4 --n-components 2 --n-draws 1 20",
     "lu_boutilier_fig5": (
@@ -41,14 +53,32 @@ TINY = {
     "lu_boutilier_table1": "--n-restarts 1 --n-train 100",
     "lu_boutilier_table2": "--n-restarts 1 --n-train 30 --n-validation 10",
     "lu_boutilier_table3": "--n-test 50",
+    "meila_chen_college": (
+        "--n-applicants 300 --n-courses 40 --n-kinds 3 --n-runs 2 --n-sweeps 20 --n-draws 10 "
+        "--concentration 1"
+    ),
+    "meila_chen_fig6": "--data-sets 1 4 --n-runs 2 --n-sweeps 5 --n-lists 200",
+    "meila_chen_fig7": "--n-items 10 --a 2 10 --b 4",
+    "meila_chen_fig8": ("--n-train 50 100 --n-test 50 --n-replicates 2 --n-draws 20 --n-burn-in 20"),
+    "meila_chen_fig9": "--n-train 50 --n-test 50 --n-replicates 2 --widths 0.1 --n-draws 10 --n-burn-in 10",
 }
-SYNTHETIC = ("lu_boutilier_fig3", "lu_boutilier_fig4", "lu_boutilier_fig5")
+SYNTHETIC = (
+    "lu_boutilier_fig3",
+    "lu_boutilier_fig4",
+    "lu_boutilier_fig5",
+    "meila_chen_college",
+    "meila_chen_fig6",
+    "meila_chen_fig7",
+    "meila_chen_fig8",
+)
+# Chains of some ten sweeps do not agree, and say so.
+TINY_CHAINS = pytest.mark.filterwarnings("ignore::permix.errors.ConvergenceWarning")
 
 
 def outcome_of(name, tmp_path, extra=()):
     module = importlib.import_module(f"benchmarks.reproduce.{name}")
     draw = getattr(module, "draw", None)
-    arguments = [*TINY[name].split(), *extra]
+    arguments = [*shlex.split(TINY[name]), *extra]
     if draw is not None:
         arguments += ["--plot", str(tmp_path / "figure.png")]
     outcome = run_from_command_line(module.__doc__, module.Sizes(), module.QUICK, module.run, draw, arguments)
@@ -61,6 +91,7 @@ def test_every_script_is_tried():
     assert sorted(TINY) == index.known()
 
 
+@TINY_CHAINS
 @pytest.mark.parametrize("name", SYNTHETIC)
 def test_synthetic_script(name, tmp_path, capsys):
     outcome = outcome_of(name, tmp_path)
@@ -69,6 +100,7 @@ def test_synthetic_script(name, tmp_path, capsys):
     assert outcome.title in capsys.readouterr().out
 
 
+@TINY_CHAINS
 @pytest.mark.realdata
 @pytest.mark.parametrize("name", sorted(set(TINY) - set(SYNTHETIC)))
 def test_script_with_real_data(name, tmp_path, data_folder):
@@ -93,6 +125,8 @@ def test_index_lists_all_and_runs_one(capsys):
     assert '"title": "Figure 3' in capsys.readouterr().out
     with pytest.raises(SystemExit, match="no reproduction 'fig33'"):
         index.main(["fig33"])
+    with pytest.raises(SystemExit, match="'fig6' may be lu_boutilier_fig6 or meila_chen_fig6"):
+        index.main(["fig6"])
 
 
 # Figure 3.
@@ -238,3 +272,92 @@ def test_figure_4_panels_follow_the_sizes():
 def test_figure_5_learned_is_near_the_truth():
     value = lu_boutilier_fig5.instance(1.0, 6, 1, 300, 1, np.random.default_rng(5))
     assert 0.99 < value < 1.01
+
+
+# Meilă & Chen.
+
+
+@pytest.mark.parametrize("lengths", [(1, 4), 4])
+def test_log_joint_is_the_law_that_made_the_lists(lengths):
+    """Probabilities of all lists of each length sum to one under each component, weights included."""
+    rng = np.random.default_rng(6)
+    centers = np.stack([rng.permutation(5) for _ in range(2)])
+    theta, weights = rng.uniform(0.1, 2.0, (2, 4)), np.array([0.3, 0.7])
+    for length in range(1, 6):
+        orders = np.array(list(itertools.permutations(range(5), length)))
+        scores = top_lists.log_joint(Rankings.from_orders(orders, n_items=5), centers, theta, weights)
+        np.testing.assert_allclose(np.exp(scores).sum(axis=0), weights, rtol=1e-12)
+    # Mean of the stages of drawn lists: the joint of the component that made them has the right θ.
+    made = make_generalized_mallows_mixture(
+        4000, 5, 2, theta=theta, lengths=lengths, centers=centers, weights=weights, random_state=7
+    )
+    best = top_lists.mean_log_likelihood(top_lists.log_joint(made.data, centers, theta, weights))
+    for other in (theta[:, ::-1], 0.5 * theta, theta[::-1]):
+        twin = top_lists.mean_log_likelihood(top_lists.log_joint(made.data, centers, other, weights))
+        assert twin < best
+
+
+def test_theta_by_rank_weighs_by_size():
+    clusters = ClusterDraws(
+        starts=np.array([0, 2, 3]),
+        sizes=np.array([6, 4, 10]),
+        centers=np.tile(np.arange(3), (3, 1)),
+        theta=np.array([[1.0, 0.5], [2.0, 1.0], [3.0, 0.0]]),
+        labels=np.zeros((2, 10), dtype=np.int32),
+        concentration=np.ones(2),
+    )
+    np.testing.assert_allclose(top_lists.theta_by_rank(clusters), [(6 + 8 + 30) / 20, (3 + 4) / 20])
+    np.testing.assert_allclose(top_lists.theta_by_rank(clusters, 0.0, 0.6), [2.0, 1.0])
+    np.testing.assert_allclose(top_lists.theta_by_rank(clusters, 0.6), [36 / 16, 3 / 16])
+    assert np.isnan(top_lists.theta_by_rank(clusters, 0.7, 0.8)).all()
+
+
+def test_averages():
+    rankings = Rankings.from_orders([[0, 1], [1, 0]], n_items=2, counts=[3, 1])
+    assert top_lists.per_agent(np.array([-1.0, -5.0]), rankings) == -2.0
+    assert top_lists.spread([1.0, 3.0], 1) == "2.0 ± 1.4"
+    assert top_lists.spread([0.25], 2) == "0.25"
+    assert top_lists.in_order(np.array([1, 0, 2]), "abc", 2) == "b ≻ a"
+    assert top_lists.vi([0, 0, 1, 1], [0, 0, 0, 0]) == pytest.approx(np.log(2))
+
+
+def test_figure_7_against_integrals_in_many_digits():
+    # 1 - Beta(a, b) / B̃(a, b, n), with mpmath at 30 digits.
+    for a, b, n, error in ((10, 4, 10, 0.3193), (8, 8, 20, 1.64e-3), (2, 32, 50, 6.55e-21)):
+        assert meila_chen_fig7.relative_error(a, b, n) == pytest.approx(error, rel=5e-3)
+    # b = 2: B̃ is the sum over stages, Beta(a, 2) = 1/(a (a+1)); for n = 0, ψ = 1 and B̃ = 1/a.
+    assert meila_chen_fig7.relative_error(3, 2, 0) == pytest.approx(1 - 1 / 4)
+
+
+def test_figure_6_finds_the_first_sweep():
+    run = meila_chen_fig6.Trace(np.array([1.0, 0.5, 0.02, 0.3]), 3, 0.1)
+    assert run.sweeps_until(0.6) == 1
+    assert run.sweeps_until(0.01) == np.inf
+
+
+def test_figure_9_takes_who_rated_all():
+    nan = np.nan
+    ratings = np.array(
+        [
+            [1.0, 5.0, 3.0, nan],
+            [2.0, 1.0, nan, 9.0],
+            [4.0, 4.0, -1.0, 7.0],
+            [nan, 1.0, 1.0, nan],
+            [0.0, 2.0, 3.0, nan],
+        ]
+    )
+    lists = meila_chen_fig9.best_jokes(ratings, 3, 2, np.random.default_rng(0))
+    assert lists.items == ("joke 1", "joke 2", "joke 3")
+    assert len(lists) == 3  # the second and the fourth left one of the three unrated
+    assert lists.orders[[0, 2]].tolist() == [[1, 2], [2, 1]]
+    assert sorted(lists.orders[1].tolist()) == [0, 1]
+    first = {
+        int(meila_chen_fig9.best_jokes(ratings, 3, 2, np.random.default_rng(seed)).orders[1, 0])
+        for seed in range(20)
+    }
+    assert first == {0, 1}  # ties are broken at random
+
+
+def test_college_sizes_in_words():
+    counts = np.array([1, 500, 0, 9, 1, 489])
+    assert meila_chen_college.sizes_in_words(counts, 1000) == [5, 2, 5, 2, "50.0%, 48.9%, 0.9%, 0.1%, 0.1%"]

@@ -44,7 +44,8 @@ def test_attributes():
     model = DPMallowsMixture._from_fit(fit)
     assert model.labels_.tolist() == [0, 0, 0, 1, 1, 1, 0]
     assert (model.n_clusters_, model.cluster_sizes_.tolist()) == (2, [4, 3])
-    np.testing.assert_allclose(model.weights_, [4 / 7, 3 / 7])
+    np.testing.assert_allclose(model.weights_, model.clusters()["share"])
+    assert model.weights_.sum() == pytest.approx(1.0)
     assert model.items_ == FOUR
     assert model.centers_.is_full
     assert len(model.centers_) == 2

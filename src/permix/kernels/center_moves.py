@@ -2,10 +2,10 @@
 
 The lists of a cluster weigh an ordering σ by exp(-Σ_j θ_j S_j(σ)). Putting item x before item y costs A_y -
 C_xy: A_y sums θ_j over the lists that have y at rank j, C_xy over those of them that have x earlier (the
-matrix R of Meilă & Chen 2010, figure 2, is A less C). C is never built: what one item needs of it is found by
-walking the lists that mention the item, so the work follows the data, and no array is larger than the lists
-or the items. Items that no list mentions are alike: they are counted, not looped over, and shuffled among
-their places.
+matrix R of Meilă & Chen 2010, figure 2, is A less C). C is tabulated for the items that the lists mention,
+in one small table that all clusters share in turn; where they mention very many, what one item needs of it is
+found by walking the lists that mention the item, so that no array is larger than the lists. Items that no
+list mentions are alike: they are counted, not looped over, and shuffled among their places.
 
 ``reinsert`` takes out one item and puts it back anywhere, with its exact conditional law. ``stagewise``
 rebuilds a window of the center stage by stage (figure 2). Lemma 2 calls this exact, but its stage normalisers
@@ -24,6 +24,9 @@ from permix.kernels.finite_beta import draw_theta
 from permix.kernels.jit import kernel
 from permix.kernels.streams import categorical_log, integers, uniform
 from permix.kernels.top_lists import sum_skips
+
+# Up to so many mentioned items C is tabulated; with more, lists are walked.
+MOST_TABULATED = 256
 
 
 class Mentions(NamedTuple):
@@ -48,6 +51,8 @@ class CenterScratch(NamedTuple):
     skips: np.ndarray  # int64 (items,)
     n_mentioned: np.ndarray  # int64 (1,)
     mentioned: np.ndarray  # int32 (items,)
+    position: np.ndarray  # int32, by item: which of the mentioned ones
+    table: np.ndarray  # C_xy at [position of y, position of x], where few items are mentioned
 
 
 @kernel
@@ -65,6 +70,8 @@ def center_scratch(n_items):
         np.zeros(n_items, np.int64),
         np.zeros(1, np.int64),
         np.zeros(n_items, np.int32),
+        np.zeros(n_items, np.int32),
+        np.empty((min(n_items, MOST_TABULATED), min(n_items, MOST_TABULATED))),
     )
 
 
@@ -91,8 +98,8 @@ def find_mentions(lists, members, first, last, n_items):
 
 
 @kernel
-def attract(mentions, multiplicity, theta, scratch):
-    """Write A, and list the items that are mentioned."""
+def attract(lists, members, multiplicity, mentions, theta, scratch):
+    """Write A, list the items that are mentioned, and where these are few, tabulate C."""
     n = 0
     for item in range(scratch.attraction.size):
         total = 0.0
@@ -101,13 +108,38 @@ def attract(mentions, multiplicity, theta, scratch):
         scratch.attraction[item] = total
         if mentions.starts[item + 1] > mentions.starts[item]:
             scratch.mentioned[n] = item
+            scratch.position[item] = n
             n += 1
     scratch.n_mentioned[0] = n
+    if n > scratch.table.shape[0]:
+        return
+    for index in range(n):
+        row = scratch.table[index]
+        for other in range(n):
+            row[other] = 0.0
+        y = scratch.mentioned[index]
+        for at in range(mentions.starts[y], mentions.starts[y + 1]):
+            entry = mentions.member[at]
+            start = lists.starts[members[entry]]
+            weight = theta[mentions.rank[at]] * multiplicity[entry]
+            for earlier in range(start, start + mentions.rank[at]):
+                row[scratch.position[lists.items[earlier]]] += weight
 
 
 @kernel
-def _weigh_against(lists, members, multiplicity, mentions, theta, x, balance):
-    """Add C_yx - C_xy to ``balance[y]`` for every y that shares a list with x."""
+def _is_tabulated(scratch):
+    return scratch.n_mentioned[0] <= scratch.table.shape[0]
+
+
+@kernel
+def _weigh_against(lists, members, multiplicity, mentions, theta, x, scratch):
+    """Write C_yx - C_xy to ``balance[y]`` for every y that shares a list with x; the others have 0."""
+    balance = scratch.balance
+    if _is_tabulated(scratch):
+        own = scratch.position[x]
+        for index in range(scratch.n_mentioned[0]):
+            balance[scratch.mentioned[index]] = scratch.table[own, index] - scratch.table[index, own]
+        return
     for at in range(mentions.starts[x], mentions.starts[x + 1]):
         entry = mentions.member[at]
         start, end = lists.starts[members[entry]], lists.starts[members[entry] + 1]
@@ -130,7 +162,7 @@ def reinsert(stream, lists, members, multiplicity, mentions, theta, order, place
     attraction, energies = scratch.attraction, scratch.energies
     for index in range(scratch.n_mentioned[0]):
         x = scratch.mentioned[index]
-        _weigh_against(lists, members, multiplicity, mentions, theta, x, scratch.balance)
+        _weigh_against(lists, members, multiplicity, mentions, theta, x, scratch)
         old = places[x]
         energy = 0.0
         energies[0] = 0.0
@@ -142,11 +174,8 @@ def reinsert(stream, lists, members, multiplicity, mentions, theta, order, place
                 slot += 1
                 energies[slot] = -energy
         new = categorical_log(stream, energies, n)
-        # Zeros again, where the walk went.
-        for at in range(mentions.starts[x], mentions.starts[x + 1]):
-            d = members[mentions.member[at]]
-            for other in range(lists.starts[d], lists.starts[d + 1]):
-                scratch.balance[lists.items[other]] = 0.0
+        for other in range(scratch.n_mentioned[0]):
+            scratch.balance[scratch.mentioned[other]] = 0.0
         if new > old:
             for place in range(old, new):
                 order[place] = order[place + 1]
@@ -163,6 +192,11 @@ def reinsert(stream, lists, members, multiplicity, mentions, theta, order, place
 def _take(lists, members, multiplicity, mentions, theta, y, scratch):
     """Take item y out of the window: those placed before it no longer count it."""
     scratch.inside[y] = False
+    if _is_tabulated(scratch):
+        row = scratch.table[scratch.position[y]]
+        for index in range(scratch.n_mentioned[0]):
+            scratch.earlier[scratch.mentioned[index]] -= row[index]
+        return
     for at in range(mentions.starts[y], mentions.starts[y + 1]):
         entry = mentions.member[at]
         start = lists.starts[members[entry]]
@@ -192,6 +226,11 @@ def _open_window(lists, members, multiplicity, mentions, theta, n_window, scratc
             n_other += 1
     for index in range(n_left):
         y = scratch.left[index]
+        if _is_tabulated(scratch):
+            row = scratch.table[scratch.position[y]]
+            for other in range(scratch.n_mentioned[0]):
+                scratch.earlier[scratch.mentioned[other]] += row[other]
+            continue
         for at in range(mentions.starts[y], mentions.starts[y + 1]):
             entry = mentions.member[at]
             start = lists.starts[members[entry]]
@@ -372,16 +411,16 @@ def update_center(
 ):
     """Make ``n_rounds`` of: θ given the center; then stagewise, reinsertion and shuffling given θ.
 
-    ``order`` and ``places`` are changed in place; ``totals``, ``counts`` and ``theta`` are left right for the
-    new center, θ a draw given it. Returns how many stagewise proposals were taken.
+    ``order`` and ``places`` are changed in place; ``totals`` and ``counts`` must be right for the old center
+    and are left right, with ``theta``, for the new one, θ a draw given it. Returns how many stagewise
+    proposals were taken.
     """
     n = order.size
     mentions = find_mentions(lists, members, first, last, n)
     accepted = 0
-    sum_skips(lists, members, multiplicity, first, last, places, scratch.skips, totals, counts)
     for _ in range(n_rounds):
         draw_decays(stream, tables, totals, counts, theta)
-        attract(mentions, multiplicity, theta, scratch)
+        attract(lists, members, multiplicity, mentions, theta, scratch)
         low, high = draw_window(stream, n)
         accepted += stagewise(
             stream, lists, members, multiplicity, mentions, theta, order, places, low, high, True, scratch
@@ -398,7 +437,7 @@ def greedy_center(lists, members, multiplicity, first, last, theta, stream, orde
     """Set the center to the best item at every stage, given θ."""
     n = order.size
     mentions = find_mentions(lists, members, first, last, n)
-    attract(mentions, multiplicity, theta, scratch)
+    attract(lists, members, multiplicity, mentions, theta, scratch)
     for item in range(n):
         scratch.window[item] = item
     stage_by_stage(stream, lists, members, multiplicity, mentions, theta, n, 2, order, scratch)

@@ -24,6 +24,7 @@ from permix.kernels.predictive_rows import (
     fill_beta,
     fill_finite,
     fill_given,
+    last_own,
     own_relative,
 )
 from permix.kernels.published_moves import GIBBS_ROUNDS, SLICE_GIBBS, beta_theta, published_center
@@ -175,18 +176,13 @@ def log_own(law, tables, bins, clusters, k, t, skips):
     total = 0.0
     product = 1.0
     for j in range(t):
-        product *= own_relative(
-            law,
-            tables,
-            bins,
-            j,
-            clusters.totals[k, j],
-            clusters.counts[k, j],
-            clusters.log_integrals[k, j],
-            clusters.joining[k, j],
-            clusters.own[k, j],
-            skips[j, k],
-        )
+        skip, count, sum_here = skips[j, k], clusters.counts[k, j], clusters.totals[k, j]
+        if law == GIVEN:
+            product *= clusters.joining[k, j, skip]
+        elif law == FINITE and skip <= last_own(bins, tables.prior_a[j] + sum_here, count):
+            product *= clusters.own[k, j, skip]
+        else:
+            product *= own_relative(law, tables, bins, j, sum_here, count, clusters.log_integrals[k, j], skip)
         if j % CHUNK == CHUNK - 1:
             total += np.log(product)
             product = 1.0

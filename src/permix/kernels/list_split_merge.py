@@ -103,7 +103,7 @@ def propose_center(
     kept = order.copy()
     summarize(stream, lists, members, multiplicity, n, tables, order, places, totals, counts, theta, scratch)
     mentions = find_mentions(lists, members, 0, n, n_items)
-    attract(mentions, multiplicity, theta, scratch)
+    attract(lists, members, multiplicity, mentions, theta, scratch)
     for item in range(n_items):
         scratch.window[item] = item
         order[item] = kept[item]

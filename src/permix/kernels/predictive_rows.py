@@ -105,7 +105,7 @@ def _add_powers(row, begin, n, first, factor):
 
 
 @kernel
-def _last_own(bins, a, count):
+def last_own(bins, a, count):
     """Return the largest skip whose row entry for a member comes from the nodes of the cluster, or -1."""
     if count <= ENOUGH_FOR_OWN:
         return -1
@@ -122,7 +122,7 @@ def fill_finite(tables, bins, stage, total, count, joining, own, scratch):
     a = tables.prior_a[stage] + total
     c = tables.prior_c + count
     m = tables.skips[stage]
-    n_own = _last_own(bins, a, count) + 1
+    n_own = last_own(bins, a, count) + 1
     n, log_whole = predictive_nodes(
         tables,
         stage,
@@ -189,17 +189,13 @@ def log_beta(a, b):
 
 
 @kernel
-def own_relative(law, tables, bins, stage, total, count, log_whole, joining, own, skip):
-    """Return the relative probability of a member's ``skip`` given the other members."""
+def own_relative(law, tables, bins, stage, total, count, log_whole, skip):
+    """Return the relative probability of a member's ``skip`` given the other members, where no row has it."""
     a = tables.prior_a[stage] + total
     c = tables.prior_c + count
     m = tables.skips[stage]
-    if law == GIVEN:
-        return joining[skip]
     if law == BETA:
         return max((m + 1) * np.exp(log_beta(a, c + 1.0) - log_beta(a - skip, c)), LEAST)
-    if skip <= _last_own(bins, a, count):
-        return own[skip]
     rest = log_integral(tables, stage, a - skip, c - 1.0)
     if skip < bins.n_exact:
         return max((m + 1) * np.exp(log_whole - rest), LEAST)

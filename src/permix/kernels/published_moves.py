@@ -106,7 +106,7 @@ def published_center(
         sum_skips(lists, members, multiplicity, first, last, places, scratch.skips, totals, counts)
         published_decays(stream, tables, mode, totals, counts, theta)
     for _ in range(n_rounds):
-        attract(mentions, multiplicity, theta, scratch)
+        attract(lists, members, multiplicity, mentions, theta, scratch)
         stagewise(stream, lists, members, multiplicity, mentions, theta, order, places, 0, n, False, scratch)
         sum_skips(lists, members, multiplicity, first, last, places, scratch.skips, totals, counts)
         published_decays(stream, tables, mode, totals, counts, theta)

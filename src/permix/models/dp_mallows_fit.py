@@ -24,10 +24,14 @@ from permix.posterior import warn_if_chains_disagree
 from permix.sampling import Draws, run_chains
 from permix.sampling.loop import n_threads_for
 
-# From this many agents on, assigning all of them at once is worth its slower mixing.
-MANY_AGENTS = 20_000
+# From this many agents on all are assigned at once, and splits and merges are tried in one iteration of four:
+# each costs as much as a sweep.
+MANY_AGENTS = 1000
+SPLIT_MERGE_CHANCE = 0.25
 # The part of the agents that the parallel variant also visits one by one, so that clusters open and close.
 VISITED_SHARE = 1 / 16
+# Climbing finds its top in a few iterations; what follows finds the posterior from there.
+MAX_CLIMBS = 25
 # T_Gibbs of the published samplers.
 PUBLISHED_ROUNDS = 10
 # Centers and decays are drawn for at most this many draws, each after so many rounds of moves.
@@ -200,16 +204,16 @@ def sweep_move(settings: DPMallowsSettings, n_agents: int = 0) -> Move:
         else:
             moves += [CollapsedSeating()]
         if settings.split_merge:
-            moves += [SplitMerge()]
+            moves += [SplitMerge(chance=SPLIT_MERGE_CHANCE if n_agents >= MANY_AGENTS else 1.0)]
         moves += [Centers()]
     return Cycle([*moves, Concentration()])
 
 
 def burn_in_move(settings: DPMallowsSettings, n_agents: int = 0) -> Move | None:
-    """Return what an iteration of burn-in does, where that differs: its first half also climbs."""
+    """Return what an iteration of burn-in does, where that differs: the first ones also climb."""
     if settings.sampler != "exact" or not settings.split_merge:
         return None
-    return Climb(settings.n_burn_in // 2, sweep_move(settings, n_agents))
+    return Climb(min(settings.n_burn_in // 2, MAX_CLIMBS), sweep_move(settings, n_agents))
 
 
 def start_state(rankings: Rankings, settings: DPMallowsSettings, rng: np.random.Generator) -> ListState:

@@ -15,7 +15,7 @@ from permix.kernels.streams import draw_key, new_stream, open_stream
 from permix.moves.base import Info, Move
 from permix.moves.list_state import ListModel, ListState
 
-LEAST_VISITS = 64
+LEAST_VISITS = 500
 
 
 def seating_scratch(model: ListModel, capacity: int) -> SeatingScratch:
@@ -72,7 +72,7 @@ class CollapsedSeating(Move):
     For the published samplers the same visit with their scores: Beta functions in place of the integrals
     (figure 5), or the present decays (figure 1).
 
-    ``share`` below 1 visits that share of the agents, drawn anew every time, but at least 64.
+    ``share`` below 1 visits that share of the agents, drawn anew every time, but at least 500.
     """
 
     share: float = 1.0

@@ -30,9 +30,12 @@ class SplitMerge(Move):
 
     smart: int = 1
     blind: int = 1
+    chance: float = 1.0
 
     def step(self, rng: np.random.Generator, state: ListState) -> Info:
-        """So many proposals, each a split or a merge."""
+        """So many proposals, each a split or a merge; with ``chance`` below 1, now and then."""
+        if self.chance < 1.0 and rng.random() >= self.chance:
+            return Info("split-merge", 0, 0)
         accepted = 0
         for proposal in range(self.smart + self.blind):
             if proposal < self.smart:
