@@ -9,20 +9,27 @@ from pathlib import Path
 
 from benchmarks.reproduce.report import run_from_command_line
 
+# Modules that scripts share.
+SHARED = ("__main__", "elections", "likelihoods", "movielens", "report", "sushi", "top_lists")
+
 
 def known() -> list[str]:
-    """Names of the scripts, one for each figure or table."""
+    """Names of the scripts, one for each figure, table or data set."""
     folder = Path(__file__).parent
     names = [module.name for module in pkgutil.iter_modules([str(folder)])]
-    return sorted(name for name in names if "_fig" in name or "_table" in name)
+    return sorted(name for name in names if name not in SHARED)
 
 
 def script_named(name: str, scripts: list[str]) -> str:
     """Find a script by its name or the end of it, such as fig3."""
-    for script in scripts:
-        if script == name or script.endswith(f"_{name}"):
-            return script
-    sys.exit(f"no reproduction {name!r}; there are {', '.join(scripts)}")
+    if name in scripts:
+        return name
+    found = [script for script in scripts if script.endswith(f"_{name}")]
+    if len(found) > 1:
+        sys.exit(f"{name!r} may be {' or '.join(found)}; give the whole name")
+    if not found:
+        sys.exit(f"no reproduction {name!r}; there are {', '.join(scripts)}")
+    return found[0]
 
 
 def main(arguments: list[str]) -> None:
