@@ -15,7 +15,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +23,9 @@ from benchmarks.preferences_load import peak_megabytes
 from permix.data.rankings import Rankings
 from permix.datasets import make_generalized_mallows_mixture
 from permix.datasets.generators_college import make_college_applications
-from permix.models.dp_mallows_fit import start_state, sweep_move
+from permix.models.dp_mallows_fit import burn_in_move, start_state, sweep_move
 from permix.models.dp_mallows_settings import DPMallowsSettings
+from permix.moves import Move
 
 VARIANTS = ("collapsed", "parallel")
 # Seconds a sweep of the authors' program, and the most that was wanted here.
@@ -203,21 +203,9 @@ def memory(variant: str) -> tuple[float, float]:
     """Peak memory with compiled code loaded, and after some sweeps, in megabytes."""
     small = college(500, 50, 10, 3)
     seconds_per_sweep(small, variant, 1)
-    before = own_peak()
+    before = peak_megabytes()
     seconds_per_sweep(college(n_clusters=140), variant, 3)
-    return before, own_peak()
-
-
-def own_peak() -> float:
-    """Most memory that this program has held, in megabytes.
-
-    What getrusage tells on Linux includes the peak of the process that started this one.
-    """
-    status = Path("/proc/self/status")
-    if status.exists():
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        return int(line.split()[1]) * 1024 / 1e6
-    return peak_megabytes()
+    return before, peak_megabytes()
 
 
 def convergence_rows() -> Iterator[dict[str, object]]:
@@ -258,9 +246,9 @@ def log_joints(lists: Rankings, settings: DPMallowsSettings, n_sweeps: int) -> t
     """Log joint after every sweep, the start first, and seconds spent until then."""
     rng = np.random.default_rng(0)
     small = lists[:200]
-    sweep_move(settings).step(rng, start_state(small, settings, rng))  # compile
+    steps_of_burn_in(settings, 200).step(rng, start_state(small, settings, rng))  # compile
     rng = np.random.default_rng(0)
-    state, move = start_state(lists, settings, rng), sweep_move(settings)
+    state, move = start_state(lists, settings, rng), steps_of_burn_in(settings, lists.n_agents)
     values, seconds = [state.log_joint()], [1e-9]
     for _ in range(n_sweeps):
         start = time.perf_counter()
@@ -268,6 +256,11 @@ def log_joints(lists: Rankings, settings: DPMallowsSettings, n_sweeps: int) -> t
         seconds.append(seconds[-1] + time.perf_counter() - start)
         values.append(state.log_joint())
     return np.array(values), np.array(seconds)
+
+
+def steps_of_burn_in(settings: DPMallowsSettings, n_agents: int) -> Move:
+    """What a fit does in burn-in: with split-merge the first iterations also climb."""
+    return burn_in_move(settings, n_agents) or sweep_move(settings, n_agents)
 
 
 def run() -> list[dict[str, object]]:

@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -87,9 +88,16 @@ def make_ratings(n_agents: int) -> np.ndarray:
 
 
 def peak_megabytes() -> float:
-    """Most memory this process has held so far."""
+    """Most memory this process has held so far.
+
+    What getrusage tells on Linux includes the peak of the process that started this one.
+    """
     import resource
 
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024 / 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1e6 if sys.platform == "darwin" else peak / 1e3
 
