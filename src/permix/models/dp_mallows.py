@@ -52,9 +52,10 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         d of a Pitman–Yor process, between 0 and 1; 0 is the Dirichlet process.
     assignments : "auto", "collapsed" or "parallel"
         How "exact" moves agents between clusters, with the same result: one by one with decays integrated
-        out, or all at once given decays and weights. "auto" chooses by the size of the data.
+        out, or all at once given decays and weights. "auto" takes the latter from 1000 agents on.
     split_merge : bool
-        Whether chains also divide and join whole clusters, so that they do not stick.
+        Whether chains also divide and join whole clusters, so that they do not stick; the first iterations of
+        burn-in then climb to a state with a high log joint.
     n_initial_clusters : int, optional
         Clusters that chains start from; by default agents are seated one after another.
     n_draws, n_burn_in, n_thin, n_chains : int
@@ -73,12 +74,13 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
     Attributes
     ----------
     labels_ : ndarray (agents,)
-        Point estimate of who belongs together; cluster 0 is the largest. A row with a count stands for that
-        many agents, in the order of ``Rankings.expand()``.
+        Point estimate of who belongs together; cluster 0 is the largest. Where kinds overlap so much that the
+        partition of least loss has far fewer clusters than draws have, the draw of least loss. A row with a
+        count stands for that many agents, in the order of ``Rankings.expand()``.
     n_clusters_ : int
         Number of clusters in ``labels_``; its posterior is ``posterior_["posterior"]["n_clusters"]``.
     cluster_sizes_, weights_ : ndarray (clusters,)
-        Agents of each cluster, and their share.
+        Agents of each cluster in ``labels_``, and its posterior mean share.
     centers_ : Rankings
         Consensus ranking of each cluster, by expected rank; :meth:`center` has its uncertainty.
     theta_ : ndarray (clusters, places)
@@ -101,9 +103,9 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
     first, padded by -1; its items are the numbers found in it. Rankings of a subset, ties and comparisons are
     refused; :class:`permix.MallowsMixture` takes those.
 
-    Results do not depend on labels of draws: what is said about a cluster is an average over its members and
-    over draws, each with the center and decays of the cluster that the member is in there. Predictions
-    average over about a hundred draws, and a new agent may be of a kind that the data did not have.
+    Results do not depend on labels of draws: each cluster of a draw speaks for the cluster of ``labels_`` it
+    is most like, by the agents they have in common, and what is said about a cluster is an average over those
+    that speak for it. Predictions average over about a hundred draws, and a new agent may be of a kind that the data did not have.
 
     Examples
     --------
