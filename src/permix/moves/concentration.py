@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from permix.moves.base import Info, Move
-from permix.moves.state import MixtureState, learned_concentration
+from permix.moves.state import PartitionState, learned_concentration
 from permix.partitions.priors_kernel import update_concentration
 
 
@@ -18,7 +18,7 @@ class Concentration(Move):
     Does nothing where the concentration is a fixed number.
     """
 
-    def step(self, rng: np.random.Generator, state: MixtureState) -> Info:
+    def step(self, rng: np.random.Generator, state: PartitionState) -> Info:
         """One auxiliary-variable update."""
         gamma = learned_concentration(state.prior_spec)
         if gamma is None:

@@ -21,10 +21,9 @@ from permix.kernels.list_seating import ListClusters, Opening, write_opening
 from permix.kernels.predictive_rows import BETA, FINITE, GIVEN, SkipBins, row_scratch, skip_bins
 from permix.kernels.streams import draw_key
 from permix.kernels.top_lists import TopLists, collect_members, top_lists
-from permix.moves.state import learned_concentration, log_gamma_density, roomy
+from permix.moves.state import PartitionState, first_concentration, roomy
 from permix.partitions.labels import canonical_labels
 from permix.partitions.priors import PartitionPrior
-from permix.partitions.priors_kernel import partition_log_prob
 
 LAWS = {"finite": FINITE, "beta": BETA, "given": GIVEN}
 
@@ -97,7 +96,7 @@ def list_model(
     return ListModel(lists, n_items, n_stages, tables, prior, code, bins, opening, use_threads)
 
 
-class ListState:
+class ListState(PartitionState):
     """A partition of agents' lists with a center for each cluster.
 
     ``labels[i]`` is the cluster of agent i, 0 ... n_clusters - 1 without gaps between steps, -1 before it is
@@ -109,10 +108,7 @@ class ListState:
         self.model = model
         self.prior_spec = model.prior
         self.n = model.n_agents
-        gamma = learned_concentration(model.prior)
-        self.concentration = (
-            float(getattr(model.prior, "concentration", 0.0)) if gamma is None else gamma.mean
-        )
+        self.concentration = first_concentration(model.prior)
         self.labels = np.full(self.n, -1, dtype=np.int32)
         self.n_clusters = 0
         self.n_moved = 0
@@ -229,18 +225,14 @@ class ListState:
 
     # What is reported.
 
+    @property
+    def sizes_in_use(self) -> np.ndarray:
+        """Members of each cluster."""
+        return self.clusters.sizes[: self.n_clusters]
+
     def log_prior(self) -> float:
         """Log prior of the partition, of the concentration where that is learned, and of the centers."""
-        prior = (
-            self.prior_spec.kernel(self.concentration)
-            if learned_concentration(self.prior_spec) is not None
-            else self.prior_spec.kernel()
-        )
-        value = float(partition_log_prob(prior, self.clusters.sizes[: self.n_clusters]))
-        gamma = learned_concentration(self.prior_spec)
-        if gamma is not None:
-            value += log_gamma_density(gamma, self.concentration)
-        return value - self.n_clusters * math.lgamma(self.model.n_items + 1.0)
+        return super().log_prior() - self.n_clusters * math.lgamma(self.model.n_items + 1.0)
 
     def cluster_log_likelihoods(self) -> np.ndarray:
         """Return ln p(lists | center) of every cluster, decays integrated out."""
@@ -252,35 +244,9 @@ class ListState:
         """Log likelihood of the lists given partition and centers, decays integrated out."""
         return float(self.cluster_log_likelihoods().sum())
 
-    def log_joint(self) -> float:
-        """Log of prior × likelihood."""
-        return self.log_prior() + self.log_likelihood()
-
     def centers(self) -> np.ndarray:
         """Return the central orderings, best first, one per row."""
         return np.argsort(self.clusters.places[:, : self.n_clusters], axis=0).T.astype(np.int32)
-
-    def record(self) -> dict[str, float | int | np.ndarray]:
-        """One draw."""
-        log_likelihood = self.log_likelihood()
-        draw: dict[str, float | int | np.ndarray] = {
-            "labels": canonical_labels(self.labels),
-            "n_clusters": self.n_clusters,
-            "largest_cluster": float(self.clusters.sizes[: self.n_clusters].max()) / self.n,
-            "log_likelihood": log_likelihood,
-            "log_joint": log_likelihood + self.log_prior(),
-        }
-        if learned_concentration(self.prior_spec) is not None:
-            draw["concentration"] = self.concentration
-        return draw
-
-    def progress(self) -> dict[str, float]:
-        """Live numbers."""
-        return {
-            "clusters": float(self.n_clusters),
-            "log joint": self.log_joint(),
-            "moved": float(self.n_moved),
-        }
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """Everything that cannot be recomputed."""

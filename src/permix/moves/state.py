@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +21,69 @@ from permix.partitions.priors_kernel import partition_log_prob
 FIRST_CAPACITY = 24
 
 
-class MixtureState:
+class PartitionState(abc.ABC):
+    """What states of all mixtures have in common: a partition, its prior, and what is reported of them."""
+
+    prior_spec: PartitionPrior
+    concentration: float
+    labels: np.ndarray
+    n: int
+    n_clusters: int
+    n_moved: int
+
+    @property
+    def prior(self) -> tuple[float, ...]:
+        """The prior as compiled code sees it, at the present concentration."""
+        if isinstance(self.prior_spec, DirichletProcess):
+            return self.prior_spec.kernel(self.concentration)
+        return self.prior_spec.kernel()
+
+    @property
+    @abc.abstractmethod
+    def sizes_in_use(self) -> np.ndarray:
+        """Members of each cluster."""
+
+    @abc.abstractmethod
+    def log_likelihood(self) -> float:
+        """Log likelihood of the data given the partition."""
+
+    def log_prior(self) -> float:
+        """Log prior of the partition, and of the concentration where that is learned."""
+        value = float(partition_log_prob(self.prior, self.sizes_in_use))
+        gamma = learned_concentration(self.prior_spec)
+        if gamma is not None:
+            value += log_gamma_density(gamma, self.concentration)
+        return value
+
+    def log_joint(self) -> float:
+        """Log of prior × marginal likelihood, what a draw is weighed by."""
+        return self.log_prior() + self.log_likelihood()
+
+    def record(self) -> dict[str, float | int | np.ndarray]:
+        """One draw."""
+        largest = float(self.sizes_in_use.max()) if self.n_clusters else 0.0
+        log_likelihood = self.log_likelihood()
+        draw: dict[str, float | int | np.ndarray] = {
+            "labels": canonical_labels(self.labels),
+            "n_clusters": self.n_clusters,
+            "largest_cluster": largest / max(self.n, 1),
+            "log_likelihood": log_likelihood,
+            "log_joint": log_likelihood + self.log_prior(),
+        }
+        if learned_concentration(self.prior_spec) is not None:
+            draw["concentration"] = self.concentration
+        return draw
+
+    def progress(self) -> dict[str, float]:
+        """Live numbers."""
+        return {
+            "clusters": float(self.n_clusters),
+            "log joint": self.log_joint(),
+            "moved": float(self.n_moved),
+        }
+
+
+class MixtureState(PartitionState):
     """A partition of n data under a family and a partition prior.
 
     Parameters
@@ -50,7 +113,7 @@ class MixtureState:
         self.data = data
         self.n = n
         self.prior_spec = prior
-        self.concentration = _first_concentration(prior)
+        self.concentration = first_concentration(prior)
         self.labels = np.full(n, -1, dtype=np.int32)
         self.n_clusters = 0
         self.n_moved = 0
@@ -66,13 +129,6 @@ class MixtureState:
         self.sizes = np.zeros(capacity, dtype=np.int64)
         self.log_weights = np.zeros(capacity)
         self.scores = np.zeros(capacity + 1)
-
-    @property
-    def prior(self) -> tuple[float, ...]:
-        """The prior as compiled code sees it, at the present concentration."""
-        if isinstance(self.prior_spec, DirichletProcess):
-            return self.prior_spec.kernel(self.concentration)
-        return self.prior_spec.kernel()
 
     def sweep(self, rng: np.random.Generator, order: np.ndarray | None = None) -> int:
         """One collapsed Gibbs visit to every datum, seated or not; returns how many were moved."""
@@ -123,46 +179,16 @@ class MixtureState:
         seat_all(self.stats, self.data, self.labels, self.n_clusters)
         count_members(self.prior, self.labels, self.sizes, self.log_weights, self.n_clusters)
 
-    def log_prior(self) -> float:
-        """Log prior of the partition, and of the concentration where that is learned."""
-        value = float(partition_log_prob(self.prior, self.sizes[: self.n_clusters]))
-        gamma = learned_concentration(self.prior_spec)
-        if gamma is not None:
-            value += log_gamma_density(gamma, self.concentration)
-        return value
+    @property
+    def sizes_in_use(self) -> np.ndarray:
+        """Members of each cluster."""
+        return self.sizes[: self.n_clusters]
 
     def log_likelihood(self) -> float:
         """Log marginal likelihood of the data given the partition."""
         return float(total_log_marginal(self.stats, self.n_clusters))
 
-    def log_joint(self) -> float:
-        """Log of prior × marginal likelihood, what a draw is weighed by."""
-        return self.log_prior() + self.log_likelihood()
-
     # What a chain asks of a state.
-
-    def record(self) -> dict[str, float | int | np.ndarray]:
-        """One draw."""
-        largest = float(self.sizes[: self.n_clusters].max()) if self.n_clusters else 0.0
-        log_likelihood = self.log_likelihood()
-        draw: dict[str, float | int | np.ndarray] = {
-            "labels": canonical_labels(self.labels),
-            "n_clusters": self.n_clusters,
-            "largest_cluster": largest / max(self.n, 1),
-            "log_likelihood": log_likelihood,
-            "log_joint": log_likelihood + self.log_prior(),
-        }
-        if learned_concentration(self.prior_spec) is not None:
-            draw["concentration"] = self.concentration
-        return draw
-
-    def progress(self) -> dict[str, float]:
-        """Live numbers."""
-        return {
-            "clusters": float(self.n_clusters),
-            "log joint": self.log_joint(),
-            "moved": float(self.n_moved),
-        }
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """Everything that cannot be recomputed."""
@@ -222,7 +248,7 @@ def log_gamma_density(gamma: Gamma, x: float) -> float:
     return constant + (gamma.shape - 1.0) * math.log(x) - gamma.rate * x
 
 
-def _first_concentration(prior: PartitionPrior) -> float:
+def first_concentration(prior: PartitionPrior) -> float:
     """The concentration a chain starts from; 0 stands for priors that have none."""
     gamma = learned_concentration(prior)
     return float(getattr(prior, "concentration", 0.0)) if gamma is None else gamma.mean
