@@ -314,7 +314,7 @@ def test_subset_rankings_are_refused_by_name(run, tmp_path):
         (["--concentration", "gamma(1,1)", "--discount", "0.5"], 1, "--discount"),
         (["--prior-rate", "1,x"], 2, "--prior-rate takes a number"),
         (["--prior-rate", "1,1"], 1, "--prior-rate has 2 numbers"),
-        (["--prior-strength", "0"], 1, "--prior-strength must be a positive number"),
+        (["--prior-strength", "0"], 1, "--prior-strength must be a number from 0.0001 to 1,000,000"),
         (["--sampler", "beta-gibbs", "--assignments", "parallel"], 1, "--sampler beta-gibbs"),
         (["--on-cycle", "keep"], 2, "--on-cycle drop"),
         (["--picture", "kinds.txt"], 2, "pictures end in"),

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import sys
 import warnings
+from collections import Counter
 from pathlib import Path
 
 import numba
@@ -13,14 +14,17 @@ import numpy as np
 import pytest
 
 from permix.data.rankings import Rankings
+from permix.datasets import make_generalized_mallows_mixture
 from permix.distributions import base
-from permix.errors import DataError
+from permix.errors import DataError, PermixWarning
+from permix.models import dp_mallows_fit
 from permix.models.dp_mallows_fit import draw_clusters, fit_dp_mallows, prepared, start_state, sweep_move
 from permix.models.dp_mallows_settings import DPMallowsSettings
 from permix.moves import seating
-from permix.partitions import Gamma
+from permix.partitions import Gamma, canonical_labels
 from permix.sampling.loop import run_chains
 from tests.models.dp_mallows_kill_child import N_BURN_IN, N_DRAWS, fit
+from tests.oracles.dp_mallows import Enumeration, gaps
 from tests.sampling.kill import kill_and_resume
 
 VARIANTS = {
@@ -209,3 +213,77 @@ def test_killed_fit_equals_the_undisturbed_one(tmp_path):
     reached = kill_and_resume(command, store, 12, np.random.default_rng(6), N_BURN_IN + N_DRAWS)
     assert len(set(reached)) > 3, "the kills must fall on different moments"
     assert_same(undisturbed, fit(str(store)))
+
+
+FOUR_LISTS = ((0, 1, 2, 3), (0, 1), (3, 2, 1, 0), (1, 0, 3))
+
+
+def reported(clusters):
+    """Draws as the oracle takes them: labels, centers by label, decays by label."""
+    for d in range(clusters.n_draws):
+        rows = clusters.of_draw(d)
+        yield clusters.labels[d].tolist(), clusters.centers[rows], clusters.theta[rows]
+
+
+def test_reported_centers_and_decays_have_the_posterior(monkeypatch):
+    monkeypatch.setattr(dp_mallows_fit, "MAX_CLUSTER_DRAWS", 4000)
+    rankings = Rankings.from_orders(FOUR_LISTS, n_items=4)
+    chosen = DPMallowsSettings(n_draws=4000, n_burn_in=20, n_chains=1, random_state=3, n_jobs=1)
+    result = dp_mallows_fit.fit_dp_mallows(rankings, chosen)
+    exact = Enumeration(FOUR_LISTS, 4)
+    for name, gap in gaps(exact, reported(result.clusters)).items():
+        assert gap.distance < gap.bound, (name, gap)
+    # The twin, which stays at the best item of every stage, is found out.
+    monkeypatch.setattr(dp_mallows_fit, "CENTER_ROUNDS", 0)
+    monkeypatch.setattr(dp_mallows_fit, "SMALL_ROUNDS", 0)
+    model = dp_mallows_fit.prepared(rankings, chosen)
+    twin = dp_mallows_fit.draw_clusters(model, chosen, result.draws)
+    seen = Counter(tuple(centers[labels[0]].tolist()) for labels, centers, _ in reported(twin))
+    law = exact.center_of(0)
+    assert sum(abs(seen[order] / 4000 - p) for order, p in law.items()) / 2 > 0.3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"prior_rate": 0.05},
+        {"prior_rate": 1e-4},
+        {"prior_strength": 0.01},
+        {"prior_strength": 1e6},
+        {"concentration": -0.3, "discount": 0.5},
+        {"concentration": 1e-6},
+        {"concentration": 1e4},
+        {"assignments": "parallel", "prior_rate": 0.01},
+    ],
+)
+def test_extreme_priors(options):
+    rankings = Rankings.from_orders([[0, 1, 2, 3]] * 12 + [[3, 2]], n_items=4)
+    chosen = DPMallowsSettings(n_draws=10, n_burn_in=5, n_chains=1, random_state=0, n_jobs=1, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = dp_mallows_fit.fit_dp_mallows(rankings, chosen)
+    assert np.isfinite(result.draws.arrays["log_joint"]).all()
+
+
+@pytest.mark.parametrize("options", [{"prior_strength": 1e-300}, {"prior_rate": 1e12}, {"prior_rate": -1}])
+def test_absurd_priors_are_refused(options):
+    with pytest.raises(DataError, match="must be a number from"):
+        DPMallowsSettings(**options)
+
+
+def test_more_initial_clusters_than_agents():
+    rankings = Rankings.from_orders([[0, 1], [1, 0]], n_items=3)
+    with pytest.raises(DataError, match="more than the 2 agents"):
+        dp_mallows_fit.fit_dp_mallows(rankings, DPMallowsSettings(n_initial_clusters=5))
+
+
+def test_overlapping_kinds_are_shown_by_a_draw():
+    made = make_generalized_mallows_mixture(150, 8, 4, theta=0.6, lengths=(1, 3), random_state=3)
+    chosen = DPMallowsSettings(concentration=3.0, n_draws=60, n_burn_in=20, random_state=0, n_jobs=1)
+    with pytest.warns(PermixWarning, match="kinds overlap"):
+        result = dp_mallows_fit.fit_dp_mallows(made.data, chosen)
+    assert result.shows_a_draw
+    kept = result.draws.arrays["labels"].reshape(-1, 150)
+    assert any(
+        np.array_equal(canonical_labels(row), canonical_labels(result.estimate.labels)) for row in kept
+    )

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from permix.partitions import Gamma
 
 # A terminal shows at most so many clusters, and of a center so many items.
+# From this R-hat on the report says so before anything else.
+NOT_CONVERGED = 1.5
 MAX_CLUSTERS = 30
 MAX_ITEMS = 10
 # A posterior of the number of clusters is shown as a table up to so many lines.
@@ -193,6 +195,7 @@ def list_report(fit: DPMallowsFit) -> dict[str, Any]:
         "chains": int(draws.shape[0]),
         "draws_per_chain": int(draws.shape[1]),
         "interrupted": fit.draws.interrupted,
+        "shows_a_draw": fit.shows_a_draw,
         "number_of_clusters": fit.n_clusters,
         "posterior_number_of_clusters": {
             str(number): float(count / draws.size) for number, count in zip(numbers, counts, strict=True)
@@ -209,7 +212,7 @@ def _cluster_report(fit: DPMallowsFit, summaries: ClusterSummaries, e: int) -> d
     low, high = summaries.size_intervals[:, e] / len(fit.labels)
     return {
         "agents": int(fit.cluster_sizes[e]),
-        "share": float(fit.cluster_sizes[e] / len(fit.labels)),
+        "share": float(summaries.shares[e]),
         "share_low": float(low),
         "share_high": float(high),
         "together": float(summaries.together[e]),
@@ -234,9 +237,18 @@ def print_lists(report: dict[str, Any], title: str) -> None:
         f"{title}: {count_of(report['agents'], 'agent')}, {count_of(report['number_of_items'], 'item')}",
     )
     loss = "variation of information" if report["loss"] == "vi" else "Binder loss"
+    if any(row["r_hat"] > NOT_CONVERGED for row in report["diagnostics"].values()):
+        print(
+            "NOT CONVERGED: the chains tell different stories; what follows may change with more iterations."
+        )
+    which = (
+        "those of the draw nearest to all others"
+        if report["shows_a_draw"]
+        else "the partition nearest to all draws"
+    )
     print(
-        f"The {kinds} below {'is' if n == 1 else 'are'} the partition nearest to all draws (least expected "
-        f"{loss}); intervals hold 90 %.\n"
+        f"The {kinds} below {'is' if n == 1 else 'are'} {which} (least expected {loss}); shares are means "
+        "over draws of the clusters most like each, intervals hold 90 %.\n"
     )
     print_table(
         "Clusters",

@@ -56,7 +56,7 @@ def _membership(predictive: ListPredictive, lists: Any, agents: list[Any]) -> An
             np.round(scores, 6).tolist(),
             strict=True,
         ),
-        facts={"mean_log_predictive": float(mean), "standard_error": mean.standard_error},
+        facts={"mean_log_predictive": float(mean), "monte_carlo_error": mean.standard_error},
     ).with_counts(lists.counts)
 
 

@@ -286,6 +286,14 @@ def change(law, tables, bins, clusters, k, t, skips, sign, discount, rows):
 
 
 @kernel
+def _log_opening(concentration, discount, n_others):
+    """Return ln of the prior weight of a new cluster beside others; with none it is the only choice."""
+    if n_others == 0:  # here the concentration of a Pitman–Yor process may be negative
+        return 0.0
+    return np.log(concentration + discount * n_others)
+
+
+@kernel
 def seat_in_turn(
     stream,
     concentration,
@@ -318,11 +326,11 @@ def seat_in_turn(
         own = labels[agent]
         t = log_relative_weights(bins, lists, clusters, d, high, scratch)
         logs = scratch.logs
-        logs[high] = np.log(concentration + discount * book[OCCUPIED])
+        logs[high] = _log_opening(concentration, discount, book[OCCUPIED])
         if own >= 0:
             if clusters.sizes[own] == 1:
                 # Alone: staying is opening a cluster; its center is one that opening it would draw.
-                logs[own] = np.log(concentration + discount * (book[OCCUPIED] - 1))
+                logs[own] = _log_opening(concentration, discount, book[OCCUPIED] - 1)
                 logs[high] = -np.inf
             else:
                 logs[own] = np.log(clusters.sizes[own] - 1.0 - discount) + log_own(

@@ -150,7 +150,9 @@ def fill_finite(tables, bins, stage, total, count, joining, own, scratch):
             if start < NOTHING:
                 break
             _add_powers(joining, first, bins.runs[run, 1], start, fade ** bins.runs[run, 2])
-        if n_own > 0:
+        if n_own == 1:  # where the prior is weak, exp(-θ) may be 0 at the far nodes
+            own[0] += scratch.weights[q] * psi
+        elif n_own > 1:
             _add_powers(own, 0, n_own, scratch.weights[q] * psi, 1.0 / fade)
     for b in range(n_bins):
         joining[b] = max(joining[b] * (m + 1), LEAST)

@@ -105,7 +105,8 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
 
     Results do not depend on labels of draws: each cluster of a draw speaks for the cluster of ``labels_`` it
     is most like, by the agents they have in common, and what is said about a cluster is an average over those
-    that speak for it. Predictions average over about a hundred draws, and a new agent may be of a kind that
+    that speak for it. Centers and decays are drawn for a hundred draws, evenly spaced, however many there
+    are; intervals of them and predictions average over these, and a new agent may be of a kind that
     the data did not have.
 
     Examples

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
+import warnings
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from permix.data.labels import Label
 from permix.data.rankings import Rankings
+from permix.errors import DataError, PermixWarning
 from permix.models.dp_mallows_draws import ClusterDraws
 from permix.models.dp_mallows_settings import DPMallowsSettings
 from permix.models.mixture_fit import SLOW_ESTIMATE, by_size, digest, evenly_spaced
@@ -37,11 +39,13 @@ PUBLISHED_ROUNDS = 10
 # Centers and decays are drawn for at most this many draws, each after so many rounds of moves.
 MAX_CLUSTER_DRAWS = 100
 CENTER_ROUNDS = 10
+# Clusters of fewer agents than this get so many rounds more: their centers move slowly.
+SMALL, SMALL_ROUNDS = 20, 30
 # The point estimate minimises the expected loss over at most this many labels, but at least so many draws.
-MAX_ESTIMATE_LABELS = 10_000_000
+MAX_ESTIMATE_LABELS = 4_000_000
 MIN_ESTIMATE_DRAWS = 50
 MAX_ESTIMATE_DRAWS = 1000
-# An estimate is typical when its effective number of clusters is at least this share of the draws' mean.
+# An estimate is typical when its effective number of clusters is not far below or above the draws' mean.
 TYPICAL = 0.75
 
 
@@ -137,20 +141,31 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsSettings) -> DPMallows
     estimate = readable(
         point_estimate(labels, loss=settings.loss, random_state=0, n_jobs=settings.n_jobs), labels
     )
+    if settings.sampler != "exact":  # what is reported of the published samplers' partitions is exact
+        model = prepared(rankings, dataclasses.replace(settings, sampler="exact"))
     clusters = draw_clusters(model, settings, draws)
     warn_if_chains_disagree(draws)
-    return DPMallowsFit(settings, rankings.items, rankings, draws, estimate, clusters)
+    fit = DPMallowsFit(settings, rankings.items, rankings, draws, estimate, clusters)
+    if fit.shows_a_draw:
+        warnings.warn(
+            "kinds overlap, so that no partition is near all draws: the labels are those of the draw nearest "
+            "to all others. predict() has the most probable cluster of every ranking.",
+            PermixWarning,
+            stacklevel=3,
+        )
+    return fit
 
 
 def readable(estimate: PointEstimate, draws: npt.NDArray[np.int64]) -> PointEstimate:
-    """Return the estimate, or the best draw where the estimate has much fewer kinds than draws have.
+    """Return the estimate, or the best draw where the estimate has much fewer or more kinds than draws.
 
     Where kinds overlap, so that nobody can tell who belongs where, the partition nearest to all draws may put
     everybody into one cluster: that says nothing of the kinds, of which every draw may be quite sure.
     """
     best = estimate.best_draw
     usual = np.mean([effective_number(np.bincount(row)) for row in draws])
-    if best is None or effective_number(estimate.sizes) >= TYPICAL * usual:
+    found = effective_number(estimate.sizes)
+    if best is None or TYPICAL * usual <= found <= usual / TYPICAL + 1.0:
         return estimate
     sizes = np.bincount(best)
     return dataclasses.replace(
@@ -171,6 +186,9 @@ def effective_number(sizes: npt.NDArray[np.int64]) -> float:
 
 def prepared(rankings: Rankings, settings: DPMallowsSettings) -> ListModel:
     """Return data and prior as the samplers see them."""
+    initial = settings.n_initial_clusters
+    if initial is not None and initial > rankings.n_agents:
+        raise DataError(f"n_initial_clusters={initial} are more than the {rankings.n_agents} agents")
     running = n_threads_for(settings.n_jobs, settings.n_chains)
     return list_model(
         np.asarray(rankings.orders),
@@ -235,10 +253,11 @@ def first_state(model: ListModel, settings: DPMallowsSettings, rng: np.random.Ge
 
 
 def draw_clusters(model: ListModel, settings: DPMallowsSettings, draws: Draws) -> ClusterDraws:
-    """Draw centers and decays given the labels of evenly spaced draws.
+    """Draw centers and decays given the labels of evenly spaced draws, by exact moves.
 
-    Centers start from the best item at every stage and move :data:`CENTER_ROUNDS` times; the seed is fixed,
-    so that a fit depends on its draws alone.
+    A cluster's center starts from that of the cluster of the draw before with which it shares most agents (in
+    the first, from the best item at every stage), so that small clusters over many items, whose centers move
+    slowly, need not begin anew. The seed is fixed: a fit depends on its draws alone.
     """
     labels = evenly_spaced(draws.arrays["labels"], MAX_CLUSTER_DRAWS)
     if "concentration" in draws.arrays:
@@ -246,16 +265,24 @@ def draw_clusters(model: ListModel, settings: DPMallowsSettings, draws: Draws) -
     else:
         concentration = np.full(len(labels), float(settings.concentration))  # type: ignore[arg-type]
     rng = np.random.default_rng(0)
-    exact = dataclasses.replace(model, use_threads=settings.n_jobs != 1)
+    model = dataclasses.replace(model, use_threads=settings.n_jobs != 1)
     starts, sizes, centers, theta = [0], [], [], []
+    before: ListState | None = None
     for row in labels:
-        state = ListState(exact)
+        state = ListState(model)
         state.set_labels(row, rng)
+        if before is not None:
+            heirs = np.zeros((state.n_clusters, before.n_clusters), dtype=np.int64)
+            np.add.at(heirs, (state.labels, before.labels), 1)
+            state.clusters.places[:, : state.n_clusters] = before.clusters.places[:, heirs.argmax(axis=1)]
+            state.update_centers(rng, 0)
         state.update_centers(rng, CENTER_ROUNDS)
+        state.update_centers(rng, SMALL_ROUNDS, which=np.flatnonzero(state.sizes_in_use < SMALL))
         starts.append(starts[-1] + state.n_clusters)
-        sizes.append(state.clusters.sizes[: state.n_clusters].copy())
+        sizes.append(state.sizes_in_use.copy())
         centers.append(state.centers())
         theta.append(state.clusters.theta[: state.n_clusters].copy())
+        before = state
     return ClusterDraws(
         starts=np.array(starts, dtype=np.int64),
         sizes=np.concatenate(sizes).astype(np.int64),

@@ -14,6 +14,8 @@ from permix.partitions import DirichletProcess, Gamma, PartitionPrior, PitmanYor
 
 SAMPLERS = ("exact", "beta-gibbs", "slice-gibbs")
 ASSIGNMENTS = ("auto", "collapsed", "parallel")
+# Priors weaker or stronger than this say nothing that these do not, and strain the integrals.
+LEAST, MOST = 1e-4, 1e6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,8 +59,10 @@ class DPMallowsSettings:
                 f"sampler={self.sampler!r} visits one ranking after another, as published; "
                 "assignments='parallel' belongs to sampler='exact'"
             )
-        if not _positive(self.prior_strength):
-            raise DataError(f"prior_strength must be a positive number, not {self.prior_strength!r}")
+        if not (_positive(self.prior_strength) and LEAST <= self.prior_strength <= MOST):
+            raise DataError(
+                f"prior_strength must be a number from {LEAST:g} to {MOST:,.0f}, not {self.prior_strength!r}"
+            )
         initial = self.n_initial_clusters
         if initial is not None and (isinstance(initial, bool) or not isinstance(initial, int) or initial < 1):
             raise DataError(f"n_initial_clusters must be a positive whole number or None, not {initial!r}")
@@ -82,12 +86,15 @@ class DPMallowsSettings:
             rates = np.asarray(self.prior_rate, dtype=float)
         except (TypeError, ValueError):
             rates = np.full(1, np.nan)
-        if rates.ndim > 1 or rates.size == 0 or not np.all((rates > 0) & np.isfinite(rates)):
-            raise DataError(f"prior_rate must be a positive number or one per stage, not {self.prior_rate!r}")
+        if rates.ndim > 1 or rates.size == 0 or not np.all((rates >= LEAST) & (rates <= MOST)):
+            raise DataError(
+                f"prior_rate must be a number from {LEAST:g} to {MOST:,.0f} or one per rank, not "
+                f"{self.prior_rate!r}"
+            )
         if rates.ndim == 0:
             return np.full(n_stages, float(rates))
         if len(rates) < n_stages:
-            raise DataError(f"prior_rate has {len(rates)} numbers, but {n_stages} stages need one each")
+            raise DataError(f"prior_rate has {len(rates)} numbers, but {n_stages} ranks need one each")
         return rates[:n_stages].copy()
 
 

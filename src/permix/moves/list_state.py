@@ -188,10 +188,12 @@ class ListState(PartitionState):
         collect_members(self.model.lists, self.labels, self.n_clusters, starts, members, multiplicity)
         return starts, members, multiplicity
 
-    def update_centers(self, rng: np.random.Generator, n_rounds: int, how: str = "exact") -> int:
-        """Move all centers ``n_rounds`` times and leave sums and decays right; 0 rounds recompute sums only.
+    def update_centers(
+        self, rng: np.random.Generator, n_rounds: int, how: str = "exact", which: np.ndarray | None = None
+    ) -> int:
+        """Move centers ``n_rounds`` times and leave sums and decays right; 0 rounds recompute sums only.
 
-        Returns how many stagewise proposals were taken.
+        All centers, or those of the clusters ``which``. Returns how many stagewise proposals were taken.
         """
         starts, members, multiplicity = self.members()
         key = draw_key(rng) if n_rounds else np.zeros(2, dtype=np.uint64)
@@ -215,7 +217,11 @@ class ListState(PartitionState):
                 taken,
             )
 
-        self.model.in_threads(update, self.n_clusters, self.n * self.model.n_stages)
+        if which is None:
+            self.model.in_threads(update, self.n_clusters, self.n * self.model.n_stages)
+        else:
+            for k in which:
+                update(int(k), int(k) + 1)
         return int(taken.sum())
 
     def refresh(self) -> None:

@@ -90,7 +90,7 @@ def _median_ranks(summaries: ClusterSummaries, e: int, n_shown: int) -> Array:
 def _title(summaries: ClusterSummaries, e: int) -> str:
     n = len(summaries.fit.labels)
     low, high = 100 * summaries.size_intervals[:, e] / n
-    return f"kind {e + 1} · {100 * summaries.fit.cluster_sizes[e] / n:.1f} % ({low:.1f}–{high:.1f})"
+    return f"kind {e + 1} · {100 * summaries.shares[e]:.1f} % ({low:.1f}–{high:.1f})"
 
 
 def _suptitle(fit: DPMallowsFit, n_panels: int, n_shown: int) -> str:
@@ -99,7 +99,7 @@ def _suptitle(fit: DPMallowsFit, n_panels: int, n_shown: int) -> str:
     plural = "s" if fit.n_clusters > 1 else ""
     return (
         f"{many}{fit.n_clusters} cluster{plural}, {some}{len(fit.items):,} items:\n"
-        "rank in the center and decay by rank, each with its 90 % interval"
+        "rank in the center and decay by rank: median and 90 % interval"
     )
 
 
@@ -119,6 +119,9 @@ def _draw_decays(axes: Axes, summaries: ClusterSummaries, e: int, colour: str, h
     axes.vlines(ranks, low, high, color=colour, linewidth=5, alpha=0.35)
     axes.plot(ranks[reached], theta[reached], "o", color=colour, markersize=4.5)
     axes.plot(ranks[~reached], theta[~reached], "o", color=colour, markersize=4.5, fillstyle="none")
+    cut = high > highest
+    if cut.any():
+        axes.plot(ranks[cut], np.full(cut.sum(), 0.97 * highest), "^", color=colour, markersize=4)
     axes.set_ylim(0.0, highest)
     axes.set_xlim(0.4, len(ranks) + 0.6)
     axes.set_xticks(rank_ticks(len(ranks)))

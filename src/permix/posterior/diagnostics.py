@@ -87,7 +87,7 @@ def warn_if_chains_disagree(tree: xr.DataTree | Draws, threshold: float = THRESH
         who = "The chains disagree" if n_chains > 1 else "The parts of the chain disagree"
         warnings.warn(
             f"{who} on {named}; R-hat should be at most {threshold:g}. The draws do not yet represent the "
-            "posterior: use a longer burn-in (n_burn_in) and more draws (n_draws), or moves that mix better.",
+            "posterior: use a longer burn-in (n_burn_in) and more draws (n_draws).",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -74,14 +74,18 @@ class Display:
     def _start(self) -> Progress:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.table import Column
 
         progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=10),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[phase]}"),
-            TextColumn("{task.fields[numbers]}"),
             TimeRemainingColumn(),
+            TextColumn("{task.fields[phase]}"),
+            TextColumn(
+                "{task.fields[numbers]}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)
+            ),
+            expand=True,
             console=Console(stderr=True),
             auto_refresh=False,
         )
@@ -129,9 +133,14 @@ def _phase(monitor: Monitor) -> str:
 
 
 def _numbers(monitor: Monitor) -> str:
-    parts = [f"{name.replace('_', ' ')} {value:,.6g}" for name, value in monitor.numbers.items()]
+    parts = [f"{name.replace('_', ' ')} {_written(value)}" for name, value in monitor.numbers.items()]
     proposed = sum(totals[0] for totals in monitor.tally.values())
     accepted = sum(totals[1] for totals in monitor.tally.values())
     if proposed:
         parts.append(f"accepted {accepted / proposed:.0%}")
     return " · ".join(parts)
+
+
+def _written(value: float) -> str:
+    """Six digits, but never as a power of ten."""
+    return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:,.6g}"
