@@ -469,7 +469,7 @@ def test_rates_are_needed_where_the_data_do_not_reach():
     )
     predictive = ListPredictive.of(fit)
     predictive.log_predictive(rows([(0, 1)]))
-    with pytest.raises(DataError, match="prior_rate has 2 numbers, but 3 stages"):
+    with pytest.raises(DataError, match="prior_rate has 2 numbers, but 3 ranks"):
         predictive.log_predictive(rows([(0, 1, 2)]))
 
 
