@@ -272,7 +272,7 @@ def test_rows_of_the_published_samplers():
         assert joining[s] / (m + 1) == pytest.approx(beta(a + s, c + 2) / beta(a, c + 1))
         member = own_relative(BETA, made, bins, stage, total, count, log_whole, s)
         assert member / (m + 1) == pytest.approx(beta(a, c + 1) / beta(a - s, c))
-    fill_given(stage, theta, m, joining)
+    fill_given(theta, m, joining)
     law = np.exp(-theta * np.arange(m + 1))
     np.testing.assert_allclose(joining[: m + 1] / (m + 1), law / law.sum(), rtol=1e-12)
 

@@ -89,7 +89,7 @@ def fill_stage(law, tables, bins, clusters, k, stage, rows):
             tables, stage, clusters.totals[k, stage], clusters.counts[k, stage], clusters.joining[k, stage]
         )
     else:
-        fill_given(stage, clusters.theta[k, stage], tables.skips[stage], clusters.joining[k, stage])
+        fill_given(clusters.theta[k, stage], tables.skips[stage], clusters.joining[k, stage])
 
 
 @kernel

@@ -175,7 +175,7 @@ def fill_beta(tables, stage, total, count, joining):
 
 
 @kernel
-def fill_given(stage, theta, m, joining):
+def fill_given(theta, m, joining):
     """Fill the row for any list, given the decay of the stage."""
     p = np.exp(-log_normalizer_step(theta, m + 1)) * (m + 1)
     fade = np.exp(-theta)

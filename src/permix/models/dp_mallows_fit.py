@@ -6,7 +6,6 @@ import dataclasses
 import os
 import sys
 import warnings
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,7 @@ from permix.data.rankings import Rankings
 from permix.errors import DataError, PermixWarning
 from permix.models.dp_mallows_draws import ClusterDraws
 from permix.models.dp_mallows_settings import DPMallowsSettings
-from permix.models.mixture_fit import SLOW_ESTIMATE, by_size, digest, evenly_spaced
+from permix.models.mixture_fit import SLOW_ESTIMATE, EstimatedPartition, digest, evenly_spaced
 from permix.moves import Concentration, Cycle, Move
 from permix.moves.list_state import ListModel, ListState, list_model
 from permix.moves.seating import Centers, CollapsedSeating, ParallelSeating, seat
@@ -50,7 +49,7 @@ TYPICAL = 0.75
 
 
 @dataclasses.dataclass
-class DPMallowsFit:
+class DPMallowsFit(EstimatedPartition):
     """Draws of a mixture of generalized Mallows models with all that is needed to use them.
 
     Attributes
@@ -75,21 +74,6 @@ class DPMallowsFit:
     draws: Draws
     estimate: PointEstimate
     clusters: ClusterDraws
-
-    @cached_property
-    def labels(self) -> npt.NDArray[np.int64]:
-        """The point estimate; cluster 0 is the largest."""
-        return by_size(self.estimate.labels)
-
-    @cached_property
-    def cluster_sizes(self) -> npt.NDArray[np.int64]:
-        """Members of each cluster."""
-        return np.bincount(self.labels)
-
-    @property
-    def n_clusters(self) -> int:
-        """Number of clusters of ``labels``."""
-        return len(self.cluster_sizes)
 
     @property
     def shows_a_draw(self) -> bool:

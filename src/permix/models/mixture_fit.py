@@ -65,8 +65,29 @@ class MixtureSettings:
             raise DataError(f"progress must be True, False or None, got {self.progress!r}")
 
 
+class EstimatedPartition:
+    """What fits of all mixtures show of their point estimate."""
+
+    estimate: PointEstimate
+
+    @cached_property
+    def labels(self) -> npt.NDArray[np.int64]:
+        """The point estimate; cluster 0 is the largest."""
+        return by_size(self.estimate.labels)
+
+    @cached_property
+    def cluster_sizes(self) -> npt.NDArray[np.int64]:
+        """Members of each cluster."""
+        return np.bincount(self.labels)
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters of ``labels``."""
+        return len(self.cluster_sizes)
+
+
 @dataclasses.dataclass
-class MixtureFit:
+class MixtureFit(EstimatedPartition):
     """Draws of a mixture with all that is needed to use them.
 
     Attributes
@@ -95,24 +116,9 @@ class MixtureFit:
     feature_names: tuple[str, ...] | None = None
 
     @cached_property
-    def labels(self) -> npt.NDArray[np.int64]:
-        """The point estimate; cluster 0 is the largest."""
-        return by_size(self.estimate.labels)
-
-    @cached_property
-    def cluster_sizes(self) -> npt.NDArray[np.int64]:
-        """Members of each cluster."""
-        return np.bincount(self.labels)
-
-    @cached_property
     def cluster_parameters(self) -> dict[str, Array]:
         """Posterior means of the clusters' parameters given ``labels``."""
         return self.predictive().cluster_parameters(self.labels)
-
-    @property
-    def n_clusters(self) -> int:
-        """Number of clusters of ``labels``."""
-        return len(self.cluster_sizes)
 
     def predictive(self) -> MixturePredictive:
         """Return a fresh scorer of new data; it has a state of its own, so threads do not share it."""
