@@ -166,6 +166,17 @@ def test_same_seed_same_answer(run, points, tmp_path):
         (["--prior", "finite", "--components", "3"], 2),
         (["--prior", "pitman-yor", "--discount", "0.1", "--concentration", "0.5"], 2),
         (["--concentration", "0.5"], 2),
+        (
+            [
+                "--moves",
+                "gibbs,split-merge,permutation",
+                "--burn-in-moves",
+                "projection,gibbs",
+                "--init",
+                "7",
+            ],
+            2,
+        ),
     ],
 )
 def test_fit_options(run, points, tmp_path, options, clusters):
@@ -213,6 +224,22 @@ def test_other_kinds_of_data(run, tmp_path):
         (["fit", "dp-mixture", "missing.csv", "-o", "x"], ["missing.csv"]),
         (["fit", "dp-mixture", "points.csv", "-o", "x"], ["'name'", "not numeric", "row 1", "'p0'", "--id"]),
         (["fit", "dp-mixture", "points.csv", "-o", "x", "--id", "nam"], ["no column 'nam'", "height"]),
+        (
+            ["fit", "dp-mixture", "points.csv", "-o", "x", "--id", "name", "--init", "51"],
+            ["init must be from 1 to 50 clusters"],
+        ),
+        (
+            ["fit", "dp-mixture", "points.csv", "-o", "x", "--id", "name", "--init", "warm"],
+            ["init must be", "'one-cluster'", "'warm'"],
+        ),
+        (
+            ["fit", "dp-mixture", "points.csv", "-o", "x", "--id", "name", "--moves", "gibbs,gibs"],
+            ["unknown move 'gibs'", "split-merge"],
+        ),
+        (
+            ["fit", "dp-mixture", "points.csv", "-o", "x", "--id", "name", "--moves", "projection"],
+            ["optimiser", "burn-in only"],
+        ),
         (["fit", "dp-mixture", "points.csv", "-o", "no/x", "--id", "name"], ["folder no"]),
         (["fit", "dp-mixture", "points.csv", "-o", ".", "--id", "name"], ["is a folder"]),
         (

@@ -55,6 +55,26 @@ def log_predictive_without(stats, data, i, k):
     return contract.log_predictive_without(stats, data, i, k)
 
 
+@kernel
+def extend(stats, data, i, starts, n_clusters, out):
+    contract.extend(stats, data, i, starts, n_clusters, out)
+
+
+@kernel
+def clear_members(stats, data, order, first, last, k):
+    contract.clear_members(stats, data, order, first, last, k)
+
+
+@kernel
+def project(stats, data, i, direction):
+    return contract.project(stats, data, i, direction)
+
+
+@kernel
+def add_vector(stats, data, i, weight, direction):
+    contract.add_vector(stats, data, i, weight, direction)
+
+
 def filled(name, labels, capacity=4):
     """Statistics with the first rows seated as `labels` say."""
     family, X = CASES[name]
@@ -232,6 +252,70 @@ def test_draws_match_density_discrete(name):
     contract.score_new_data(stats, data, len(outcomes), 3, scores)
     assert chi_square_excess(outcomes, scores[:, 1], rows) < 5
     assert chi_square_excess(outcomes, scores[:, 2], rows) > 5  # the neighbouring cluster is another law
+
+
+@FAMILIES
+def test_extending_segments_scores_as_adding_one_by_one(name):
+    """Segments begin at different places, one ends, its slot is used again: each is as if it were alone."""
+    family, X = CASES[name]
+    data = family.encode(X)
+    naive = naive_predictive(family)
+    stats = family.statistics(3)
+    for k in range(3):
+        clear(stats, k)
+    order = np.array([4, 0, 9, 3, 7, 2, 11, 1])
+    starts = np.full(3, -1)
+    out = np.empty(3)
+    for place, i in enumerate(order):
+        if place in (0, 2):
+            clear_members(stats, data, order, 0, 0, place // 2)
+            starts[place // 2] = place
+        if place == 4:  # the first segment ends
+            starts[0] = -1
+        if place == 6:
+            clear_members(stats, data, order, 0, 4, 0)
+            starts[0] = 6
+        extend(stats, data, i, starts, 3, out)
+        for k in np.flatnonzero(starts >= 0):
+            members = X[order[starts[k] : place]]
+            assert out[k] == pytest.approx(naive(X[i], members), rel=1e-10, abs=1e-10)
+
+
+@FAMILIES
+def test_clearing_members_leaves_an_empty_cluster(name):
+    _, _, data, stats = filled(name, [0, 1, 0, 0, 1])
+    clear_members(stats, data, np.array([1, 0, 2, 3]), 1, 4, 0)
+    untouched = filled(name, [0, 1, 0, 0, 1])[3]
+    empty = filled(name, [])[3]
+    for k, expected in ((0, empty), (1, untouched)):
+        for field, value in arrays_of(expected, k).items():
+            np.testing.assert_array_equal(arrays_of(stats, k)[field], value, err_msg=field)
+
+
+def vectors_of(name):
+    """Data as vectors: points as they are encoded, word frequencies, indicators of levels."""
+    family, X = CASES[name]
+    if name == "multinomial":
+        return X / np.maximum(X.sum(axis=1, keepdims=True), 1)
+    if name == "categorical":
+        return np.concatenate(
+            [[X[:, j] == level for level in levels] for j, levels in enumerate(family.levels)], axis=0
+        ).T.astype(float)
+    return np.asarray(family.encode(X))
+
+
+@FAMILIES
+def test_projection_is_an_inner_product(name):
+    family, _, data, stats = filled(name, [])
+    vectors = vectors_of(name)
+    assert len(family.direction_scales(data)) == vectors.shape[1]
+    assert np.all(family.direction_scales(data) > 0)
+    direction = np.random.default_rng(5).normal(size=vectors.shape[1])
+    for i, vector in enumerate(vectors):
+        assert project(stats, data, i, direction) == pytest.approx(vector @ direction, abs=1e-12)
+        longer = direction.copy()
+        add_vector(stats, data, i, 0.3, longer)
+        np.testing.assert_allclose(longer, direction + 0.3 * vector, atol=1e-12)
 
 
 def test_contract_functions_are_for_compiled_code():

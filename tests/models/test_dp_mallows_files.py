@@ -135,6 +135,7 @@ HOSTILE = {
     "another discount of clusters": manifest_with(cluster_discount=0.5),
     "discount of clusters is text": manifest_with(cluster_discount="0"),
     "split-merge is a number": setting_with(split_merge=1),
+    "permutation is a number": setting_with(permutation=1),
     "no initial clusters": setting_with(n_initial_clusters=0),
     "draws are text": setting_with(n_draws="many"),
     "draws are negative": setting_with(n_draws=-1),

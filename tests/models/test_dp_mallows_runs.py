@@ -33,6 +33,7 @@ VARIANTS = {
     "learned": {"assignments": "parallel", "concentration": Gamma(2.0, 1.0)},
     "pitman-yor": {"discount": 0.3, "prior_rate": [0.5, 1.0, 2.0, 1.0, 0.7]},
     "started at random": {"n_initial_clusters": 5, "split_merge": False},
+    "permutation": {"permutation": True},
     "beta-gibbs": {"sampler": "beta-gibbs"},
     "slice-gibbs": {"sampler": "slice-gibbs"},
 }

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from permix.errors import DataError
-from permix.moves import Concentration, Cycle, Gibbs, Info, Move, RandomScan, Repeat
+from permix.moves import (
+    Balanced,
+    Concentration,
+    Cycle,
+    Gibbs,
+    Info,
+    Move,
+    Permutation,
+    Projection,
+    RandomScan,
+    Repeat,
+    SplitMerge,
+)
 from permix.moves.naming import describe_move, move_from, move_from_description
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, canonical_labels
@@ -78,7 +91,7 @@ def test_mistakes_are_named(make, message):
 
 
 def test_moves_by_name_end_with_the_concentration():
-    move = move_from("auto")
+    move = move_from("gibbs")
     assert [type(part) for part in move.moves] == [Gibbs, Concentration]
     assert [type(part) for part in move_from(["concentration", "gibbs"]).moves] == [Concentration, Gibbs]
     ready = Repeat(Gibbs(), 2)
@@ -86,8 +99,20 @@ def test_moves_by_name_end_with_the_concentration():
 
 
 def test_descriptions_round_trip():
-    move = Cycle([RandomScan([Gibbs(), Repeat(Gibbs(), 3)], weights=[1.0, 2.0]), Concentration()])
-    assert move_from_description(describe_move(move)) == move
+    move = Cycle(
+        [
+            RandomScan([Gibbs(), Repeat(Gibbs(), 3)], weights=[1.0, 2.0]),
+            Balanced(
+                [SplitMerge("restricted-gibbs", 3, 7), Permutation("approximate", "markov", n_clusters=4.5)]
+            ),
+            Projection(width=9, max_turns=1),
+            Concentration(),
+        ]
+    )
+    description = json.loads(json.dumps(describe_move(move)))
+    assert move_from_description(description) == move
+    with pytest.raises(DataError, match="cannot rebuild the move 'gibbs'"):
+        move_from_description({"move": "gibbs", "speed": 3})
     with pytest.raises(DataError, match="Note"):
         move_from_description(describe_move(Note("a")))
 
@@ -125,7 +150,7 @@ def test_finite_prior_never_opens_too_many():
 def test_checkpoint_restores_the_same_future():
     state = fresh_state(prior=DirichletProcess(Gamma(1.0, 1.0)))
     rng = np.random.default_rng(2)
-    move = move_from("auto")
+    move = move_from("gibbs")
     for _ in range(10):
         move.step(rng, state)
     saved, generator = state.checkpoint(), rng.bit_generator.state

@@ -2,37 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import pytest
 
 from permix.moves import Concentration, Cycle, Gibbs
 from permix.moves.gibbs_kernel import conditional
-from permix.moves.state import MixtureState, score_empty
-from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, PitmanYor, canonical_labels
+from permix.partitions import DirichletProcess, Gamma, canonical_labels
 from tests.families.cases import CASES
+from tests.moves.mixture_cases import PRIORS, chain_frequencies, posterior, state_of
 from tests.oracles.mixtures import exact_posterior, total_variation, total_variation_bound
-from tests.oracles.twins import CarelessStats, GreedySpec, TemperedStats, TwinFamily
-
-PRIORS = {
-    "dp": DirichletProcess(0.8),
-    "pitman-yor": PitmanYor(0.5, 0.3),
-    "finite": FiniteDirichlet(3, 0.7),
-}
-
-
-@cache
-def posterior(name, prior, n):
-    family, X = CASES[name]
-    return exact_posterior(family, X[:n], PRIORS[prior].log_prob)
-
-
-def state_of(name, prior_spec, n, twin=None):
-    family, X = CASES[name]
-    data = family.encode(X[:n])
-    scored = family if twin is None else TwinFamily(family, twin)
-    return MixtureState(scored, data, n, prior_spec, empty_scores=score_empty(family, data, n))
+from tests.oracles.twins import CarelessStats, GreedySpec, TemperedStats
 
 
 def transition_matrices(name, prior_spec, n, twin=None):
@@ -95,25 +74,6 @@ def test_invariance_rejects_a_broken_prior(prior):
     assert max(np.abs(pi @ matrix - pi).max() for matrix in matrices) > 1e-4
 
 
-def chain_frequencies(state, partitions, n_sweeps, seed):
-    """Frequencies of partitions over a chain, and the effective number of draws by batch means."""
-    index = {labels: position for position, labels in enumerate(partitions)}
-    rng = np.random.default_rng(seed)
-    for _ in range(20):
-        state.sweep(rng)
-    visits = np.empty(n_sweeps, dtype=np.int64)
-    for t in range(n_sweeps):
-        state.sweep(rng)
-        visits[t] = index[tuple(canonical_labels(state.labels).tolist())]
-    frequencies = np.bincount(visits, minlength=len(partitions)) / n_sweeps
-    batches = visits.reshape(100, -1)
-    common = np.flatnonzero(frequencies > 0.02)
-    p = frequencies[common]
-    batch_variance = np.stack([(batches == k).mean(axis=1) for k in common]).var(axis=1)
-    n_effective = float(np.median(p * (1 - p) / batch_variance)) * 100
-    return frequencies, min(n_effective, float(n_sweeps))
-
-
 N_SWEEPS = 20_000
 
 
@@ -122,9 +82,8 @@ N_SWEEPS = 20_000
 def test_chain_visits_partitions_as_often_as_the_posterior_says(name, prior):
     partitions, pi = posterior(name, prior, 5)
     assert len(partitions) == 52
-    frequencies, n_effective = chain_frequencies(
-        state_of(name, PRIORS[prior], 5), partitions, N_SWEEPS, seed=1
-    )
+    state = state_of(name, PRIORS[prior], 5)
+    frequencies, n_effective = chain_frequencies(Gibbs(), state, partitions, N_SWEEPS, seed=1)
     assert n_effective > N_SWEEPS / 20
     assert total_variation(frequencies, pi) < total_variation_bound(pi, n_effective)
 
@@ -133,7 +92,7 @@ def test_chain_visits_partitions_as_often_as_the_posterior_says(name, prior):
 def test_frequencies_reject_a_broken_family(name):
     partitions, pi = posterior(name, "dp", 5)
     state = state_of(name, PRIORS["dp"], 5, twin=TemperedStats)
-    frequencies, n_effective = chain_frequencies(state, partitions, N_SWEEPS, seed=1)
+    frequencies, n_effective = chain_frequencies(Gibbs(), state, partitions, N_SWEEPS, seed=1)
     assert total_variation(frequencies, pi) > total_variation_bound(pi, n_effective)
 
 
@@ -141,7 +100,7 @@ def test_frequencies_reject_a_broken_family(name):
 def test_frequencies_reject_a_broken_prior(prior):
     partitions, pi = posterior("gaussian-isotropic", prior, 5)
     state = state_of("gaussian-isotropic", GreedySpec(PRIORS[prior]), 5)
-    frequencies, n_effective = chain_frequencies(state, partitions, N_SWEEPS, seed=1)
+    frequencies, n_effective = chain_frequencies(Gibbs(), state, partitions, N_SWEEPS, seed=1)
     assert total_variation(frequencies, pi) > total_variation_bound(pi, n_effective)
 
 

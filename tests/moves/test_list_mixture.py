@@ -22,8 +22,8 @@ from permix.models.dp_mallows_fit import sweep_move
 from permix.models.dp_mallows_settings import DPMallowsSettings
 from permix.moves import Concentration, Cycle, seating
 from permix.moves.base import Info, Move
+from permix.moves.list_split_merge import ListClimb, ListSplitMerge
 from permix.moves.seating import Centers, CollapsedSeating, ParallelSeating, seating_scratch
-from permix.moves.split_merge import Climb, SplitMerge
 from permix.partitions import DirichletProcess, Gamma, PitmanYor, canonical_labels
 from tests.kernels.test_finite_beta import quadrature
 from tests.moves.list_cases import (
@@ -297,7 +297,7 @@ def test_assignments_given_pins(alpha, discount):
 
 # Chains. The move in question comes last, so that what it does is what is seen.
 
-SMART, BLIND = SplitMerge(2, 0), SplitMerge(0, 3)
+SMART, BLIND = ListSplitMerge(2, 0), ListSplitMerge(0, 3)
 MOVES = {
     "visits": [Centers(), CollapsedSeating()],
     "a share of the visits": [Centers(), CollapsedSeating(0.4)],
@@ -354,7 +354,7 @@ def test_long_chains_have_the_posterior(move, name):
 def test_split_merge_now_and_then():
     rng = np.random.default_rng(9)
     state = CASES["dp"].state()
-    proposed = [SplitMerge(1, 1, chance=0.25).step(rng, state).proposed for _ in range(2000)]
+    proposed = [ListSplitMerge(1, 1, chance=0.25).step(rng, state).proposed for _ in range(2000)]
     assert set(proposed) == {0, 2}
     assert abs(np.mean(proposed) / 2 - 0.25) < 5 * math.sqrt(0.25 * 0.75 / 2000)
 
@@ -378,7 +378,7 @@ def test_climbing_raises_the_log_joint(name):
     """An optimiser, and called one."""
     rng = np.random.default_rng(8)
     state = CASES[name].state()
-    climb = Climb(2, CollapsedSeating())
+    climb = ListClimb(2, CollapsedSeating())
     assert not climb.exact
     changed = 0
     for _ in range(60):
@@ -392,7 +392,7 @@ def test_climbing_raises_the_log_joint(name):
     assert changed > 5
     # It stops climbing after so many steps, also when it was restored in between.
     assert [len(climb.step(rng, state).parts) for _ in range(2)] == [2, 2]
-    again = Climb(2, CollapsedSeating())
+    again = ListClimb(2, CollapsedSeating())
     again.restore(climb.checkpoint())
     assert [len(one.step(rng, state).parts) for one in (climb, again)] == [1, 1]
 
@@ -445,7 +445,7 @@ def test_learned_concentration():
     gamma = Gamma(2.0, 1.5)
     enumeration = Enumeration(LISTS, 4, gamma_dirichlet_process(gamma.shape, gamma.rate))
     state = seated(model_of(LISTS, 4, DirichletProcess(gamma)))
-    move = Cycle([CollapsedSeating(), SplitMerge(1, 1), Centers(), Concentration()])
+    move = Cycle([CollapsedSeating(), ListSplitMerge(1, 1), Centers(), Concentration()])
     index = {labels: k for k, labels in enumerate(enumeration.partitions)}
     rng = np.random.default_rng(6)
     visits, alphas = [], []
@@ -652,7 +652,7 @@ def many_posterior():
 MANY_MOVES = {
     "visits": [Centers(), CollapsedSeating()],
     "pins": [CollapsedSeating(), Centers(), ParallelSeating(0.5)],
-    "split-merge": [CollapsedSeating(0.4), Centers(), SplitMerge(2, 2)],
+    "split-merge": [CollapsedSeating(0.4), Centers(), ListSplitMerge(2, 2)],
 }
 
 

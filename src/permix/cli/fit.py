@@ -33,6 +33,9 @@ class FitOptions(NamedTuple):
     concentration: float | None
     discount: float | None
     components: int | None
+    moves: str
+    burn_in_moves: str
+    init: str
     draws: int
     burn_in: int
     thin: int
@@ -99,6 +102,9 @@ def run_fit(
     settings = MixtureSettings(
         family,
         prior,
+        _names(options.moves),
+        _names(options.burn_in_moves),
+        int(options.init) if options.init.isdecimal() else options.init,  # type: ignore[arg-type]
         n_draws=options.draws,
         n_burn_in=options.burn_in,
         n_thin=options.thin,
@@ -156,6 +162,12 @@ def _prior(options: FitOptions) -> Any:
     if "components" not in given:
         raise typer.BadParameter("--prior finite needs --components, the number of components")
     return FiniteDirichlet(given["components"])
+
+
+def _names(moves: str) -> str | list[str]:
+    """Split names joined by commas."""
+    names = [name.strip() for name in moves.split(",")]
+    return names[0] if len(names) == 1 else names
 
 
 def _given(options: FitOptions, table: dict[str, tuple[str, ...]], chosen: str, what: str) -> dict[str, Any]:

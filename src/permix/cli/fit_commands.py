@@ -77,6 +77,29 @@ def fit_dp_mixture(
     components: Annotated[
         int | None, typer.Option("--components", "-k", min=1, help="finite: number of components.")
     ] = None,
+    moves: Annotated[
+        str,
+        typer.Option(
+            metavar="MOVES",
+            help="What an iteration does: auto, or names joined by commas out of gibbs, split-merge, "
+            "permutation, concentration.",
+        ),
+    ] = "auto",
+    burn_in_moves: Annotated[
+        str,
+        typer.Option(
+            metavar="MOVES",
+            help="The same during burn-in, where projection may be named too; auto climbs along random "
+            "projections first.",
+        ),
+    ] = "auto",
+    init: Annotated[
+        str,
+        typer.Option(
+            metavar="START",
+            help="Where chains start: sequential, one-cluster, random, or a number of clusters.",
+        ),
+    ] = "sequential",
     draws: Draws = 1000,
     burn_in: BurnIn = 500,
     thin: Thin = 1,
@@ -113,6 +136,9 @@ def fit_dp_mixture(
         concentration=concentration,
         discount=discount,
         components=components,
+        moves=moves,
+        burn_in_moves=burn_in_moves,
+        init=init,
         draws=draws,
         burn_in=burn_in,
         thin=thin,
@@ -253,6 +279,10 @@ def fit_dp_mallows(
     split_merge: Annotated[
         bool, typer.Option("--split-merge/--no-split-merge", help="Also divide and join whole clusters.")
     ] = True,
+    permutation: Annotated[
+        bool,
+        typer.Option("--permutation/--no-permutation", help="Also rearrange a few clusters at once."),
+    ] = False,
     initial_clusters: Annotated[
         int | None,
         typer.Option(help="Clusters that chains start from; default: agents are seated one by one.", min=1),
@@ -301,6 +331,7 @@ def fit_dp_mallows(
             "prior_rate": rates_of(prior_rate),
             "assignments": str(assignments),
             "split_merge": split_merge,
+            "permutation": permutation,
             "n_initial_clusters": initial_clusters,
             "n_draws": draws,
             "n_burn_in": burn_in,

@@ -22,6 +22,8 @@ class Family(abc.ABC):
 
     name: ClassVar[str]
     accepts_sparse: ClassVar[bool] = False
+    #: Whether the marginal likelihood of a cluster costs less than scoring its members.
+    quick_marginal: ClassVar[bool] = True
     accepts_missing: ClassVar[bool] = False
     accepts_categories: ClassVar[bool] = False
 
@@ -48,6 +50,13 @@ class Family(abc.ABC):
     @abc.abstractmethod
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
         """Posterior means of the clusters' parameters, one row a cluster."""
+
+    def direction_scales(self, data: Any) -> np.ndarray:
+        """Scales of the coordinates of random directions on which data are projected.
+
+        As many as the compiled ``project`` reads; columns in other units than the rest must not decide alone.
+        """
+        return np.ones(self.n_features)
 
     def pack(self, data: Any) -> dict[str, np.ndarray]:
         """Return encoded data as named arrays, for files and fingerprints."""
@@ -129,7 +138,8 @@ def vector_of(value: float | Sequence[float] | np.ndarray, size: int, name: str)
         raise DataError(
             f"{name} must be one number or one for each of the {size} columns, got shape {array.shape}"
         )
-    return np.ascontiguousarray(np.broadcast_to(array, (size,)))
+    # Compiled code is specialised for writable arrays: a read-only one would be compiled for once more.
+    return np.broadcast_to(array, (size,)).copy()
 
 
 def check_whole(value: Any, name: str, largest: int) -> None:

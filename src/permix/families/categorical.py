@@ -156,6 +156,10 @@ class Categorical(Family):
         if np.any(data < -1) or np.any(data >= n_levels):
             raise DataError("a code is outside the known answers")
 
+    def direction_scales(self, data: Any) -> np.ndarray:
+        """Every level is a coordinate of its own."""
+        return np.ones(sum(len(levels) for levels in self.levels or ()))
+
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
         """Posterior mean probability of every answer (columns side by side, in the order of ``levels``)."""
         weights = (stats.pseudo_counts[:, None] + stats.counts[:, :n_clusters]).T

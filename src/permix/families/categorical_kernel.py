@@ -14,14 +14,19 @@ import numpy as np
 
 from permix.families.contract_kernel import (
     add,
+    add_vector,
     clear,
+    clear_members,
     copy_cluster,
     draw,
+    extend,
     log_marginal,
     log_predictive,
     log_predictive_without,
     merge,
+    project,
     remove,
+    score_and_add,
 )
 from permix.kernels.jit import implements, kernel
 
@@ -69,6 +74,11 @@ def _remove(stats, data, i, k):
     _change(stats, data, i, k, -1.0)
 
 
+@implements(clear_members, CategoricalStats)
+def _clear_members(stats, data, order, first, last, k):
+    clear(stats, k)
+
+
 @implements(log_predictive, CategoricalStats)
 def _log_predictive(stats, data, i, n_clusters, out):
     for k in range(n_clusters):
@@ -79,6 +89,11 @@ def _log_predictive(stats, data, i, n_clusters, out):
             log_total = stats.log_totals[j]
             for k in range(n_clusters):
                 out[k] += log_weight[k] - log_total[k]
+
+
+@implements(extend, CategoricalStats)
+def _extend(stats, data, i, starts, n_clusters, out):
+    score_and_add(stats, data, i, starts, n_clusters, out)
 
 
 @implements(log_predictive_without, CategoricalStats)
@@ -106,6 +121,23 @@ def _log_marginal(stats, k):
                     weight = stats.pseudo_counts[level]
                     total += math.lgamma(weight + count) - math.lgamma(weight)
     return total
+
+
+@implements(project, CategoricalStats)
+def _project(stats, data, i, direction):
+    # A row is the vector of its indicators; a missing entry has none.
+    total = 0.0
+    for j in range(data.shape[1]):
+        if data[i, j] >= 0:
+            total += direction[stats.offsets[j] + data[i, j]]
+    return total
+
+
+@implements(add_vector, CategoricalStats)
+def _add_vector(stats, data, i, weight, direction):
+    for j in range(data.shape[1]):
+        if data[i, j] >= 0:
+            direction[stats.offsets[j] + data[i, j]] += weight
 
 
 @implements(copy_cluster, CategoricalStats)

@@ -58,6 +58,31 @@ def clear(stats, k):
     _undefined("clear")
 
 
+def clear_members(stats, data, order, first, last, k):
+    """Make cluster ``k``, which holds the data ``order[first:last]``, empty: work follows what it holds."""
+    _undefined("clear_members")
+
+
+def extend(stats, data, i, starts, n_clusters, out):
+    """Write ln p(x_i | members of cluster k) to ``out[k]``, then add datum ``i`` to all clusters in use.
+
+    Cluster k < ``n_clusters`` is in use when ``starts[k] >= 0``. What is not in use may change and has to be
+    cleared before it is used again; its ``out[k]`` means nothing. Of the clusters in use only what
+    predictives read stays right: they can be extended further and cleared, no more.
+    """
+    _undefined("extend")
+
+
+def project(stats, data, i, direction):
+    """Return the inner product of ``direction`` with datum ``i`` as a vector."""
+    _undefined("project")
+
+
+def add_vector(stats, data, i, weight, direction):
+    """Add ``weight`` × datum ``i`` as a vector to ``direction``."""
+    _undefined("add_vector")
+
+
 def copy_cluster(stats, source, target):
     """Overwrite cluster ``target`` by cluster ``source``."""
     _undefined("copy_cluster")
@@ -71,6 +96,15 @@ def merge(stats, source, target):
 def draw(rng, stats, k, out):
     """Draw a new datum from the predictive of cluster ``k`` into the dense row ``out``."""
     _undefined("draw")
+
+
+@kernel
+def score_and_add(stats, data, i, starts, n_clusters, out):
+    """:func:`extend` for families that have no faster way."""
+    log_predictive(stats, data, i, n_clusters, out)
+    for k in range(n_clusters):
+        if starts[k] >= 0:
+            add(stats, data, i, k)
 
 
 @kernel

@@ -16,13 +16,17 @@ import numpy as np
 
 from permix.families.contract_kernel import (
     add,
+    add_vector,
     clear,
+    clear_members,
     copy_cluster,
     draw,
+    extend,
     log_marginal,
     log_predictive,
     log_predictive_without,
     merge,
+    project,
     remove,
 )
 from permix.kernels.jit import implements, kernel
@@ -52,10 +56,20 @@ class GaussianStats(NamedTuple):
 @kernel
 def _update_posterior(stats, k):
     n = stats.counts[k]
-    d = stats.ratio.shape[0]
-    for j in range(d):
-        weight = 1.0 / (stats.ratio[j] + n)
+    same = stats.half_precision.shape[0] == 1
+    weight = 1.0 / (stats.ratio[0] + n)
+    for j in range(stats.ratio.shape[0]):
+        if not same:
+            weight = 1.0 / (stats.ratio[j] + n)
         stats.means[j, k] = (stats.ratio[j] * stats.prior_mean[j] + stats.sums[j, k]) * weight
+    _update_spread(stats, k)
+
+
+@kernel
+def _update_spread(stats, k):
+    """Bring the predictive's variance and height up to date with the number of members."""
+    n = stats.counts[k]
+    d = stats.ratio.shape[0]
     log_variance = 0.0
     if stats.half_precision.shape[0] == 1:
         variance = 1.0 + 1.0 / (stats.ratio[0] + n)
@@ -75,7 +89,8 @@ def _clear(stats, k):
     stats.spread[k] = 0.0
     for j in range(stats.sums.shape[0]):
         stats.sums[j, k] = 0.0
-    _update_posterior(stats, k)
+        stats.means[j, k] = stats.prior_mean[j]
+    _update_spread(stats, k)
 
 
 @implements(add, GaussianStats)
@@ -109,6 +124,11 @@ def _remove(stats, data, i, k):
     _update_posterior(stats, k)
 
 
+@implements(clear_members, GaussianStats)
+def _clear_members(stats, data, order, first, last, k):
+    clear(stats, k)
+
+
 @implements(log_predictive, GaussianStats)
 def _log_predictive(stats, data, i, n_clusters, out):
     for k in range(n_clusters):
@@ -138,6 +158,53 @@ def _log_predictive(stats, data, i, n_clusters, out):
                 out[k] += difference * difference * stats.half_precision[j, k]
         for k in range(n_clusters):
             out[k] = stats.log_height[k] - out[k]
+
+
+@implements(extend, GaussianStats)
+def _extend(stats, data, i, starts, n_clusters, out):
+    # The posterior mean moves by (x - m)/(ratio + n + 1): one pass over the means scores and updates them.
+    means = stats.means
+    d = means.shape[0]
+    for k in range(n_clusters):
+        out[k] = 0.0
+    if stats.half_precision.shape[0] == 1:
+        step = stats.spread  # scratch: the spread is not kept here
+        for k in range(n_clusters):
+            step[k] = 1.0 / (stats.ratio[0] + stats.counts[k] + 1.0)
+        # Four dimensions a pass, as in the predictive.
+        for j in range(0, d - 3, 4):
+            x0, x1, x2, x3 = data[i, j], data[i, j + 1], data[i, j + 2], data[i, j + 3]
+            for k in range(n_clusters):
+                d0, d1 = x0 - means[j, k], x1 - means[j + 1, k]
+                d2, d3 = x2 - means[j + 2, k], x3 - means[j + 3, k]
+                out[k] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)
+                means[j, k] += d0 * step[k]
+                means[j + 1, k] += d1 * step[k]
+                means[j + 2, k] += d2 * step[k]
+                means[j + 3, k] += d3 * step[k]
+        for j in range(d - d % 4, d):
+            x = data[i, j]
+            for k in range(n_clusters):
+                difference = x - means[j, k]
+                out[k] += difference * difference
+                means[j, k] += difference * step[k]
+        for k in range(n_clusters):
+            out[k] = stats.log_height[k] - stats.half_precision[0, k] * out[k]
+            stats.counts[k] += 1.0
+            variance = 1.0 + step[k]
+            stats.half_precision[0, k] = 0.5 / variance
+            stats.log_height[k] = stats.log_jacobian - 0.5 * d * (LOG_2PI + math.log(variance))
+    else:
+        for j in range(d):
+            x = data[i, j]
+            for k in range(n_clusters):
+                difference = x - means[j, k]
+                out[k] += difference * difference * stats.half_precision[j, k]
+                means[j, k] += difference / (stats.ratio[j] + stats.counts[k] + 1.0)
+        for k in range(n_clusters):
+            out[k] = stats.log_height[k] - out[k]
+            stats.counts[k] += 1.0
+            _update_spread(stats, k)
 
 
 @implements(log_predictive_without, GaussianStats)
@@ -174,6 +241,20 @@ def _log_marginal(stats, k):
         ratio = stats.ratio[j]
         total -= 0.5 * math.log((ratio + n) / ratio) + 0.5 * shift * shift * n * ratio / (ratio + n)
     return total
+
+
+@implements(project, GaussianStats)
+def _project(stats, data, i, direction):
+    total = 0.0
+    for j in range(direction.shape[0]):
+        total += direction[j] * data[i, j]
+    return total
+
+
+@implements(add_vector, GaussianStats)
+def _add_vector(stats, data, i, weight, direction):
+    for j in range(direction.shape[0]):
+        direction[j] += weight * data[i, j]
 
 
 @implements(copy_cluster, GaussianStats)

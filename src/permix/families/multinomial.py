@@ -43,6 +43,7 @@ class Multinomial(Family):
 
     name: ClassVar[str] = "multinomial"
     accepts_sparse: ClassVar[bool] = True
+    quick_marginal: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -91,6 +92,7 @@ class Multinomial(Family):
         assert self.document_length is not None
         return MultinomialStats(
             pseudo_counts=pseudo,
+            log_pseudo_counts=np.log(pseudo),
             pseudo_total=float(pseudo.sum()),
             document_length=self.document_length,
             counts=np.zeros((pseudo.shape[0], capacity)),
@@ -131,6 +133,11 @@ class Multinomial(Family):
         for ours, theirs in zip(self.encode(rows), data, strict=True):
             if not np.array_equal(ours, theirs):
                 raise DataError("sparse counts do not add up")
+
+    def direction_scales(self, data: Any) -> np.ndarray:
+        """Measure word frequencies by their standard deviations, as the chi-square distance does."""
+        totals = np.bincount(data.indices, weights=data.values, minlength=self.n_features)
+        return 1.0 / np.sqrt(np.maximum(totals, 1.0))
 
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
         """Posterior mean of each cluster's probabilities."""

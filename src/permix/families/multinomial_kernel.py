@@ -14,14 +14,19 @@ import numpy as np
 
 from permix.families.contract_kernel import (
     add,
+    add_vector,
     clear,
+    clear_members,
     copy_cluster,
     draw,
+    extend,
     log_marginal,
     log_predictive,
     log_predictive_without,
     merge,
+    project,
     remove,
+    score_and_add,
 )
 from permix.kernels.jit import implements, kernel
 
@@ -43,6 +48,7 @@ class MultinomialStats(NamedTuple):
     """Statistics of multinomial clusters; v words, room for ``capacity`` clusters."""
 
     pseudo_counts: np.ndarray  # (v,) a_w
+    log_pseudo_counts: np.ndarray  # (v,)
     pseudo_total: float  # A
     document_length: int  # how long a drawn document is
     counts: np.ndarray  # (v, capacity) c_w
@@ -67,7 +73,7 @@ def _clear(stats, k):
     stats.log_coefficient[k] = 0.0
     for word in range(stats.counts.shape[0]):
         stats.counts[word, k] = 0.0
-        stats.log_weights[word, k] = math.log(stats.pseudo_counts[word])
+        stats.log_weights[word, k] = stats.log_pseudo_counts[word]
 
 
 @implements(add, MultinomialStats)
@@ -78,6 +84,18 @@ def _add(stats, data, i, k):
 @implements(remove, MultinomialStats)
 def _remove(stats, data, i, k):
     _change(stats, data, i, k, -1.0)
+
+
+@implements(clear_members, MultinomialStats)
+def _clear_members(stats, data, order, first, last, k):
+    stats.totals[k] = 0.0
+    stats.log_coefficient[k] = 0.0
+    for place in range(first, last):
+        i = order[place]
+        for position in range(data.indptr[i], data.indptr[i + 1]):
+            word = data.indices[position]
+            stats.counts[word, k] = 0.0
+            stats.log_weights[word, k] = stats.log_pseudo_counts[word]
 
 
 @implements(log_predictive, MultinomialStats)
@@ -100,6 +118,11 @@ def _log_predictive(stats, data, i, n_clusters, out):
             for k in range(n_clusters):
                 weight = stats.pseudo_counts[word] + stats.counts[word, k]
                 out[k] += math.lgamma(weight + repeats) - math.lgamma(weight)
+
+
+@implements(extend, MultinomialStats)
+def _extend(stats, data, i, starts, n_clusters, out):
+    score_and_add(stats, data, i, starts, n_clusters, out)
 
 
 @implements(log_predictive_without, MultinomialStats)
@@ -131,6 +154,22 @@ def _log_marginal(stats, k):
             weight = stats.pseudo_counts[word]
             total += math.lgamma(weight + count) - math.lgamma(weight)
     return total
+
+
+@implements(project, MultinomialStats)
+def _project(stats, data, i, direction):
+    # A document is the vector of its word frequencies: its length says nothing about its words.
+    total = 0.0
+    for position in range(data.indptr[i], data.indptr[i + 1]):
+        total += direction[data.indices[position]] * data.values[position]
+    return total / max(data.totals[i], 1.0)
+
+
+@implements(add_vector, MultinomialStats)
+def _add_vector(stats, data, i, weight, direction):
+    share = weight / max(data.totals[i], 1.0)
+    for position in range(data.indptr[i], data.indptr[i + 1]):
+        direction[data.indices[position]] += share * data.values[position]
 
 
 @implements(copy_cluster, MultinomialStats)

@@ -117,6 +117,10 @@ class GaussianNIW(Family):
         """Drawn rows are in the user's units already."""
         return rows
 
+    def direction_scales(self, data: Any) -> np.ndarray:
+        """Measure columns by the spread expected within a cluster."""
+        return 1.0 / np.sqrt(np.diag(np.asarray(self.scale, dtype=np.float64)))
+
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
         """Posterior means of each cluster's centre and covariance."""
         d = stats.prior_mean.shape[0]

@@ -15,14 +15,19 @@ import numpy as np
 
 from permix.families.contract_kernel import (
     add,
+    add_vector,
     clear,
+    clear_members,
     copy_cluster,
     draw,
+    extend,
     log_marginal,
     log_predictive,
     log_predictive_without,
     merge,
+    project,
     remove,
+    score_and_add,
 )
 from permix.kernels.jit import implements, kernel
 
@@ -136,6 +141,11 @@ def _remove(stats, data, i, k):
     _update_posterior(stats, k)
 
 
+@implements(clear_members, NIWStats)
+def _clear_members(stats, data, order, first, last, k):
+    clear(stats, k)
+
+
 @implements(log_predictive, NIWStats)
 def _log_predictive(stats, data, i, n_clusters, out):
     # Forward substitution L y = x - m for all clusters at once: rows of `work` are y_0 ... y_{d-1}.
@@ -159,6 +169,11 @@ def _log_predictive(stats, data, i, n_clusters, out):
             out[k] += y[k] * y[k]
     for k in range(n_clusters):
         out[k] = stats.log_height[k] - stats.half_power[k] * math.log1p(out[k] * stats.quad_scale[k])
+
+
+@implements(extend, NIWStats)
+def _extend(stats, data, i, starts, n_clusters, out):
+    score_and_add(stats, data, i, starts, n_clusters, out)
 
 
 @implements(log_predictive_without, NIWStats)
@@ -202,6 +217,20 @@ def _log_marginal(stats, k):
         prior_log_det += 2.0 * math.log(stats.prior_cholesky[j, j])
         total += math.lgamma(0.5 * (freedom + n - j)) - math.lgamma(0.5 * (freedom - j))
     return total + 0.5 * freedom * prior_log_det - 0.5 * (freedom + n) * stats.log_det[k]
+
+
+@implements(project, NIWStats)
+def _project(stats, data, i, direction):
+    total = 0.0
+    for j in range(direction.shape[0]):
+        total += direction[j] * data[i, j]
+    return total
+
+
+@implements(add_vector, NIWStats)
+def _add_vector(stats, data, i, weight, direction):
+    for j in range(direction.shape[0]):
+        direction[j] += weight * data[i, j]
 
 
 @implements(copy_cluster, NIWStats)

@@ -25,6 +25,7 @@ PLAIN = (
     "discount",
     "assignments",
     "split_merge",
+    "permutation",
     "n_initial_clusters",
     "n_draws",
     "n_burn_in",
@@ -111,12 +112,15 @@ def dp_mallows_from_archive(manifest: dict[str, Any], arrays: dict[str, Array]) 
 
 def _settings(manifest: dict[str, Any]) -> DPMallowsSettings:
     asked = manifest["settings"]
-    require(isinstance(asked, dict) and set(asked) == set(PLAIN), "settings")
+    require(isinstance(asked, dict), "settings")
+    asked = {"permutation": False, **asked}  # files from before there was the move
+    require(set(asked) == set(PLAIN), "settings")
     for name in ("prior_strength", "discount"):
         require(_is_number(asked[name]), name)
     for name in WHOLE:
         require(is_whole(asked[name]) and asked[name] >= 0, name)
-    require(isinstance(asked["split_merge"], bool), "split_merge")
+    for name in ("split_merge", "permutation"):
+        require(isinstance(asked[name], bool), name)
     require(asked["progress"] is None or isinstance(asked["progress"], bool), "progress")
     for value in (asked["n_jobs"], asked["n_initial_clusters"]):
         require(value is None or is_whole(value), "settings")

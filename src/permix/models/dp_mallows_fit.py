@@ -17,9 +17,10 @@ from permix.models.dp_mallows_draws import ClusterDraws
 from permix.models.dp_mallows_settings import DPMallowsSettings
 from permix.models.mixture_fit import SLOW_ESTIMATE, EstimatedPartition, digest, evenly_spaced
 from permix.moves import Concentration, Cycle, Move
+from permix.moves.list_permutation import ListPermutation
+from permix.moves.list_split_merge import ListClimb, ListSplitMerge
 from permix.moves.list_state import ListModel, ListState, list_model
 from permix.moves.seating import Centers, CollapsedSeating, ParallelSeating, seat
-from permix.moves.split_merge import Climb, SplitMerge
 from permix.partitions.point_estimate import PointEstimate, point_estimate
 from permix.posterior import warn_if_chains_disagree
 from permix.sampling import Draws, run_chains
@@ -103,12 +104,14 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsSettings) -> DPMallows
         n_jobs=settings.n_jobs,
         progress=settings.progress,
         store=settings.store,
-        burn_in_move=burn_in_move(settings, model.n_agents),
+        burn_in_move=burn_in_move(settings, model.n_agents, move),
         fingerprint={
             "model": "DPMallowsMixture",
             "sampler": settings.sampler,
             "assignments": chosen_assignments(settings, model.n_agents),
             "split_merge": settings.split_merge,
+            # Named only where it is used, so that chains from before there was the move can be resumed.
+            **({"permutation": True} if settings.permutation else {}),
             "n_initial_clusters": settings.n_initial_clusters,
             "prior": settings.prior().describe(),
             "prior_strength": float(settings.prior_strength),
@@ -195,7 +198,7 @@ def chosen_assignments(settings: DPMallowsSettings, n_agents: int) -> str:
     return "parallel" if settings.sampler == "exact" and n_agents >= MANY_AGENTS else "collapsed"
 
 
-def sweep_move(settings: DPMallowsSettings, n_agents: int = 0) -> Move:
+def sweep_move(settings: DPMallowsSettings, n_agents: int = 0) -> Cycle:
     """Return what one iteration of a chain does."""
     moves: list[Move] = []
     if settings.sampler != "exact":
@@ -206,16 +209,28 @@ def sweep_move(settings: DPMallowsSettings, n_agents: int = 0) -> Move:
         else:
             moves += [CollapsedSeating()]
         if settings.split_merge:
-            moves += [SplitMerge(chance=SPLIT_MERGE_CHANCE if n_agents >= MANY_AGENTS else 1.0)]
+            moves += [ListSplitMerge(chance=SPLIT_MERGE_CHANCE if n_agents >= MANY_AGENTS else 1.0)]
+        if settings.permutation:
+            moves += [ListPermutation()]
         moves += [Centers()]
     return Cycle([*moves, Concentration()])
 
 
-def burn_in_move(settings: DPMallowsSettings, n_agents: int = 0) -> Move | None:
-    """Return what an iteration of burn-in does, where that differs: the first ones also climb."""
-    if settings.sampler != "exact" or not settings.split_merge:
+def burn_in_move(
+    settings: DPMallowsSettings, n_agents: int = 0, following: Cycle | None = None
+) -> Move | None:
+    """Return what an iteration of burn-in does, where that differs from those ``following``.
+
+    The first ones also climb; and what moves of those that follow have to learn is learned.
+    """
+    if settings.sampler != "exact" or not (settings.split_merge or settings.permutation):
         return None
-    return Climb(min(settings.n_burn_in // 2, MAX_CLIMBS), sweep_move(settings, n_agents))
+    move: Move = sweep_move(dataclasses.replace(settings, permutation=False), n_agents)
+    if settings.split_merge:
+        move = ListClimb(min(settings.n_burn_in // 2, MAX_CLIMBS), move)
+    following = following or sweep_move(settings, n_agents)
+    learning = [part.during_burn_in() for part in following.moves if isinstance(part, ListPermutation)]
+    return Cycle([move, *learning]) if learning else move
 
 
 def start_state(rankings: Rankings, settings: DPMallowsSettings, rng: np.random.Generator) -> ListState:

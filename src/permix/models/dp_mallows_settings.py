@@ -29,6 +29,7 @@ class DPMallowsSettings:
     discount: float = 0.0
     assignments: Literal["auto", "collapsed", "parallel"] = "auto"
     split_merge: bool = True
+    permutation: bool = False
     n_initial_clusters: int | None = None
     n_draws: int = 1000
     n_burn_in: int = 500
@@ -51,6 +52,7 @@ class DPMallowsSettings:
             ("loss", self.loss, ("vi", "binder")),
             ("progress", self.progress, (None, True, False)),
             ("split_merge", self.split_merge, (True, False)),
+            ("permutation", self.permutation, (True, False)),
         ):
             if value not in allowed:
                 raise DataError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
@@ -58,6 +60,11 @@ class DPMallowsSettings:
             raise DataError(
                 f"sampler={self.sampler!r} visits one ranking after another, as published; "
                 "assignments='parallel' belongs to sampler='exact'"
+            )
+        if self.sampler != "exact" and self.permutation:
+            raise DataError(
+                f"sampler={self.sampler!r} makes the published moves alone; permutation=True belongs to "
+                "sampler='exact'"
             )
         if not (_positive(self.prior_strength) and LEAST <= self.prior_strength <= MOST):
             raise DataError(

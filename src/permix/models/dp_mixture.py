@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -16,7 +15,8 @@ from permix.errors import DataError
 from permix.families import FAMILIES, Family, GaussianNIW
 from permix.models.mixture_fit import MixtureFit, MixtureSettings, as_family, fit_mixture, naming_columns
 from permix.models.persistence import save_mixture
-from permix.moves import Move
+from permix.moves.naming import Moves
+from permix.moves.start import Start
 from permix.partitions import PartitionPrior
 from permix.posterior import summary, to_datatree
 
@@ -36,8 +36,16 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         :class:`~permix.DirichletProcess`, :class:`~permix.PitmanYor` or :class:`~permix.FiniteDirichlet`. The
         default is a Dirichlet process whose concentration is learned under a Gamma(1, 1) prior.
     moves : "auto", a name, a move, or a sequence of these
-        What one iteration does. Names known so far are "gibbs" and "concentration"; the latter is added
-        at the end where it is missing.
+        What one iteration does. "auto" is a sweep of collapsed Gibbs, splits and merges, a permutation move
+        and an update of the concentration. Names are "gibbs", "split-merge", "permutation" and
+        "concentration"; the last is added at the end where it is missing. See :mod:`permix.moves` for moves
+        with settings.
+    burn_in_moves : "auto", a name, a move, or a sequence of these
+        The same during burn-in. "auto" begins with hill-climbing along random projections, which finds good
+        clusters in a few iterations, and goes on with ``moves``; "projection" may also be named here.
+    init : "sequential", "one-cluster", "random" or int
+        Where chains start: from sequential prediction in random order, from one cluster, from a partition
+        drawn from the prior, or from so many clusters at random.
     n_draws, n_burn_in, n_thin, n_chains : int
         Each chain makes ``n_burn_in`` iterations, then keeps ``n_draws``, one in ``n_thin``.
     loss : "vi" or "binder"
@@ -54,7 +62,8 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     labels_ : ndarray of shape (n,)
-        Point estimate of the partition; cluster 0 is the largest.
+        Point estimate of the partition, with at most as many clusters as half of the draws have; cluster 0 is
+        the largest.
     n_clusters_ : int
         Number of clusters in ``labels_``; its posterior is ``posterior_["posterior"]["n_clusters"]``.
     cluster_sizes_ : ndarray
@@ -92,8 +101,10 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self,
         family: Family | str | None = None,
         prior: PartitionPrior | None = None,
-        moves: str | Move | Sequence[str | Move] = "auto",
+        moves: Moves = "auto",
         *,
+        burn_in_moves: Moves = "auto",
+        init: Start = "sequential",
         n_draws: int = 1000,
         n_burn_in: int = 500,
         n_thin: int = 1,
@@ -107,6 +118,8 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.family = family
         self.prior = prior
         self.moves = moves
+        self.burn_in_moves = burn_in_moves
+        self.init = init
         self.n_draws = n_draws
         self.n_burn_in = n_burn_in
         self.n_thin = n_thin

@@ -14,7 +14,9 @@ from permix.families import Family, family_from_description
 from permix.files import write_archive
 from permix.models.archive_checks import is_whole, require
 from permix.models.mixture_fit import MixtureFit, MixtureSettings
-from permix.moves import Move, describe_move, move_from_description
+from permix.moves import move_from_description
+from permix.moves.naming import described_moves
+from permix.moves.start import check_start
 from permix.moves.state import learned_concentration
 from permix.partitions import PartitionPrior, prior_from_description
 from permix.partitions.point_estimate import PointEstimate
@@ -43,7 +45,9 @@ def save_mixture(fit: MixtureFit, path: str | os.PathLike[str]) -> None:
             "kind": KIND,
             "settings": {name: getattr(settings, name) for name in PLAIN},
             "random_state": settings.random_state if isinstance(settings.random_state, int) else None,
-            "moves": _described_moves(settings.moves),
+            "moves": described_moves(settings.moves),
+            "burn_in_moves": described_moves(settings.burn_in_moves),
+            "init": settings.init,
             "family": family if family is None or isinstance(family, str) else family.describe(),
             "prior": None if settings.prior is None else settings.prior.describe(),
             "fitted_family": fit.family.describe(),
@@ -68,6 +72,9 @@ def mixture_from_archive(manifest: dict[str, Any], arrays: dict[str, np.ndarray]
         family=asked if asked is None or isinstance(asked, str) else family_from_description(asked),
         prior=None if manifest["prior"] is None else _prior(manifest["prior"]),
         moves=_rebuilt_moves(manifest["moves"]),
+        # Files written before there were other starts and a climb during burn-in do not have these.
+        burn_in_moves=_rebuilt_moves(manifest.get("burn_in_moves", manifest["moves"])),
+        init=manifest.get("init", "sequential"),
         random_state=manifest["random_state"],
         **{name: manifest["settings"][name] for name in PLAIN},
     )
@@ -75,6 +82,7 @@ def mixture_from_archive(manifest: dict[str, Any], arrays: dict[str, np.ndarray]
     for value in (settings.n_jobs, settings.random_state):
         require(value is None or is_whole(value), "settings")
     prior = _prior(manifest["fitted_prior"])
+    check_start(settings.init, arrays["draws/labels"].shape[-1], prior)
     draws = _rebuilt_draws(manifest, arrays, prior)
     n = draws.arrays["labels"].shape[2]
     family = _resolved_family(manifest["fitted_family"])
@@ -176,14 +184,6 @@ def _prior(description: dict[str, Any]) -> PartitionPrior:
     if not isinstance(prior, PartitionPrior):
         raise DataError(f"{description!r} is not a prior over partitions")
     return prior
-
-
-def _described_moves(moves: Any) -> Any:
-    if isinstance(moves, str):
-        return moves
-    if isinstance(moves, Move):
-        return describe_move(moves)
-    return [move if isinstance(move, str) else describe_move(move) for move in moves]
 
 
 def _rebuilt_moves(moves: Any) -> Any:

@@ -20,7 +20,10 @@ import numpy.typing as npt
 
 from permix.errors import CellError, DataError, PermixWarning
 from permix.families import FAMILIES, Family, GaussianNIW
-from permix.moves import Move, describe_move, move_from
+from permix.moves import describe_move
+from permix.moves.naming import Moves, described_moves
+from permix.moves.recipe import moves_of
+from permix.moves.start import Start, check_start, seat_all_data
 from permix.moves.state import MixtureState, score_empty
 from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, PartitionPrior
 from permix.partitions.point_estimate import PointEstimate, point_estimate
@@ -33,6 +36,8 @@ Array = npt.NDArray[Any]
 MAX_PREDICTIVE_DRAWS = 200
 # The point estimate minimises the expected loss over at most this many.
 MAX_ESTIMATE_DRAWS = 1000
+# From this many labels on, few searches do: they nearly always agree.
+MANY_LABELS, FEW_RUNS = 500_000, 3
 # From this many labels on, that takes more than two seconds.
 SLOW_ESTIMATE = 2_000_000
 
@@ -43,7 +48,9 @@ class MixtureSettings:
 
     family: Family | str | None = None
     prior: PartitionPrior | None = None
-    moves: str | Move | Sequence[str | Move] = "auto"
+    moves: Moves = "auto"
+    burn_in_moves: Moves = "auto"
+    init: Start = "sequential"
     n_draws: int = 1000
     n_burn_in: int = 500
     n_thin: int = 1
@@ -168,21 +175,21 @@ def fit_mixture(
     """Run chains on a table, summarise them, and warn where chains disagree."""
     family = as_family(settings.family)
     prior = _as_prior(settings.prior)
-    move = move_from(settings.moves)
+    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in)
     n = int(table.shape[0])
     if n == 0:
         raise DataError("there are no rows to cluster")
     if isinstance(prior, FiniteDirichlet) and prior.n > n:
         warnings.warn(f"{prior.n} components are more than the {n} rows", PermixWarning, stacklevel=2)
+    check_start(settings.init, n, prior)
     with naming_columns(feature_names):
         family = family.resolve(table)
         data = family.encode(table)
     empty_scores = score_empty(family, data, n)
 
     def first_state(rng: np.random.Generator) -> MixtureState:
-        # Sequential prediction in random order: every chain starts from a different, sensible place.
         state = MixtureState(family, data, n, prior, empty_scores)
-        state.sweep(rng, rng.permutation(n))
+        seat_all_data(rng, state, settings.init)
         return state
 
     draws = run_chains(
@@ -196,11 +203,14 @@ def fit_mixture(
         n_jobs=settings.n_jobs,
         progress=settings.progress,
         store=settings.store,
+        burn_in_move=burn_in_move,
         fingerprint={
             "model": "DPMixture",
             "family": family.describe(),
             "prior": prior.describe(),
             "moves": describe_move(move),
+            "burn_in_moves": described_moves(settings.burn_in_moves),
+            "init": settings.init,
             "data": digest(family.pack(data)),
         },
     )
@@ -210,6 +220,10 @@ def fit_mixture(
     estimate = point_estimate(
         labels,
         loss=settings.loss,
+        # Where clusters overlap, data that might be in several of them would be shown as clusters of their
+        # own, and there would be more clusters than in any draw.
+        max_clusters=int(np.median(draws.arrays["n_clusters"])),
+        n_runs=FEW_RUNS if labels.size > MANY_LABELS else None,
         random_state=0,
         n_jobs=settings.n_jobs,
     )

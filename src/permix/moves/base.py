@@ -2,15 +2,16 @@
 
 ``step(rng, state)`` changes the state in place, leaves every cached statistic right and reports what
 it did. A move with ``exact = False`` does not leave the posterior invariant; the chain refuses it
-after burn-in.
+after burn-in. A move may learn a setting while burn-in lasts: ``during_burn_in`` returns the version of it
+that learns, and the two share what was learned.
 """
 
 from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -18,12 +19,17 @@ from permix.errors import DataError
 
 
 class Info(NamedTuple):
-    """What a step did; ``parts`` holds the reports of the moves it is made of."""
+    """What a step did; ``parts`` holds the reports of the moves it is made of.
+
+    ``work`` counts how often a datum was scored against a cluster: what a step costs, in a unit that is the
+    same on every machine.
+    """
 
     name: str
     proposed: int
     accepted: int
     parts: tuple[Info, ...] = ()
+    work: float = 0.0
 
 
 class Move(abc.ABC):
@@ -36,31 +42,77 @@ class Move(abc.ABC):
     def step(self, rng: np.random.Generator, state: Any) -> Info:
         """Change ``state`` in place and report."""
 
+    def during_burn_in(self) -> Move:
+        """Return what stands for this move during burn-in: itself, unless it has something to learn."""
+        return self
+
+    def checkpoint(self) -> dict[str, np.ndarray]:
+        """What was learned or counted so far, for resuming; nothing by default."""
+        return {}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take back what ``checkpoint`` gave."""
+        if arrays:
+            raise DataError(f"{type(self).__name__} keeps nothing, the checkpoint has {', '.join(arrays)}")
+
+
+class Compound(Move):
+    """A move made of moves."""
+
+    moves: Sequence[Move]
+
+    def during_burn_in(self) -> Move:
+        """Return the same of what its parts are during burn-in."""
+        learning = [move.during_burn_in() for move in self.moves]
+        if all(new is old for new, old in zip(learning, self.moves, strict=True)):
+            return self
+        return self._made_of(learning)
+
+    @abc.abstractmethod
+    def _made_of(self, moves: Sequence[Move]) -> Self:
+        """Return a move like this one of other parts."""
+
+    def checkpoint(self) -> dict[str, np.ndarray]:
+        """What the parts keep."""
+        return {
+            f"{place}/{name}": array
+            for place, move in enumerate(self.moves)
+            for name, array in move.checkpoint().items()
+        }
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take back what ``checkpoint`` gave."""
+        for place, move in enumerate(self.moves):
+            move.restore(under(str(place), arrays))
+
 
 @dataclasses.dataclass
-class Cycle(Move):
+class Cycle(Compound):
     """Take each move in turn, in the order given."""
 
     moves: Sequence[Move]
 
     def __post_init__(self) -> None:
-        self.moves = _checked(self.moves, "Cycle")
+        self.moves = checked(self.moves, "Cycle")
         self.exact = all(move.exact for move in self.moves)
 
     def step(self, rng: np.random.Generator, state: Any) -> Info:
         """One step of every move."""
-        return _combined("cycle", [move.step(rng, state) for move in self.moves])
+        return combined("cycle", [move.step(rng, state) for move in self.moves])
+
+    def _made_of(self, moves: Sequence[Move]) -> Cycle:
+        return Cycle(moves)
 
 
 @dataclasses.dataclass
-class RandomScan(Move):
+class RandomScan(Compound):
     """Take one move, drawn at random with the given weights (equal by default)."""
 
     moves: Sequence[Move]
     weights: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        self.moves = _checked(self.moves, "RandomScan")
+        self.moves = checked(self.moves, "RandomScan")
         self.exact = all(move.exact for move in self.moves)
         weights = (
             np.ones(len(self.moves)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
@@ -76,11 +128,14 @@ class RandomScan(Move):
     def step(self, rng: np.random.Generator, state: Any) -> Info:
         """One step of a move drawn at random."""
         chosen = int(np.searchsorted(self._cumulative, rng.random(), side="right"))
-        return _combined("random scan", [self.moves[min(chosen, len(self.moves) - 1)].step(rng, state)])
+        return combined("random scan", [self.moves[min(chosen, len(self.moves) - 1)].step(rng, state)])
+
+    def _made_of(self, moves: Sequence[Move]) -> RandomScan:
+        return RandomScan(moves, self.weights)
 
 
 @dataclasses.dataclass
-class Repeat(Move):
+class Repeat(Compound):
     """Take a move several times."""
 
     move: Move
@@ -89,14 +144,19 @@ class Repeat(Move):
     def __post_init__(self) -> None:
         if not isinstance(self.times, int) or self.times < 1:
             raise DataError(f"Repeat needs a whole number of times, at least 1, got {self.times!r}")
-        self.exact = _checked([self.move], "Repeat")[0].exact
+        self.moves = checked([self.move], "Repeat")
+        self.exact = self.move.exact
 
     def step(self, rng: np.random.Generator, state: Any) -> Info:
         """Do ``times`` steps of the move."""
-        return _combined("repeat", [self.move.step(rng, state) for _ in range(self.times)])
+        return combined("repeat", [self.move.step(rng, state) for _ in range(self.times)])
+
+    def _made_of(self, moves: Sequence[Move]) -> Repeat:
+        return Repeat(moves[0], self.times)
 
 
-def _checked(moves: Sequence[Move], name: str) -> tuple[Move, ...]:
+def checked(moves: Sequence[Move], name: str) -> tuple[Move, ...]:
+    """Return the parts of a compound move, if they are moves and there are any."""
     listed = tuple(moves)
     if not listed:
         raise DataError(f"{name} needs at least one move")
@@ -106,7 +166,18 @@ def _checked(moves: Sequence[Move], name: str) -> tuple[Move, ...]:
     return listed
 
 
-def _combined(name: str, parts: list[Info]) -> Info:
+def combined(name: str, parts: Sequence[Info]) -> Info:
+    """Report of a step made of steps."""
     return Info(
-        name, sum(part.proposed for part in parts), sum(part.accepted for part in parts), tuple(parts)
+        name,
+        sum(part.proposed for part in parts),
+        sum(part.accepted for part in parts),
+        tuple(parts),
+        sum(part.work for part in parts),
     )
+
+
+def under(place: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Select the arrays named ``place/...`` and strip that from their names."""
+    prefix = f"{place}/"
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -17,4 +17,4 @@ class Gibbs(Move):
     def step(self, rng: np.random.Generator, state: MixtureState) -> Info:
         """Visit every datum once; a visit is a draw from the full conditional and is always accepted."""
         state.n_moved = state.sweep(rng)
-        return Info("gibbs", state.n, state.n)
+        return Info("gibbs", state.n, state.n, work=float(state.n * state.n_clusters))

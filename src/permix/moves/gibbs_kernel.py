@@ -122,5 +122,11 @@ def count_members(prior, labels, sizes, log_weights, n_clusters):
     for i in range(labels.shape[0]):
         if labels[i] >= 0:
             sizes[labels[i]] += 1
+    weigh_clusters(prior, sizes, log_weights, n_clusters)
+
+
+@kernel
+def weigh_clusters(prior, sizes, log_weights, n_clusters):
+    """Recompute prior weights of joining from sizes."""
     for k in range(n_clusters):
         log_weights[k] = log_weight_existing(prior, sizes[k])

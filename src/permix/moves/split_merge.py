@@ -1,115 +1,151 @@
-"""Split-merge moves for mixtures of generalized Mallows models."""
+"""Split-merge: whole clusters are split and merged."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from permix.kernels.list_split_merge import (
-    BLIND_MERGE,
-    BLIND_SPLIT,
-    BLIND_SPLITS,
-    SMART_MERGE,
-    SMART_SPLIT,
-    split_or_merge,
-)
-from permix.kernels.streams import draw_key, new_stream, open_stream
+from permix.errors import DataError
+from permix.families.contract_kernel import seat_all
 from permix.moves.base import Info, Move
-from permix.moves.list_state import ListState
+from permix.moves.split_merge_kernel import Room, split_merge, tabulate_prior
+from permix.moves.state import MixtureState
+
+PROPOSALS = ("sequential", "restricted-gibbs")
+USUAL_SCANS = 5
 
 
 @dataclasses.dataclass
 class SplitMerge(Move):
-    """Propose splits and merges of clusters, ``smart`` and ``blind`` ones (see the kernel for both).
+    """Propose to split a cluster or to merge two, so that many data change clusters at once.
 
-    Single agents change clusters one by one, so a chain may stick where two kinds share a cluster or one kind
-    has two; Meilă & Chen (2010, section 9) name such moves as the way forward.
+    Parameters
+    ----------
+    proposal : {"sequential", "restricted-gibbs"}
+        How a split is drawn: data join one side or the other one by one in random order (Dahl 2005), or by a
+        scan of Gibbs between both sides from a launch state (Jain & Neal 2004). The second costs several
+        times as much.
+    n_scans : int, optional
+        Scans that lead to the launch state, for "restricted-gibbs" only; default 5.
+    n_proposals : int
+        Proposals in one step. The number is fixed: if it followed the state of the chain, the posterior would
+        not be left invariant.
+
+    Notes
+    -----
+    A proposal scores the members of the clusters that it is about three times (2 ``n_scans`` + 5 times for
+    "restricted-gibbs"), whatever the number of data and of other clusters. Half of the proposals are merges,
+    most of which one look at marginal likelihoods refuses; published moves draw pairs uniformly, so that with
+    many clusters nearly all are merges.
+
+    Examples
+    --------
+    >>> SplitMerge("restricted-gibbs", n_scans=3)
+    SplitMerge(proposal='restricted-gibbs', n_scans=3, n_proposals=10)
     """
 
-    smart: int = 1
-    blind: int = 1
-    chance: float = 1.0
-
-    def step(self, rng: np.random.Generator, state: ListState) -> Info:
-        """So many proposals, each a split or a merge; with ``chance`` below 1, now and then."""
-        if self.chance < 1.0 and rng.random() >= self.chance:
-            return Info("split-merge", 0, 0)
-        accepted = 0
-        for proposal in range(self.smart + self.blind):
-            if proposal < self.smart:
-                kind = SMART_SPLIT if rng.random() < 0.5 else SMART_MERGE
-            else:
-                kind = BLIND_SPLIT if rng.random() < BLIND_SPLITS else BLIND_MERGE
-            accepted += _propose(rng, state, kind, climb=False)
-        return Info("split-merge", self.smart + self.blind, accepted)
-
-
-@dataclasses.dataclass
-class Climb(Move):
-    """Split and merge clusters whenever that raises the log joint: an optimiser, for burn-in only.
-
-    One kind of people may sit in several clusters, by their first choice, say. Such states are far from all
-    others for moves that must be reversible, but not for a climber. The first ``n_steps`` steps climb; every
-    step also makes a ``sweep``.
-    """
-
-    n_steps: int
-    sweep: Move
-    exact = False
+    proposal: Literal["sequential", "restricted-gibbs"] = "sequential"
+    n_scans: int | None = None
+    n_proposals: int = 10
 
     def __post_init__(self) -> None:
-        self._done = 0
+        if self.proposal not in PROPOSALS:
+            raise DataError(f"proposal must be one of {', '.join(PROPOSALS)}, got {self.proposal!r}")
+        _check_positive_whole(self.n_proposals, "n_proposals")
+        if self.n_scans is not None:
+            _check_positive_whole(self.n_scans, "n_scans")
+            if self.proposal == "sequential":
+                raise DataError(
+                    f"n_scans={self.n_scans} does nothing with sequential allocation; leave it out, or set"
+                    " proposal='restricted-gibbs'"
+                )
 
-    def step(self, rng: np.random.Generator, state: ListState) -> Info:
-        """Sweep; and climb, while there are steps left for it."""
-        parts = [self.sweep.step(rng, state)]
-        if self._done < self.n_steps:
-            self._done += 1
-            parts.append(self._climb(rng, state))
-        return Info("warm-up", sum(p.proposed for p in parts), sum(p.accepted for p in parts), tuple(parts))
+    def step(self, rng: np.random.Generator, state: MixtureState) -> Info:
+        """Make ``n_proposals`` proposals; fewer than two data cannot be split or merged."""
+        if state.n < 2:
+            return Info("split-merge", 0, 0)
+        if int(state.sizes_in_use.sum()) != state.n:
+            raise DataError("split-merge needs every datum in a cluster: make a Gibbs sweep first")
+        n_scans = 0 if self.proposal == "sequential" else self.n_scans or USUAL_SCANS
+        workspace = _WORKSPACES.get(state)
+        if workspace is None:
+            workspace = _WORKSPACES[state] = Workspace(state)
+        made = accepted = 0
+        work = 0.0
+        while made < self.n_proposals:
+            if state.n_clusters == state.capacity:
+                state.make_room(state.capacity + 1)
+            workspace.prepare(state)
+            now_made, state.n_clusters, now_accepted, now_work = split_merge(
+                rng,
+                self.n_proposals - made,
+                n_scans,
+                state.family.quick_marginal,
+                workspace.joining,
+                workspace.totals,
+                workspace.opening,
+                state.stats,
+                state.data,
+                state.labels,
+                state.sizes,
+                state.log_weights,
+                workspace.sides,
+                workspace.union,
+                workspace.room,
+                state.n_clusters,
+            )
+            made += now_made
+            accepted += now_accepted
+            work += now_work
+        return Info("split-merge", made, accepted, work=work)
 
-    def _climb(self, rng: np.random.Generator, state: ListState) -> Info:
-        """Try as many merges and splits as there are clusters, within bounds."""
-        n_tries = min(max(state.n_clusters, 4), 32)
-        accepted = 0
-        for attempt in range(n_tries):
-            kind = SMART_SPLIT if attempt % 4 == 0 else BLIND_MERGE
-            accepted += _propose(rng, state, kind, climb=True)
-        return Info("climb", n_tries, accepted)
 
-    def checkpoint(self) -> dict[str, np.ndarray]:
-        """How many steps were made."""
-        return {"done": np.array(self._done)}
+class Workspace:
+    """What proposals on one state write on, allocated once."""
 
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take back what ``checkpoint`` gave."""
-        self._done = int(arrays["done"])
+    def __init__(self, state: MixtureState) -> None:
+        n = state.n
+        self.sides = _empty(state, 2)
+        self.union = _empty(state, 1)
+        self.joining = np.zeros(n + 1)
+        self.totals = np.zeros(n + 1)
+        self.opening = np.zeros(n + 1)
+        self.room = Room(
+            order=np.empty(n, dtype=np.int64),
+            sides=np.empty(n, dtype=np.int64),
+            present=np.empty(n, dtype=np.int64),
+            scores=np.empty(2),
+            union_score=np.empty(1),
+            union_start=np.zeros(1, dtype=np.int64),
+            heads=np.empty(state.capacity, dtype=np.int64),
+            following=np.empty(n, dtype=np.int64),
+        )
+        self._prior: tuple[float, ...] | None = None
+
+    def prepare(self, state: MixtureState) -> None:
+        """Follow the state's capacity and prior."""
+        if len(self.room.heads) != state.capacity:
+            self.room = self.room._replace(heads=np.empty(state.capacity, dtype=np.int64))
+        prior = state.prior
+        if prior != self._prior:
+            tabulate_prior(prior, self.joining, self.totals, self.opening)
+            self._prior = prior
 
 
-def _propose(rng: np.random.Generator, state: ListState, kind: int, climb: bool) -> bool:
-    """Make one proposal; returns whether it was taken."""
-    model, before = state.model, state.n_clusters
-    state.make_room(before + 1)
-    key = draw_key(rng)
-    stream = new_stream()
-    open_stream(stream, key[0], key[1], 0, 0)
-    after = split_or_merge(
-        stream,
-        state.concentration,
-        model.discount,
-        model.tables,
-        model.lists,
-        state.clusters,
-        state.labels,
-        before,
-        kind,
-        climb,
-    )
-    if after == before:
-        return False
-    state.n_clusters = max(before, after)
-    state.compact()
-    state.count_members()
-    return True
+# Kept outside of moves, which are copied from chain to chain; a workspace goes when its state goes.
+_WORKSPACES: WeakKeyDictionary[MixtureState, Workspace] = WeakKeyDictionary()
+
+
+def _empty(state: MixtureState, n_clusters: int) -> Any:
+    """Return statistics of empty clusters."""
+    stats: Any = state.family.statistics(n_clusters)
+    seat_all(stats, state.data, np.empty(0, dtype=np.int32), n_clusters)
+    return stats
+
+
+def _check_positive_whole(value: Any, name: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise DataError(f"{name} must be a whole number, at least 1, got {value!r}")

@@ -12,7 +12,8 @@ import numpy as np
 from permix.errors import DataError
 from permix.families import Family
 from permix.families.contract_kernel import prior_predictive, seat_all, total_log_marginal
-from permix.moves.gibbs_kernel import count_members, gibbs_sweep
+from permix.moves.gibbs_kernel import count_members, gibbs_sweep, weigh_clusters
+from permix.moves.permutation_kernel import adopt_segments
 from permix.partitions.labels import canonical_labels
 from permix.partitions.priors import DirichletProcess, Gamma, PartitionPrior
 from permix.partitions.priors_kernel import partition_log_prob
@@ -173,6 +174,19 @@ class MixtureState(PartitionState):
         if self.n_clusters > self.capacity:
             self._allocate(roomy(self.n_clusters))
         self.refresh()
+
+    def adopt_segments(self, order: np.ndarray, bounds: np.ndarray, n_segments: int) -> int:
+        """Make segments of an ordering the clusters; returns how many data are in clusters that are new.
+
+        ``bounds`` holds where the segments end, last first.
+        """
+        self.make_room(n_segments)
+        n_moved: int = adopt_segments(
+            self.stats, self.data, order, bounds, n_segments, self.labels, self.sizes, self.n_clusters
+        )
+        self.n_clusters = n_segments
+        weigh_clusters(self.prior, self.sizes, self.log_weights, n_segments)
+        return n_moved
 
     def refresh(self) -> None:
         """Recompute all cached statistics from the labels."""

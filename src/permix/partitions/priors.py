@@ -373,15 +373,9 @@ def prior_from_description(
 
 def _log_mean_of_power(gamma: Gamma, k: int, n: int) -> float:
     """Log of E[alpha^k / (alpha (alpha + 1) ... (alpha + n - 1))] under the Gamma prior of alpha."""
-    from permix.partitions.priors_kernel import log_rising_factorial
+    from permix.partitions.concentration_kernel import log_mean_power
 
-    if n == 0:
-        return 0.0
-
-    def log_term(log_alpha: float, alpha: float) -> float:
-        return (k - 1) * log_alpha - float(log_rising_factorial(alpha + 1.0, n - 1))
-
-    return _log_gamma_mean(gamma, log_term)
+    return float(log_mean_power(gamma.shape, gamma.rate, k, n)) if n else 0.0
 
 
 def _log_gamma_mean(gamma: Gamma, log_term: Callable[[float, float], float]) -> float:

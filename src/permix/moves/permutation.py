@@ -1,0 +1,311 @@
+"""The permutation-augmented move: a whole clustering is drawn at once (Liang, Jordan & Taskar 2007)."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from permix.errors import DataError
+from permix.moves.base import Info, Move
+from permix.moves.permutation_kernel import (
+    approximate_program,
+    beam_program,
+    draw_approximate,
+    draw_beam,
+    draw_exact,
+    draw_markov_order,
+    draw_uniform_order,
+    exact_program,
+    fill_scores,
+    in_beam,
+    log_new_clusters,
+    log_weight_of_one_more,
+    write_size_weights,
+)
+from permix.moves.state import MixtureState, PartitionState, learned_concentration
+from permix.partitions.concentration_kernel import draw_concentration, log_mean_power
+from permix.partitions.priors import FiniteDirichlet
+
+FloatArray = npt.NDArray[np.float64]
+Method = Literal["beam", "approximate", "exact"]
+Order = Literal["uniform", "markov"]
+# The table of all segments takes 8 n² bytes; the exact program also takes n³/6 steps.
+MOST_DATA = {"approximate": 5000, "exact": 1000}
+
+
+@dataclasses.dataclass
+class Permutation(Move):
+    """Draw an ordering of the data given the clusters, then clusters given the ordering.
+
+    In the ordering every cluster is a segment. All ways to cut it into segments are then summed over by
+    dynamic programming and one is drawn, so that many clusters may change at once.
+
+    Parameters
+    ----------
+    method : "beam", "approximate" or "exact"
+        "exact" draws from p(C | π, x) itself, in O(n³) (section 3.1), and is for a few hundred data.
+        "approximate" replaces 1/K! by β^-K, in O(n²), and corrects by a Metropolis step (section 3.2). "beam"
+        also follows only a few segments at each position, in O(n) (section 3.3).
+    order : "uniform" or "markov"
+        How an ordering is drawn: uniformly, or by Markov Gibbs scans, which put similar data of a cluster
+        side by side (section 4.1) and cost O(m²) for a cluster of m.
+    width : int
+        Segments kept by the beam at each position.
+    tolerance : float
+        Share of the sum that the beam may leave out at each position beyond that.
+    n_clusters : float, optional
+        Number of clusters K₀ about which 1/K! is approximated: β = exp Ψ(K₀ + 1). Left out, it is learned
+        during burn-in as the mean number of clusters and then stays fixed; a β that follows the chain after
+        burn-in would make it wrong. Without burn-in it is the prior mean.
+    integrate : bool
+        Where the concentration is learned: sum over it inside the program, and draw it anew given the
+        clusters. Otherwise the move keeps its present value.
+
+    Notes
+    -----
+    The posterior is left invariant by every setting. With the beam the current clustering may not be among
+    those summed over; then it could not be proposed from the new one either, and it stays. So a narrow beam
+    alone may never reach some clusterings: take it together with :class:`~permix.moves.Gibbs`.
+    """
+
+    method: Method = "beam"
+    order: Order = "uniform"
+    width: int = 5
+    tolerance: float = 0.0
+    n_clusters: float | None = None
+    integrate: bool = True
+
+    def __post_init__(self) -> None:
+        if self.method not in ("beam", "approximate", "exact"):
+            raise DataError(f"method must be 'beam', 'approximate' or 'exact', got {self.method!r}")
+        if self.order not in ("uniform", "markov"):
+            raise DataError(
+                f"order must be 'uniform' or 'markov', got {self.order!r}; random projections are an "
+                "optimiser for burn-in: see permix.moves.Projection"
+            )
+        check_beam(self.width, self.tolerance)
+        if self.n_clusters is not None and not (math.isfinite(self.n_clusters) and self.n_clusters > 0):
+            raise DataError(f"n_clusters must be positive, got {self.n_clusters!r}")
+        self._expected = self.n_clusters
+        self._scratch: Scratch | None = None
+
+    def during_burn_in(self) -> Move:
+        """Return the version that learns K₀, where that is needed and not given."""
+        return self if self.method == "exact" or self.n_clusters is not None else LearningPermutation(self)
+
+    def step(self, rng: np.random.Generator, state: MixtureState) -> Info:
+        """Draw an ordering and propose a clustering that cuts it into segments."""
+        if self._expected is None:
+            self._expected = state.prior_spec.expected_clusters(state.n)
+        scratch = self._scratch = scratch_for(self._scratch, state, self.method, self.width, self.order)
+        self._draw_order(rng, state, scratch)
+        log_count = self._log_count(state)
+        if self.method == "exact":
+            n_segments = _draw_exact(rng, state, scratch, log_count, self.order == "markov")
+            accepted = n_segments > 0
+        else:
+            slope = self._slope(state, log_count)
+            n_segments = self._propose(rng, state, scratch, slope)
+            log_ratio = -math.inf
+            if n_segments > 0:
+                # Equation 5 differs from equation 4 by A(K) against e^(slope K) alone.
+                log_ratio = log_count(n_segments) - log_count(state.n_clusters)
+                log_ratio -= slope * (n_segments - state.n_clusters)
+            accepted = -rng.standard_exponential() <= log_ratio
+        work = self._work(state.n, state.sizes_in_use)
+        state.n_moved = 0
+        if accepted:
+            state.n_moved = state.adopt_segments(scratch.order, scratch.bounds, n_segments)
+        gamma = learned_concentration(state.prior_spec)
+        if gamma is not None and self.integrate:
+            state.concentration = float(
+                draw_concentration(rng, gamma.shape, gamma.rate, state.n_clusters, state.n)
+            )
+        return Info("permutation", 1, int(accepted), work=work)
+
+    def _work(self, n: int, sizes: np.ndarray) -> float:
+        segments = 0.5 * n * n if self.method != "beam" else 2.0 * n * (self.width + 1)
+        scans = float(np.square(sizes, dtype=np.float64).sum()) if self.order == "markov" else 0.0
+        return segments + scans
+
+    def _draw_order(self, rng: np.random.Generator, state: MixtureState, scratch: Scratch) -> None:
+        clusters = (state.labels, state.sizes, state.n_clusters, scratch.order, scratch.firsts)
+        if self.order == "uniform":
+            draw_uniform_order(rng, *clusters)
+        else:
+            draw_markov_order(rng, scratch.single, state.data, *clusters)
+
+    def _log_count(self, state: PartitionState) -> Callable[[float], float]:
+        """Return ln A(K) as a function of K, up to a constant; the concentration may be summed over."""
+        gamma = learned_concentration(state.prior_spec)
+        if gamma is not None and self.integrate:
+            n = state.n
+            return lambda k: float(log_mean_power(gamma.shape, gamma.rate, k, n)) - math.lgamma(k + 1.0)
+        prior = state.prior
+        return lambda k: float(log_new_clusters(prior, int(k))) - math.lgamma(k + 1.0)
+
+    def _slope(self, state: PartitionState, log_count: Callable[[float], float]) -> float:
+        """Derivative of ln A(K) at K₀: for a Dirichlet process ln α - Ψ(K₀ + 1) (section 3.2, corrected)."""
+        from scipy.special import digamma
+
+        assert self._expected is not None
+        at = self._expected
+        gamma = learned_concentration(state.prior_spec)
+        if gamma is not None and self.integrate:
+            return log_count(at + 0.5) - log_count(at - 0.5)
+        if isinstance(state.prior_spec, FiniteDirichlet):
+            at = min(at, state.prior_spec.n - 0.5)
+        return float(log_weight_of_one_more(state.prior, at)) - float(digamma(at + 1.0))
+
+    def _propose(self, rng: np.random.Generator, state: MixtureState, scratch: Scratch, slope: float) -> int:
+        """Draw a clustering from the approximation; returns its number of clusters, -1 when it is none."""
+        markov = self.order == "markov"
+        points = (scratch.single, state.data, state.empty_scores, scratch.order, scratch.size_weights)
+        if self.method == "approximate":
+            fill_scores(scratch.stats, *points, markov, scratch.scores)
+            approximate_program(scratch.scores, slope, scratch.sums[0])
+            return int(draw_approximate(rng, scratch.scores, scratch.sums[0], scratch.work, scratch.bounds))
+        beam_program(
+            scratch.stats,
+            *points,
+            slope,
+            markov,
+            self.width,
+            self.tolerance,
+            scratch.firsts[:0],
+            scratch.kept_starts,
+            scratch.kept_terms,
+        )
+        if not in_beam(scratch.kept_starts, scratch.firsts, state.n_clusters):
+            return -1
+        return int(draw_beam(rng, scratch.kept_starts, scratch.kept_terms, scratch.bounds))
+
+    def checkpoint(self) -> dict[str, np.ndarray]:
+        """K₀, where known."""
+        return {} if self._expected is None else {"expected": np.array(self._expected)}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take back what ``checkpoint`` gave."""
+        if "expected" in arrays:
+            self._expected = float(arrays["expected"])
+
+
+@dataclasses.dataclass
+class LearningPermutation(Move):
+    """A permutation move that approximates 1/K! about the present number of clusters, and averages it.
+
+    Not exact: for burn-in only (section 3.2). In the mean the t-th step has weight t.
+    """
+
+    move: Permutation
+    exact = False
+
+    def __post_init__(self) -> None:
+        self._n_steps = 0
+        self._mean = 0.0
+
+    def step(self, rng: np.random.Generator, state: MixtureState) -> Info:
+        """Do a step of the move, then learn."""
+        self.move._expected = float(max(state.n_clusters, 1))
+        info = self.move.step(rng, state)
+        self._n_steps += 1
+        self._mean += (state.n_clusters - self._mean) * min(1.0, 2.0 / (self._n_steps + 1.0))
+        self.move._expected = self._mean
+        return info
+
+    def checkpoint(self) -> dict[str, np.ndarray]:
+        """The mean so far."""
+        return {"n_steps": np.array(self._n_steps), "mean": np.array(self._mean)}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take back what ``checkpoint`` gave."""
+        self._n_steps = int(arrays["n_steps"])
+        self._mean = float(arrays["mean"])
+
+
+@dataclasses.dataclass
+class Scratch:
+    """Arrays a move works in, made once for a state."""
+
+    state: MixtureState
+    order: np.ndarray
+    firsts: np.ndarray
+    bounds: np.ndarray
+    size_weights: FloatArray
+    stats: Any
+    single: Any
+    kept_starts: np.ndarray
+    kept_terms: FloatArray
+    scores: FloatArray
+    sums: FloatArray
+    work: FloatArray
+
+
+def scratch_for(
+    scratch: Scratch | None, state: MixtureState, method: Method, width: int, order: str
+) -> Scratch:
+    """Return the arrays at hand, or new ones when they belong to another state."""
+    if scratch is not None and scratch.state is state:
+        return scratch
+    n = state.n
+    table = method != "beam"
+    if table and n > MOST_DATA[method]:
+        raise DataError(
+            f"Permutation(method={method!r}) is for at most {MOST_DATA[method]:,} data, these are {n:,}: "
+            "use method='beam'"
+        )
+    width = min(width, n)
+    size_weights = np.empty(n + 1)
+    # Only prior weights of joining enter, and these do not change with the concentration.
+    write_size_weights(state.prior, order == "uniform", size_weights)
+    n_slots = 1 if table else width + 1
+    return Scratch(
+        state=state,
+        order=np.empty(n, dtype=np.int64),
+        firsts=np.empty(n + 1, dtype=np.int64),
+        bounds=np.empty(n + 1, dtype=np.int64),
+        size_weights=size_weights,
+        stats=state.family.statistics(n_slots),
+        single=state.family.statistics(1),
+        kept_starts=np.empty((0 if table else n, n_slots), dtype=np.int32),
+        kept_terms=np.empty((0 if table else n, n_slots)),
+        scores=np.empty((n, n) if table else (0, 0)),
+        sums=np.empty((n + 1 if method == "exact" else 1, n + 1)),
+        work=np.empty(n + 1),
+    )
+
+
+def check_beam(width: int, tolerance: float) -> None:
+    """Refuse settings of a beam that make no sense."""
+    if isinstance(width, bool) or not isinstance(width, int) or width < 1:
+        raise DataError(f"width must be a whole number, at least 1, got {width!r}")
+    if not 0.0 <= tolerance < 1.0:
+        raise DataError(f"tolerance must be at least 0 and below 1, got {tolerance!r}")
+
+
+def _draw_exact(
+    rng: np.random.Generator,
+    state: MixtureState,
+    scratch: Scratch,
+    log_count: Callable[[float], float],
+    markov: bool,
+) -> int:
+    """Draw from p(C | π, x) (section 3.1)."""
+    fill_scores(
+        scratch.stats,
+        scratch.single,
+        state.data,
+        state.empty_scores,
+        scratch.order,
+        scratch.size_weights,
+        markov,
+        scratch.scores,
+    )
+    exact_program(scratch.scores, scratch.sums)
+    count_weights = np.array([-np.inf, *(log_count(k) for k in range(1, state.n + 1))])
+    return int(draw_exact(rng, scratch.scores, scratch.sums, count_weights, scratch.work, scratch.bounds))

@@ -1,0 +1,101 @@
+"""Random projections: a hill-climber over clusterings, for burn-in (Liang et al. 2007, section 4.2)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from permix.moves.base import Info, Move
+from permix.moves.permutation import Scratch, check_beam, scratch_for
+from permix.moves.permutation_kernel import (
+    beam_program,
+    draw_beam,
+    log_new_clusters,
+    log_weight_of_one_more,
+)
+from permix.moves.projection_kernel import order_along
+from permix.moves.state import MixtureState
+
+# Tries to find a clustering with no more clusters than a finite prior allows.
+MAX_TRIES = 12
+
+
+@dataclasses.dataclass
+class Projection(Move):
+    """Order clusters, and the data in each, along a random direction; then draw clusters that are segments.
+
+    An optimiser: the probability of such an ordering given the clusters is not known, so the posterior is not
+    left invariant. Use it during burn-in only; chains refuse it afterwards.
+
+    Parameters
+    ----------
+    width : int
+        Segments followed at each position.
+    tolerance : float
+        Share of the sum that may be left out at each position beyond that.
+
+    Notes
+    -----
+    Clusterings are drawn with probability proportional to p(C, x) among those that cut the ordering into
+    segments, by the program of :class:`~permix.moves.Permutation` without p(π | C).
+    """
+
+    width: int = 5
+    tolerance: float = 0.0
+    max_turns: int = 3
+    exact = False
+
+    def __post_init__(self) -> None:
+        check_beam(self.width, self.tolerance)
+        self._scratch: Scratch | None = None
+        self._scales: np.ndarray | None = None
+
+    def step(self, rng: np.random.Generator, state: MixtureState) -> Info:
+        """Draw a direction and a clustering along it."""
+        if self._scratch is None or self._scratch.state is not state:
+            self._scratch = scratch_for(self._scratch, state, "beam", self.width, "given")
+            self._scales = state.family.direction_scales(state.data)
+        scratch, scales = self._scratch, self._scales
+        assert scales is not None
+        direction = rng.standard_normal(len(scales)) * scales
+        order_along(
+            state.stats,
+            state.data,
+            direction,
+            scales,
+            int(rng.integers(self.max_turns + 1)),
+            state.labels,
+            state.sizes,
+            state.n_clusters,
+            scratch.order,
+            scratch.firsts,
+        )
+        n_segments = -1
+        # For a Dirichlet process w_new is the same for every new cluster, and nothing is approximated.
+        slope = float(log_weight_of_one_more(state.prior, state.n_clusters - 0.5))
+        for _ in range(MAX_TRIES):
+            beam_program(
+                scratch.stats,
+                scratch.single,
+                state.data,
+                state.empty_scores,
+                scratch.order,
+                scratch.size_weights,
+                slope,
+                False,
+                self.width,
+                self.tolerance,
+                scratch.firsts[: state.n_clusters],
+                scratch.kept_starts,
+                scratch.kept_terms,
+            )
+            n_segments = int(draw_beam(rng, scratch.kept_starts, scratch.kept_terms, scratch.bounds))
+            if n_segments <= 0 or log_new_clusters(state.prior, n_segments) > -np.inf:
+                break
+            # More clusters than a finite prior has components: make new ones dearer.
+            slope = 2.0 * slope - 10.0
+            n_segments = -1
+        if n_segments > 0:
+            state.n_moved = state.adopt_segments(scratch.order, scratch.bounds, n_segments)
+        return Info("projection", 1, int(n_segments > 0), work=2.0 * state.n * (self.width + 1))

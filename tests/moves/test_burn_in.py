@@ -1,0 +1,245 @@
+"""What is learned or climbed during burn-in: schedules, β, projections, where chains start, resuming."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from permix.errors import DataError
+from permix.families import Gaussian
+from permix.moves import Balanced, Cycle, Gibbs, Info, Move, Permutation, Projection, SplitMerge
+from permix.moves.balance import MOST_REPEATS, LearningBalance, Opening
+from permix.moves.permutation import LearningPermutation
+from permix.moves.recipe import MAX_CLIMBS, moves_of
+from permix.moves.start import check_start, seat_all_data
+from permix.moves.state import MixtureState
+from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, adjusted_rand
+from permix.sampling import run_chains
+
+
+@dataclass
+class Labour(Move):
+    """Does nothing, and says how much work that was."""
+
+    name: str
+    work: float
+
+    def step(self, rng, state):
+        return Info(self.name, 1, 1, work=self.work)
+
+
+def names(info):
+    return [part.name for part in info.parts]
+
+
+# --- balance -------------------------------------------------------------------------------------
+
+
+def test_cheap_moves_are_repeated_once_burn_in_has_taught_it():
+    move = Balanced([Labour("dear", 120.0), Labour("cheap", 30.0), Labour("free", 0.0), Labour("dust", 0.1)])
+    learning = move.during_burn_in()
+    assert move.exact
+    assert not learning.exact
+    rng = np.random.default_rng(0)
+    assert names(move.step(rng, None)) == ["dear", "cheap", "free", "dust"]  # nothing learned yet
+    learning.step(rng, None)
+    info = move.step(rng, None)
+    assert names(info) == ["dear", *["cheap"] * 4, "free", *["dust"] * MOST_REPEATS]
+    assert info.work == pytest.approx(120.0 + 4 * 30.0 + MOST_REPEATS * 0.1)
+
+
+def test_a_schedule_stays_as_it_was_when_burn_in_ended():
+    labour = Labour("cheap", 10.0)
+    move = Balanced([Labour("dear", 20.0), labour])
+    learning = move.during_burn_in()
+    learning.step(None, None)
+    labour.work = 1.0
+    assert names(move.step(None, None)) == ["dear", "cheap", "cheap"]
+    for _ in range(200):
+        learning.step(None, None)
+    assert names(move.step(None, None)) == ["dear", *["cheap"] * 20]
+
+
+def test_compound_moves_learn_through_their_parts():
+    inner = Permutation()
+    learning = Cycle([Gibbs(), inner]).during_burn_in()
+    assert isinstance(learning, Cycle)
+    assert isinstance(learning.moves[1], LearningPermutation)
+    assert learning.moves[1].move is inner
+    assert not learning.exact
+    settled = Cycle([Gibbs(), Permutation(n_clusters=3.0), Permutation("exact")])
+    assert settled.during_burn_in() is settled
+
+
+# --- β -------------------------------------------------------------------------------------------
+
+
+def some_state(n=60, prior=None, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2)) + 6.0 * rng.integers(0, 3, (n, 1))
+    family = Gaussian().resolve(X)
+    state = MixtureState(family, family.encode(X), n, prior or DirichletProcess(Gamma(1.0, 1.0)))
+    state.sweep(rng)
+    return state
+
+
+def test_beta_is_learned_in_burn_in_and_fixed_afterwards():
+    state = some_state()
+    rng = np.random.default_rng(1)
+    move = Permutation()
+    learning = move.during_burn_in()
+    seen = []
+    for _ in range(30):
+        Gibbs().step(rng, state)
+        learning.step(rng, state)
+        seen.append(state.n_clusters)
+    expected = float(move.checkpoint()["expected"])
+    assert expected == pytest.approx(np.average(seen, weights=np.arange(1, 31)))  # later steps count more
+    state.set_labels(np.arange(state.n) % 20)
+    for _ in range(5):
+        move.step(rng, state)
+    assert float(move.checkpoint()["expected"]) == expected
+
+
+def test_without_burn_in_beta_is_that_of_the_prior():
+    prior = DirichletProcess(2.0)
+    state = some_state(prior=prior)
+    move = Permutation()
+    assert move.checkpoint() == {}
+    move.step(np.random.default_rng(2), state)
+    assert float(move.checkpoint()["expected"]) == pytest.approx(prior.expected_clusters(state.n))
+
+
+# --- projections ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_turns", [0, 3])
+@pytest.mark.parametrize("init", ["one-cluster", "sequential", 50])
+def test_projections_find_clusters_from_anywhere(init, max_turns):
+    rng = np.random.default_rng(3)
+    centres = rng.normal(0.0, 4.0, (12, 8))
+    truth = rng.integers(0, 12, 600)
+    X = centres[truth] + rng.standard_normal((600, 8))
+    family = Gaussian().resolve(X)
+    state = MixtureState(family, family.encode(X), 600, DirichletProcess(1.0))
+    state.set_labels(truth)
+    best = state.log_joint()
+    seat_all_data(rng, state, init)
+    climb = Cycle([Projection(max_turns=max_turns), Gibbs()])
+    for _ in range(25):
+        climb.step(rng, state)
+    assert state.log_joint() > best - 10.0
+    assert adjusted_rand(state.labels, truth) > 0.99
+
+
+def test_projections_are_refused_after_burn_in():
+    with pytest.raises(DataError, match="optimiser"):
+        run_chains(
+            lambda rng: some_state(),
+            Cycle([Gibbs(), Projection()]),
+            n_draws=2,
+            n_burn_in=0,
+            n_thin=1,
+            n_chains=1,
+            fingerprint={},
+        )
+    with pytest.raises(DataError, match="Projection"):
+        Permutation(order="projection")
+
+
+# --- the recipe ----------------------------------------------------------------------------------
+
+
+def test_auto_climbs_first_and_is_exact_afterwards():
+    burn_in, move = moves_of("auto", "auto", 500)
+    assert move.exact
+    assert isinstance(burn_in, Opening)
+    assert burn_in.n_steps == MAX_CLIMBS
+    assert any(isinstance(part, Projection) for part in burn_in.first.moves)
+    assert moves_of("auto", "auto", 10)[0].n_steps == 5
+    assert moves_of("auto", "gibbs", 10)[0].moves[0] == Gibbs()
+    assert moves_of(["auto"], "auto", 10)[1] == move
+
+
+def test_an_opening_changes_over_after_its_steps():
+    opening = Opening(Labour("first", 1.0), 2, Labour("then", 1.0))
+    assert [opening.step(None, None).name for _ in range(4)] == ["first", "first", "then", "then"]
+    again = Opening(Labour("first", 1.0), 2, Labour("then", 1.0))
+    again.restore(Opening(Labour("first", 1.0), 2, Labour("then", 1.0)).checkpoint())
+    assert again.step(None, None).name == "first"
+    again.restore(opening.checkpoint())
+    assert again.step(None, None).name == "then"
+
+
+def test_what_was_learned_survives_a_checkpoint():
+    def fresh():
+        move = Balanced([Gibbs(), SplitMerge(n_proposals=1), Permutation()])
+        return move, Opening(Gibbs(), 3, move.during_burn_in())
+
+    def run(move, burn_in, state, rng, steps):
+        for step in steps:
+            (burn_in if step < 12 else move).step(rng, state)
+        return state.labels.copy()
+
+    state = some_state(seed=4)
+    rng = np.random.default_rng(5)
+    move, burn_in = fresh()
+    run(move, burn_in, state, rng, range(8))
+    saved = copy.deepcopy(
+        (move.checkpoint(), burn_in.checkpoint(), state.checkpoint(), rng.bit_generator.state)
+    )
+    state.refresh()
+    expected = run(move, burn_in, state, rng, range(8, 20))
+
+    again, again_in_burn_in = fresh()
+    again.restore(saved[0])
+    again_in_burn_in.restore(saved[1])
+    other = some_state(seed=4)
+    other.restore(saved[2])
+    rng.bit_generator.state = saved[3]
+    np.testing.assert_array_equal(run(again, again_in_burn_in, other, rng, range(8, 20)), expected)
+    assert again.repeats == move.repeats
+    assert isinstance(again_in_burn_in.then, LearningBalance)
+
+
+def test_moves_without_memory_refuse_a_foreign_checkpoint():
+    with pytest.raises(DataError, match="Gibbs keeps nothing"):
+        Gibbs().restore({"expected": np.array(1.0)})
+
+
+# --- starts --------------------------------------------------------------------------------------
+
+
+def test_starts():
+    rng = np.random.default_rng(6)
+    state = some_state(prior=DirichletProcess(3.0))
+    seat_all_data(rng, state, "one-cluster")
+    assert state.n_clusters == 1
+    seat_all_data(rng, state, 7)
+    assert state.n_clusters == 7
+    assert state.sizes_in_use.max() - state.sizes_in_use.min() <= 1
+    numbers = []
+    for _ in range(200):
+        seat_all_data(rng, state, "random")
+        numbers.append(state.n_clusters)
+    spread = np.std(numbers) / np.sqrt(len(numbers))
+    assert np.mean(numbers) == pytest.approx(DirichletProcess(3.0).expected_clusters(60), abs=5 * spread)
+    state.labels[:] = -1
+    state.n_clusters = 0
+    seat_all_data(rng, state, "sequential")
+    assert state.sizes_in_use.sum() == 60
+
+
+@pytest.mark.parametrize("init", ["warm", 0, 61, True, 2.0, None])
+def test_starts_that_cannot_be(init):
+    with pytest.raises(DataError, match="init must be"):
+        check_start(init, 60, DirichletProcess(1.0))
+
+
+def test_no_more_initial_clusters_than_components():
+    check_start(4, 60, FiniteDirichlet(4))
+    with pytest.raises(DataError, match="from 1 to 4 clusters"):
+        check_start(5, 60, FiniteDirichlet(4))
