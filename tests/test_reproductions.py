@@ -42,6 +42,13 @@ TINY = {
         "--areas Meath Dublin\\ West --n-voters 300 --n-draws 10 --n-burn-in 10 --n-components 1 "
         "--n-restarts 1"
     ),
+    "liang_fig2": "--n-points 60 --data-sets 10x3 2x4 --first 40 --last 44 --longest 20",
+    "liang_fig3_ap": "--n-documents 60 --n-runs 2 --seconds 0.05",
+    "liang_fig3_mixing": (
+        "--n-images 80 --n-runs 2 --n-burn-in 10 --n-turns 60 --last-lag 20 --turn-milliseconds 0.1"
+    ),
+    "liang_fig3_mnist": "--n-images 100 --n-features 5 --n-runs 2 --seconds 0.05",
+    "liang_fig3_synthetic": "--panels a c g --n-points 400 --n-runs 2 --seconds 0.05",
     "lu_boutilier_fig3": "--n-agents 2 --alphas 0.5 --dispersions 0.5 1.0 --n-items 4 6",
     "lu_boutilier_fig4": "--n-instances 2 --n-agents 4 --n-items 4 --n-components 2 --n-draws 1 20",
     "lu_boutilier_fig5": (
@@ -63,6 +70,8 @@ TINY = {
     "meila_chen_fig9": "--n-train 50 --n-test 50 --n-replicates 2 --widths 0.1 --n-draws 10 --n-burn-in 10",
 }
 SYNTHETIC = (
+    "liang_fig2",
+    "liang_fig3_synthetic",
     "lu_boutilier_fig3",
     "lu_boutilier_fig4",
     "lu_boutilier_fig5",

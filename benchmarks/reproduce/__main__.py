@@ -10,7 +10,18 @@ from pathlib import Path
 from benchmarks.reproduce.report import run_from_command_line
 
 # Modules that scripts share.
-SHARED = ("__main__", "elections", "likelihoods", "movielens", "report", "sushi", "top_lists")
+SHARED = (
+    "__main__",
+    "elections",
+    "liang_data",
+    "liang_runs",
+    "liang_split_merge",
+    "likelihoods",
+    "movielens",
+    "report",
+    "sushi",
+    "top_lists",
+)
 
 
 def known() -> list[str]:
