@@ -75,17 +75,17 @@ def program(data: np.ndarray, labels: np.ndarray, sizes: Sizes) -> Program:
     size_weights = np.empty(n + 1)
     write_size_weights(state.prior, True, size_weights)
     slope = -float(digamma(state.n_clusters + 1.0))
-    single = family.statistics(1)
+    single = state.empty_clusters(1)
     points = (single, state.data, state.empty_scores, order, size_weights)
     scores, sums = np.empty((n, n)), np.empty(n + 1)
-    fill_scores(family.statistics(1), *points, False, scores)
+    fill_scores(state.empty_clusters(1), *points, False, scores)
     approximate_program(scores, slope, sums)
     beams = []
     for width, tolerance in ((n, sizes.epsilon), (sizes.width, 0.0)):
         starts = np.empty((n, width + 1), dtype=np.int32)
         terms = np.empty((n, width + 1))
         found = beam_program(
-            family.statistics(width + 1),
+            state.empty_clusters(width + 1),
             *points,
             slope,
             False,

@@ -116,7 +116,8 @@ def draw(outcome: Outcome, figure: Any) -> None:
         axis.axhline(panel["truth"], color="black", linewidth=0.8, linestyle=":")
     for axis in axes[len(outcome.series) :]:
         axis.set_axis_off()
-    axes[0].legend(fontsize="x-small", loc="lower right")
+    # The last place of a full figure is empty.
+    figure.legend(*axes[0].get_legend_handles_labels(), fontsize="small", loc="lower right")
 
 
 if __name__ == "__main__":

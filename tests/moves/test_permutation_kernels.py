@@ -268,7 +268,7 @@ def test_orders_follow_their_law(name, kind):
     model = augmented(name, "dp", kind, 5)
     state = state_of(name, PRIORS["dp"], 5)
     state.set_labels(np.array(labels))
-    single = state.family.statistics(1)
+    single = state.empty_clusters(1)
     order, firsts = np.empty(5, np.int64), np.empty(6, np.int64)
     rng = np.random.default_rng(11)
     counts: dict[tuple[int, ...], int] = {}

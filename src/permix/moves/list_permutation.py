@@ -223,6 +223,7 @@ class _Room:
         self.n = n
         self.prior = prior
         self.family = family
+        self.empty_clusters = family.statistics
         self.agents = np.empty(n, dtype=np.int64)
         self.labels = np.empty(n, dtype=np.int32)
         self.sizes = np.empty(n, dtype=np.int64)

@@ -89,8 +89,8 @@ def draw_uniform_order(rng, labels, sizes, n_clusters, order, firsts):
 def draw_markov_order(rng, single, data, labels, sizes, n_clusters, order, firsts):
     """Draw an ordering by Markov Gibbs scans: the next point by its predictive given the last one alone.
 
-    Clusters come in uniformly random order, and so does the first point of each (section 4.1). ``single`` are
-    statistics with room for one cluster.
+    Clusters come in uniformly random order, and so does the first point of each (section 4.1). ``single`` is
+    one empty cluster, and empty again afterwards.
     """
     draw_uniform_order(rng, labels, sizes, n_clusters, order, firsts)
     scores = np.empty(labels.shape[0])
@@ -98,11 +98,11 @@ def draw_markov_order(rng, single, data, labels, sizes, n_clusters, order, first
     for position in range(n_clusters):
         last = firsts[position + 1]
         for place in range(firsts[position], last - 2):
-            clear(single, 0)
             add(single, data, order[place], 0)
             for left in range(place + 1, last):
                 log_predictive(single, data, order[left], 1, one)
                 scores[left - place - 1] = one[0]
+            clear_members(single, data, order, place, place + 1, 0)
             chosen = place + 1 + max(categorical_log(rng, scores, last - place - 1), 0)
             order[place + 1], order[chosen] = order[chosen], order[place + 1]
 
@@ -112,9 +112,8 @@ def follow_links(single, data, empty_scores, order, r, first, links, left):
     """Bring the sums of Markov Gibbs scans up to date with position ``r``, for positions first ... r - 1.
 
     ``links[t]`` = ln p(x_{t+1} | x_t) and ``left[t]`` = ln Σ_{t<u≤r} p(x_u | x_t), by Bayes' rule from one
-    cluster that holds x_r alone.
+    cluster that holds x_r alone: ``single``, empty before and afterwards.
     """
-    clear(single, 0)
     add(single, data, order[r], 0)
     one = np.empty(1)
     for t in range(first, r):
@@ -125,6 +124,7 @@ def follow_links(single, data, empty_scores, order, r, first, links, left):
             left[t] = link
         else:
             left[t] = log_sum(left[t], link)
+    clear_members(single, data, order, r, r + 1, 0)
 
 
 @kernel
@@ -142,20 +142,20 @@ def log_sum(a, b):
 
 @kernel
 def fill_scores(stats, single, data, empty_scores, order, size_weights, markov, scores):
-    """Fill ``scores[l, r]`` for all segments; O(n²) scores of a datum."""
+    """Fill ``scores[l, r]`` for all segments; O(n²) scores of a datum.
+
+    ``stats`` and ``single`` are one empty cluster each, and empty again afterwards.
+    """
     n = order.shape[0]
     one = np.empty(1)
     start = np.zeros(1, np.int64)
     for first in range(n):
-        if first > 0:
-            clear_members(stats, data, order, first - 1, n, 0)
-        else:
-            clear(stats, 0)
         total = 0.0
         for r in range(first, n):
             extend(stats, data, order[r], start, 1, one)
             total += one[0]
             scores[first, r] = total + size_weights[r - first + 1]
+        clear_members(stats, data, order, first, n, 0)
     if markov:
         links = np.empty(n)
         left = np.empty(n)
@@ -269,7 +269,7 @@ def beam_program(
     g'(start) B to g'(r + 1). The ``width`` largest stay for the next position, fewer when what is left out is
     less than ``tolerance`` of the sum. Segments of the ``present`` clustering, given by where they begin,
     stay in any case and take the place of others; it may be left out (empty). There is one slot of ``stats``
-    for each candidate, width + 1.
+    for each candidate, width + 1; they are empty before and afterwards, so that work follows the data.
     """
     n = order.shape[0]
     n_slots = kept_starts.shape[1]
@@ -282,8 +282,6 @@ def beam_program(
     terms = np.zeros(n_slots)
     links = np.zeros(n if markov else 0)
     left = np.zeros(n if markov else 0)
-    for k in range(n_slots):
-        clear(stats, k)
     total = 0.0
     segment = 0  # of the present clustering
     must_stay = -1
@@ -315,7 +313,8 @@ def beam_program(
             if starts[k] >= 0:
                 n_used += 1
         if largest == -np.inf:
-            return -np.inf
+            total = -np.inf
+            break
         share = 0.0
         for k in range(n_slots):
             if terms[k] > largest - NEGLIGIBLE:
@@ -346,6 +345,11 @@ def beam_program(
             held_last[smallest] = r + 1
             starts[smallest] = -1
             n_used -= 1
+    for k in range(n_slots):
+        if starts[k] >= 0:
+            held_first[k] = starts[k]
+            held_last[k] = r + 1
+        clear_members(stats, data, order, held_first[k], held_last[k], k)
     return total
 
 

@@ -9,7 +9,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from permix.errors import DataError
-from permix.families.contract_kernel import seat_all
 from permix.moves.base import Info, Move
 from permix.moves.split_merge_kernel import Room, split_merge, tabulate_prior
 from permix.moves.state import MixtureState
@@ -108,8 +107,8 @@ class Workspace:
 
     def __init__(self, state: MixtureState) -> None:
         n = state.n
-        self.sides = _empty(state, 2)
-        self.union = _empty(state, 1)
+        self.sides = state.empty_clusters(2)
+        self.union = state.empty_clusters(1)
         self.joining = np.zeros(n + 1)
         self.totals = np.zeros(n + 1)
         self.opening = np.zeros(n + 1)
@@ -137,13 +136,6 @@ class Workspace:
 
 # Kept outside of moves, which are copied from chain to chain; a workspace goes when its state goes.
 _WORKSPACES: WeakKeyDictionary[MixtureState, Workspace] = WeakKeyDictionary()
-
-
-def _empty(state: MixtureState, n_clusters: int) -> Any:
-    """Return statistics of empty clusters."""
-    stats: Any = state.family.statistics(n_clusters)
-    seat_all(stats, state.data, np.empty(0, dtype=np.int32), n_clusters)
-    return stats
 
 
 def _check_positive_whole(value: Any, name: str) -> None:

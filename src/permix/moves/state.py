@@ -131,6 +131,10 @@ class MixtureState(PartitionState):
         self.log_weights = np.zeros(capacity)
         self.scores = np.zeros(capacity + 1)
 
+    def empty_clusters(self, n_clusters: int) -> Any:
+        """Return statistics of empty clusters, for moves that try things out."""
+        return empty_statistics(self.family, self.data, n_clusters)
+
     def sweep(self, rng: np.random.Generator, order: np.ndarray | None = None) -> int:
         """One collapsed Gibbs visit to every datum, seated or not; returns how many were moved."""
         order = self._order if order is None else order
@@ -236,10 +240,15 @@ class MixtureState(PartitionState):
 def score_empty(family: Family, data: Any, n: int) -> np.ndarray:
     """Return ln p(x_i) under an empty cluster for every datum."""
     scores = np.empty(n)
-    stats = family.statistics(1)
-    seat_all(stats, data, np.empty(0, dtype=np.int32), 1)
-    prior_predictive(stats, data, n, scores)
+    prior_predictive(empty_statistics(family, data, 1), data, n, scores)
     return scores
+
+
+def empty_statistics(family: Family, data: Any, n_clusters: int) -> Any:
+    """Return statistics of empty clusters."""
+    stats = family.statistics(n_clusters)
+    seat_all(stats, data, np.empty(0, dtype=np.int32), n_clusters)
+    return stats
 
 
 def roomy(capacity: int) -> int:
