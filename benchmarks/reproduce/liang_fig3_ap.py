@@ -49,7 +49,8 @@ def run(sizes: Sizes) -> Outcome:
             *REMARKS,
             "The paper does not give the Dirichlet prior. With a pseudo-count of 1 and without "
             "multinomial coefficients sequential prediction starts at -3.65e6 and chains end near "
-            "-3.57e6, the two ends of the paper's axis; 0.5 ends at -3.53e6, 0.1 at -3.49e6.",
+            "-3.57e6, the two ends of the paper's axis; 0.5 ends at -3.53e6, 0.1 at -3.49e6 (one run "
+            "each).",
         ],
         {"(j) AP": curves(runs, sizes.seconds)},
     )

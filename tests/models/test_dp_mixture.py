@@ -290,3 +290,25 @@ def test_rows_far_out_are_an_error_not_a_nan(fitted):
 
 def test_by_size():
     assert by_size(np.array([3, 5, 5, 3, 5, 9])).tolist() == [1, 0, 0, 1, 0, 2]
+
+
+def test_one_row_far_away_stops_nothing():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, (30, 3)), rng.normal(5, 1, (30, 3)), [[1e9] * 3]])
+    model = quick(permix.GaussianNIW(scale=[1.0, 1.0, 1.0])).fit(X)
+    assert model.labels_[-1] not in model.labels_[:-1]
+
+
+def test_chains_that_never_move_say_so():
+    X = np.concatenate([np.zeros((40, 1)), np.full((40, 1), 16.0)]) + np.random.default_rng(1).normal(
+        size=(80, 1)
+    )
+    frozen = quick(permix.Gaussian(), moves="permutation", burn_in_moves="permutation", init="one-cluster")
+    with pytest.warns(permix.errors.PermixWarning, match="refused at every step"):
+        frozen.fit(X)
+
+
+def test_a_concentration_is_learned_whatever_the_moves():
+    X = np.random.default_rng(2).normal(size=(20, 1))
+    model = quick(permix.Gaussian(), moves=Gibbs()).fit(X)
+    assert len(np.unique(model.posterior_["posterior"]["concentration"].values)) > 50

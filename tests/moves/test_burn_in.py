@@ -113,6 +113,39 @@ def test_without_burn_in_beta_is_that_of_the_prior():
     assert float(move.checkpoint()["expected"]) == pytest.approx(prior.expected_clusters(state.n))
 
 
+@pytest.mark.parametrize("shape", [1e-6, 0.1, 0.5])
+def test_a_vague_concentration_is_no_trouble(shape):
+    """With one cluster and a small shape the mean over the concentration is finite, but only just."""
+    state = some_state(n=12, prior=DirichletProcess(Gamma(shape, 1.0)))
+    state.set_labels(np.zeros(12, dtype=int))
+    learning = Permutation().during_burn_in()
+    rng = np.random.default_rng(8)
+    for _ in range(20):
+        learning.step(rng, state)
+        assert state.concentration > 0.0
+
+
+@pytest.mark.parametrize("move", [Permutation(), Projection(), SplitMerge()])
+def test_data_must_be_seated(move):
+    X = np.zeros((5, 1))
+    family = Gaussian().resolve(X)
+    state = MixtureState(family, family.encode(X), 5, DirichletProcess(1.0))
+    with pytest.raises(DataError, match="every datum in a cluster"):
+        move.step(np.random.default_rng(0), state)
+
+
+def test_a_move_may_be_changed_between_steps():
+    state = some_state()
+    rng = np.random.default_rng(9)
+    move = Permutation(width=2)
+    move.step(rng, state)
+    for move.width, move.method, move.order in ((9, "beam", "uniform"), (3, "exact", "markov")):
+        move.step(rng, state)
+        state_after = state.log_joint()
+        state.refresh()
+        assert state.log_joint() == pytest.approx(state_after, abs=1e-8)
+
+
 # --- projections ---------------------------------------------------------------------------------
 
 
@@ -133,6 +166,14 @@ def test_projections_find_clusters_from_anywhere(init, max_turns):
         climb.step(rng, state)
     assert state.log_joint() > best - 10.0
     assert adjusted_rand(state.labels, truth) > 0.99
+
+
+def test_projections_respect_a_finite_prior_whatever_its_weights():
+    state = some_state(prior=FiniteDirichlet(3, 1e5))
+    rng = np.random.default_rng(10)
+    taken = sum(Projection().step(rng, state).accepted for _ in range(20))
+    assert state.n_clusters <= 3
+    assert taken > 10
 
 
 def test_projections_are_refused_after_burn_in():
@@ -162,6 +203,23 @@ def test_auto_climbs_first_and_is_exact_afterwards():
     assert moves_of("auto", "auto", 10)[0].n_steps == 5
     assert moves_of("auto", "gibbs", 10)[0].moves[0] == Gibbs()
     assert moves_of(["auto"], "auto", 10)[1] == move
+
+
+def test_moves_that_learn_get_half_of_a_given_burn_in():
+    move = Balanced([Gibbs(), Permutation()])
+    burn_in, following = moves_of(move, ["projection", "gibbs"], 60)
+    assert following is move
+    assert isinstance(burn_in.then, LearningBalance)
+    assert burn_in.n_steps == 30
+    assert moves_of("gibbs", ["projection", "gibbs"], 60)[0].moves[0] == Projection()  # nothing to learn
+    with pytest.raises(DataError, match="n_burn_in is 0"):
+        moves_of("gibbs", "projection,gibbs", 0)
+
+
+@pytest.mark.parametrize("moves", ["projection", ["gibbs", Projection()], Cycle([Gibbs(), Projection()])])
+def test_optimisers_are_named_when_refused(moves):
+    with pytest.raises(DataError, match="projection in moves is an optimiser, for burn-in only"):
+        moves_of(moves, "auto", 10)
 
 
 def test_an_opening_changes_over_after_its_steps():

@@ -81,7 +81,25 @@ def test_optimisers_make_their_composition_an_optimiser():
         (lambda: RandomScan([Note("a")], weights=[float("nan")]), "non-negative"),
         (lambda: Repeat(Note("a"), 0), "at least 1"),
         (lambda: Repeat(Note("a"), 1.5), "whole number"),
-        (lambda: move_from("gibs"), "unknown move 'gibs'; known names are auto, gibbs"),
+        (lambda: move_from("gibs"), "unknown move 'gibs' in moves; known names are auto, gibbs"),
+        (lambda: move_from(["gibbs", "auto"]), "'auto' in moves stands alone"),
+        (lambda: move_from(None), "moves must be a name, a move or a list of these, got None"),
+        (lambda: move_from(Gibbs), "write Gibbs\\(\\)|must be a name"),
+        (lambda: move_from(["gibbs", Permutation]), "write Permutation\\(\\)"),
+        (lambda: move_from([], "burn_in_moves"), "burn_in_moves is empty"),
+        (lambda: move_from("concentration"), "nothing in moves changes the clusters"),
+        (lambda: Balanced(None), "Balanced needs a list of moves"),
+        (lambda: Balanced(Gibbs()), "Balanced needs a list of moves"),
+        (lambda: Balanced(["gibbs"]), "made of moves, such as permix.moves.Gibbs"),
+        (lambda: Projection(max_turns=-1), "max_turns must be a whole number, at least 0"),
+        (lambda: Projection(max_turns=1.5), "max_turns must be a whole number"),
+        (lambda: Permutation(width=0), "width must be a whole number, at least 1"),
+        (lambda: Permutation(tolerance="a"), "tolerance must be a number"),
+        (lambda: Permutation(tolerance=1.0), "below 1"),
+        (lambda: Permutation(n_clusters="3"), "n_clusters must be one number"),
+        (lambda: Permutation(n_clusters=-1.0), "n_clusters must be positive"),
+        (lambda: Permutation(integrate="no"), "integrate must be True or False"),
+        (lambda: Permutation(method="quick"), "method must be"),
         (lambda: move_from([]), "empty"),
     ],
 )
@@ -94,8 +112,13 @@ def test_moves_by_name_end_with_the_concentration():
     move = move_from("gibbs")
     assert [type(part) for part in move.moves] == [Gibbs, Concentration]
     assert [type(part) for part in move_from(["concentration", "gibbs"]).moves] == [Concentration, Gibbs]
+    assert move_from("gibbs, split-merge") == move_from(["gibbs", SplitMerge()])
+    # Ready-made moves as well: a concentration that should be learned and is not would be a wrong chain.
     ready = Repeat(Gibbs(), 2)
-    assert move_from(ready) is ready
+    assert move_from(ready) == Cycle([ready, Concentration()])
+    for complete in (Cycle([ready, Concentration()]), Balanced([Gibbs(), Permutation()])):
+        assert move_from(complete) is complete
+    assert isinstance(move_from(Permutation(integrate=False)), Cycle)
 
 
 def test_descriptions_round_trip():

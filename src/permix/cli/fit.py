@@ -102,8 +102,8 @@ def run_fit(
     settings = MixtureSettings(
         family,
         prior,
-        _names(options.moves),
-        _names(options.burn_in_moves),
+        options.moves,
+        options.burn_in_moves,
         int(options.init) if options.init.isdecimal() else options.init,  # type: ignore[arg-type]
         n_draws=options.draws,
         n_burn_in=options.burn_in,
@@ -162,12 +162,6 @@ def _prior(options: FitOptions) -> Any:
     if "components" not in given:
         raise typer.BadParameter("--prior finite needs --components, the number of components")
     return FiniteDirichlet(given["components"])
-
-
-def _names(moves: str) -> str | list[str]:
-    """Split names joined by commas."""
-    names = [name.strip() for name in moves.split(",")]
-    return names[0] if len(names) == 1 else names
 
 
 def _given(options: FitOptions, table: dict[str, tuple[str, ...]], chosen: str, what: str) -> dict[str, Any]:

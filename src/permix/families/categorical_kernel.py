@@ -76,7 +76,21 @@ def _remove(stats, data, i, k):
 
 @implements(clear_members, CategoricalStats)
 def _clear_members(stats, data, order, first, last, k):
-    clear(stats, k)
+    # Levels nobody has are empty already.
+    for place in range(first, last):
+        i = order[place]
+        for j in range(data.shape[1]):
+            if data[i, j] >= 0 and stats.totals[j, k] > 0.0:
+                stats.totals[j, k] = 0.0
+                stats.log_totals[j, k] = math.log(stats.pseudo_totals[j])
+    for place in range(first, last):
+        i = order[place]
+        for j in range(data.shape[1]):
+            if data[i, j] >= 0:
+                level = stats.offsets[j] + data[i, j]
+                if stats.counts[level, k] > 0.0:
+                    stats.counts[level, k] = 0.0
+                    stats.log_weights[level, k] = math.log(stats.pseudo_counts[level])
 
 
 @implements(log_predictive, CategoricalStats)

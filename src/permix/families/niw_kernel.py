@@ -271,11 +271,19 @@ def _merge(stats, source, target):
     for i in range(d):
         for j in range(d):
             scale[i, j] += strength_a * a[i] * a[j] + strength_b * b[i] * b[j] - strength * both[i] * both[j]
-    factor = np.linalg.cholesky(scale)
-    for i in range(d):
-        stats.sums[i, target] += stats.sums[i, source]
-        for j in range(i + 1):
-            stats.cholesky[i, j, target] = factor[i, j]
+    # Far from the prior mean the sum above may lose all its digits: then the factor is not a number.
+    for j in range(d):
+        stats.sums[j, target] += stats.sums[j, source]
+        for i in range(j, d):
+            value = scale[i, j]
+            for column in range(j):
+                value -= stats.cholesky[i, column, target] * stats.cholesky[j, column, target]
+            if i > j:
+                stats.cholesky[i, j, target] = value / stats.cholesky[j, j, target]
+            elif value > SMALLEST_PIVOT * scale[j, j]:
+                stats.cholesky[j, j, target] = math.sqrt(value)
+            else:
+                stats.cholesky[j, j, target] = np.nan
     stats.counts[target] += n
     _update_posterior(stats, target)
 

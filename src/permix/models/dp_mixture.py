@@ -36,13 +36,14 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         :class:`~permix.DirichletProcess`, :class:`~permix.PitmanYor` or :class:`~permix.FiniteDirichlet`. The
         default is a Dirichlet process whose concentration is learned under a Gamma(1, 1) prior.
     moves : "auto", a name, a move, or a sequence of these
-        What one iteration does. "auto" is a sweep of collapsed Gibbs, splits and merges, a permutation move
-        and an update of the concentration. Names are "gibbs", "split-merge", "permutation" and
-        "concentration"; the last is added at the end where it is missing. See :mod:`permix.moves` for moves
-        with settings.
+        What one iteration does. "auto" is a sweep of collapsed Gibbs, splits and merges, and an update of the
+        concentration. Names are "gibbs", "split-merge", "permutation" and "concentration"; the last is added
+        at the end where nothing else updates the concentration. See :mod:`permix.moves` for moves with
+        settings.
     burn_in_moves : "auto", a name, a move, or a sequence of these
-        The same during burn-in. "auto" begins with hill-climbing along random projections, which finds good
-        clusters in a few iterations, and goes on with ``moves``; "projection" may also be named here.
+        What burn-in begins with. "auto" climbs along random projections, which finds good clusters in a few
+        iterations, and goes on with ``moves``. Other moves, among them "projection", last for all of burn-in,
+        or for its first half if ``moves`` have something to learn.
     init : "sequential", "one-cluster", "random" or int
         Where chains start: from sequential prediction in random order, from one cluster, from a partition
         drawn from the prior, or from so many clusters at random.
@@ -84,8 +85,10 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Cluster parameters are integrated out (collapsed Gibbs, Neal 2000, algorithm 3); the concentration is
-    updated as in Escobar & West (1995). ``fit`` warns, by name, about quantities on which chains disagree.
+    Cluster parameters are integrated out (collapsed Gibbs, Neal 2000, algorithm 3); whole clusters are split
+    and merged (Dahl 2005); burn-in begins with the climb of Liang, Jordan & Taskar (2007, section 4.2); the
+    concentration is updated as in Escobar & West (1995). ``fit`` warns, by name, about quantities on which
+    chains disagree.
 
     Examples
     --------

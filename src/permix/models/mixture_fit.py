@@ -21,8 +21,8 @@ import numpy.typing as npt
 from permix.errors import CellError, DataError, PermixWarning
 from permix.families import FAMILIES, Family, GaussianNIW
 from permix.moves import describe_move
-from permix.moves.naming import Moves, described_moves
-from permix.moves.recipe import moves_of
+from permix.moves.naming import Moves
+from permix.moves.recipe import describe_burn_in, moves_of
 from permix.moves.start import Start, check_start, seat_all_data
 from permix.moves.state import MixtureState, score_empty
 from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, PartitionPrior
@@ -209,7 +209,7 @@ def fit_mixture(
             "family": family.describe(),
             "prior": prior.describe(),
             "moves": describe_move(move),
-            "burn_in_moves": described_moves(settings.burn_in_moves),
+            "burn_in_moves": describe_burn_in(burn_in_move),
             "init": settings.init,
             "data": digest(family.pack(data)),
         },
@@ -228,7 +228,21 @@ def fit_mixture(
         n_jobs=settings.n_jobs,
     )
     warn_if_chains_disagree(draws)
+    _warn_if_nothing_moved(draws)
     return MixtureFit(settings, family, prior, data, n, draws, estimate, feature_names)
+
+
+def _warn_if_nothing_moved(draws: Draws) -> None:
+    """Warn where the only moves that change clusters were refused all along."""
+    counts = dict(zip(draws.statistics["moves"], draws.statistics["accepted"].sum(axis=0), strict=True))
+    counts.pop("concentration", None)
+    if counts and not any(counts.values()):
+        warnings.warn(
+            f"{' and '.join(counts)} proposals were refused at every step: the draws are where the chains "
+            "started. Add 'gibbs' to moves.",
+            PermixWarning,
+            stacklevel=3,
+        )
 
 
 def evenly_spaced(draws: Array, most: int) -> Array:

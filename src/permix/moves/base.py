@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -157,13 +158,21 @@ class Repeat(Compound):
 
 def checked(moves: Sequence[Move], name: str) -> tuple[Move, ...]:
     """Return the parts of a compound move, if they are moves and there are any."""
+    if isinstance(moves, str | Move) or not isinstance(moves, Iterable):
+        raise DataError(f"{name} needs a list of moves, got {moves!r}")
     listed = tuple(moves)
     if not listed:
         raise DataError(f"{name} needs at least one move")
     for move in listed:
         if not isinstance(move, Move):
-            raise DataError(f"{name} is made of moves, got {move!r}")
+            raise DataError(f"{name} is made of moves, such as permix.moves.Gibbs(), got {move!r}")
     return listed
+
+
+def check_at_least(value: Any, name: str, least: int) -> None:
+    """Refuse what is not a whole number, or too small."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise DataError(f"{name} must be a whole number, at least {least}, got {value!r}")
 
 
 def combined(name: str, parts: Sequence[Info]) -> Info:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from permix.errors import DataError
@@ -34,27 +34,60 @@ RENAMED = {"move": "of"}
 Moves = str | Move | Sequence[str | Move]
 
 
-def move_from(moves: Moves) -> Move:
-    """Build one move from a name, a move, or a sequence of names and moves.
+def move_from(moves: Moves, name: str = "moves") -> Move:
+    """Build one move from a name, a move, or a sequence of these; ``name`` is the user's word for it.
 
-    Anything but a ready-made move is a cycle that ends with the update of the concentration.
+    Whatever is given ends with an update of the concentration, unless there is one in it: a chain that should
+    learn the concentration and never does would be wrong.
     """
+    listed: list[Any]
     if isinstance(moves, Move):
-        return moves
-    listed: list[str | Move] = [moves] if isinstance(moves, str) else list(moves)
+        listed = [moves]
+    elif isinstance(moves, str):
+        listed = [part.strip() for part in moves.split(",")]
+    elif isinstance(moves, Iterable):
+        listed = list(moves)
+    else:
+        raise DataError(f"{name} must be a name, a move or a list of these, got {moves!r}; {_known(name)}")
     if not listed:
-        raise DataError(f"moves is empty; known names are {', '.join(NAMED)}")
-    cycle: list[Move] = []
-    for entry in listed:
-        if isinstance(entry, Move):
-            cycle.append(entry)
-        elif entry in NAMED:
-            cycle.append(NAMED[entry]())
-        else:
-            raise DataError(f"unknown move {entry!r}; known names are auto, {', '.join(NAMED)}")
-    if not any(isinstance(move, Concentration) for move in cycle):
+        raise DataError(f"{name} is empty; {_known(name)}")
+    cycle = [_one_move(entry, name) for entry in listed]
+    if all(isinstance(move, Concentration) for move in cycle):
+        raise DataError(f"nothing in {name} changes the clusters: add 'gibbs'")
+    if not any(updates_concentration(move) for move in cycle):
         cycle.append(Concentration())
-    return Cycle(cycle)
+    return cycle[0] if len(cycle) == 1 else Cycle(cycle)
+
+
+def _one_move(entry: Any, name: str) -> Move:
+    if isinstance(entry, Move):
+        return entry
+    if isinstance(entry, str) and entry in NAMED:
+        return NAMED[entry]()
+    if entry == "auto":
+        raise DataError(f"'auto' in {name} stands alone; {_known(name)}")
+    if isinstance(entry, type) and issubclass(entry, Move):
+        raise DataError(f"{name} takes moves, not classes: write {entry.__name__}()")
+    raise DataError(f"unknown move {entry!r} in {name}; {_known(name)}")
+
+
+def _known(name: str) -> str:
+    known = [key for key, cls in NAMED.items() if cls.exact or name != "moves"]
+    return f"known names are auto, {', '.join(known)}"
+
+
+def updates_concentration(move: Move) -> bool:
+    """Say whether a move draws the concentration anew, where that is learned."""
+    if isinstance(move, Compound):
+        return any(updates_concentration(part) for part in move.moves)
+    return isinstance(move, Concentration) or (isinstance(move, Permutation) and move.integrate)
+
+
+def optimisers_in(move: Move) -> list[str]:
+    """Names of the moves in it that are for burn-in only."""
+    if isinstance(move, Compound):
+        return [name for part in move.moves for name in optimisers_in(part)]
+    return [] if move.exact else [str(describe_move(move).get("class", describe_move(move)["move"]))]
 
 
 def describe_move(move: Move) -> dict[str, Any]:

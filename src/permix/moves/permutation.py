@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -11,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.errors import DataError
-from permix.moves.base import Info, Move
+from permix.families.base import check_number
+from permix.moves.base import Info, Move, check_at_least
 from permix.moves.permutation_kernel import (
     approximate_program,
     beam_program,
@@ -43,7 +45,8 @@ class Permutation(Move):
     """Draw an ordering of the data given the clusters, then clusters given the ordering.
 
     In the ordering every cluster is a segment. All ways to cut it into segments are then summed over by
-    dynamic programming and one is drawn, so that many clusters may change at once.
+    dynamic programming and one is drawn, so that many clusters may change at once. Sections are those of
+    Liang, Jordan & Taskar (2007).
 
     Parameters
     ----------
@@ -89,8 +92,10 @@ class Permutation(Move):
                 "optimiser for burn-in: see permix.moves.Projection"
             )
         check_beam(self.width, self.tolerance)
-        if self.n_clusters is not None and not (math.isfinite(self.n_clusters) and self.n_clusters > 0):
-            raise DataError(f"n_clusters must be positive, got {self.n_clusters!r}")
+        if self.n_clusters is not None:
+            check_number(self.n_clusters, "n_clusters")
+        if not isinstance(self.integrate, bool):
+            raise DataError(f"integrate must be True or False, got {self.integrate!r}")
         self._expected = self.n_clusters
         self._scratch: Scratch | None = None
 
@@ -100,6 +105,7 @@ class Permutation(Move):
 
     def step(self, rng: np.random.Generator, state: MixtureState) -> Info:
         """Draw an ordering and propose a clustering that cuts it into segments."""
+        state.require_seated("permutation")
         if self._expected is None:
             self._expected = state.prior_spec.expected_clusters(state.n)
         scratch = self._scratch = scratch_for(self._scratch, state, self.method, self.width, self.order)
@@ -130,6 +136,8 @@ class Permutation(Move):
 
     def _work(self, n: int, sizes: np.ndarray) -> float:
         segments = 0.5 * n * n if self.method != "beam" else 2.0 * n * (self.width + 1)
+        if self.method == "exact":
+            segments += 0.5 * n**3  # n³/6 terms of the sum, each as dear as three scores
         scans = float(np.square(sizes, dtype=np.float64).sum()) if self.order == "markov" else 0.0
         return segments + scans
 
@@ -140,16 +148,16 @@ class Permutation(Move):
         else:
             draw_markov_order(rng, scratch.single, state.data, *clusters)
 
-    def _log_count(self, state: PartitionState) -> Callable[[float], float]:
+    def _log_count(self, state: PartitionState) -> Callable[[int], float]:
         """Return ln A(K) as a function of K, up to a constant; the concentration may be summed over."""
         gamma = learned_concentration(state.prior_spec)
         if gamma is not None and self.integrate:
             n = state.n
-            return lambda k: float(log_mean_power(gamma.shape, gamma.rate, k, n)) - math.lgamma(k + 1.0)
+            return lambda k: _log_mean_power(gamma.shape, gamma.rate, k, n) - math.lgamma(k + 1.0)
         prior = state.prior
-        return lambda k: float(log_new_clusters(prior, int(k))) - math.lgamma(k + 1.0)
+        return lambda k: float(log_new_clusters(prior, k)) - math.lgamma(k + 1.0)
 
-    def _slope(self, state: PartitionState, log_count: Callable[[float], float]) -> float:
+    def _slope(self, state: PartitionState, log_count: Callable[[int], float]) -> float:
         """Derivative of ln A(K) at K₀: for a Dirichlet process ln α - Ψ(K₀ + 1) (section 3.2, corrected)."""
         from scipy.special import digamma
 
@@ -157,7 +165,8 @@ class Permutation(Move):
         at = self._expected
         gamma = learned_concentration(state.prior_spec)
         if gamma is not None and self.integrate:
-            return log_count(at + 0.5) - log_count(at - 0.5)
+            below = max(math.floor(at), 1)
+            return log_count(below + 1) - log_count(below)
         if isinstance(state.prior_spec, FiniteDirichlet):
             at = min(at, state.prior_spec.n - 0.5)
         return float(log_weight_of_one_more(state.prior, at)) - float(digamma(at + 1.0))
@@ -191,8 +200,10 @@ class Permutation(Move):
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take back what ``checkpoint`` gave."""
-        if "expected" in arrays:
-            self._expected = float(arrays["expected"])
+        known = dict(arrays)
+        if "expected" in known:
+            self._expected = float(known.pop("expected"))
+        super().restore(known)
 
 
 @dataclasses.dataclass
@@ -232,7 +243,7 @@ class LearningPermutation(Move):
 class Scratch:
     """Arrays a move works in, made once for a state."""
 
-    state: MixtureState
+    key: tuple[MixtureState, str, int, str]  # what the arrays were made for
     order: np.ndarray
     firsts: np.ndarray
     bounds: np.ndarray
@@ -250,7 +261,8 @@ def scratch_for(
     scratch: Scratch | None, state: MixtureState, method: Method, width: int, order: str
 ) -> Scratch:
     """Return the arrays at hand, or new ones when they belong to another state."""
-    if scratch is not None and scratch.state is state:
+    key = (state, method, width, order)
+    if scratch is not None and scratch.key[0] is state and scratch.key[1:] == key[1:]:
         return scratch
     n = state.n
     table = method != "beam"
@@ -265,7 +277,7 @@ def scratch_for(
     write_size_weights(state.prior, order == "uniform", size_weights)
     n_slots = 1 if table else width + 1
     return Scratch(
-        state=state,
+        key=key,
         order=np.empty(n, dtype=np.int64),
         firsts=np.empty(n + 1, dtype=np.int64),
         bounds=np.empty(n + 1, dtype=np.int64),
@@ -280,19 +292,23 @@ def scratch_for(
     )
 
 
+@functools.lru_cache(maxsize=10_000)
+def _log_mean_power(shape: float, rate: float, n_clusters: int, n: int) -> float:
+    return float(log_mean_power(shape, rate, n_clusters, n))
+
+
 def check_beam(width: int, tolerance: float) -> None:
     """Refuse settings of a beam that make no sense."""
-    if isinstance(width, bool) or not isinstance(width, int) or width < 1:
-        raise DataError(f"width must be a whole number, at least 1, got {width!r}")
-    if not 0.0 <= tolerance < 1.0:
-        raise DataError(f"tolerance must be at least 0 and below 1, got {tolerance!r}")
+    check_at_least(width, "width", 1)
+    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0.0 <= tolerance < 1.0:
+        raise DataError(f"tolerance must be a number, at least 0 and below 1, got {tolerance!r}")
 
 
 def _draw_exact(
     rng: np.random.Generator,
     state: MixtureState,
     scratch: Scratch,
-    log_count: Callable[[float], float],
+    log_count: Callable[[int], float],
     markov: bool,
 ) -> int:
     """Draw from p(C | π, x) (section 3.1)."""

@@ -108,14 +108,13 @@ def draw_markov_order(rng, single, data, labels, sizes, n_clusters, order, first
 
 
 @kernel
-def follow_links(single, data, empty_scores, order, r, first, links, left):
+def follow_links(single, data, empty_scores, order, r, first, links, left, one):
     """Bring the sums of Markov Gibbs scans up to date with position ``r``, for positions first ... r - 1.
 
     ``links[t]`` = ln p(x_{t+1} | x_t) and ``left[t]`` = ln Σ_{t<u≤r} p(x_u | x_t), by Bayes' rule from one
-    cluster that holds x_r alone: ``single``, empty before and afterwards.
+    cluster that holds x_r alone: ``single``, empty before and afterwards. ``one`` is scratch.
     """
     add(single, data, order[r], 0)
-    one = np.empty(1)
     for t in range(first, r):
         log_predictive(single, data, order[t], 1, one)
         link = one[0] + empty_scores[order[r]] - empty_scores[order[t]]
@@ -160,7 +159,7 @@ def fill_scores(stats, single, data, empty_scores, order, size_weights, markov, 
         links = np.empty(n)
         left = np.empty(n)
         for r in range(n):
-            follow_links(single, data, empty_scores, order, r, 0, links, left)
+            follow_links(single, data, empty_scores, order, r, 0, links, left, one)
             scan = 0.0
             for first in range(r, -1, -1):
                 if first < r:
@@ -280,6 +279,7 @@ def beam_program(
     marginal = np.zeros(n_slots)
     out = np.zeros(n_slots)
     terms = np.zeros(n_slots)
+    one = np.empty(1)
     links = np.zeros(n if markov else 0)
     left = np.zeros(n if markov else 0)
     total = 0.0
@@ -304,7 +304,7 @@ def beam_program(
                 marginal[k] += out[k]
                 terms[k] = before[k] + marginal[k] + size_weights[r - starts[k] + 1]
         if markov:
-            _add_scans(single, data, empty_scores, order, r, starts, links, left, terms)
+            _add_scans(single, data, empty_scores, order, r, starts, links, left, terms, one)
         n_used = 0
         for k in range(n_slots):
             kept_starts[r, k] = starts[k]
@@ -354,13 +354,13 @@ def beam_program(
 
 
 @kernel
-def _add_scans(single, data, empty_scores, order, r, starts, links, left, terms):
+def _add_scans(single, data, empty_scores, order, r, starts, links, left, terms, one):
     """Multiply the candidates' terms by the probability of visiting their points in this order."""
     earliest = r
     for k in range(starts.shape[0]):
         if starts[k] >= 0:
             earliest = min(earliest, starts[k])
-    follow_links(single, data, empty_scores, order, r, earliest, links, left)
+    follow_links(single, data, empty_scores, order, r, earliest, links, left, one)
     scan = 0.0
     for t in range(r, earliest - 1, -1):
         if t < r:

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from permix.moves.base import Info, Move
+from permix.moves.base import Info, Move, check_at_least
 from permix.moves.permutation import Scratch, check_beam, scratch_for
 from permix.moves.permutation_kernel import (
     beam_program,
@@ -34,6 +34,9 @@ class Projection(Move):
         Segments followed at each position.
     tolerance : float
         Share of the sum that may be left out at each position beyond that.
+    max_turns : int
+        Within a cluster the direction is first turned a random number of times, at most so many, towards the
+        cluster's main axis; 0 leaves it as it was drawn, as in the paper.
 
     Notes
     -----
@@ -48,16 +51,18 @@ class Projection(Move):
 
     def __post_init__(self) -> None:
         check_beam(self.width, self.tolerance)
+        check_at_least(self.max_turns, "max_turns", 0)
         self._scratch: Scratch | None = None
         self._scales: np.ndarray | None = None
 
     def step(self, rng: np.random.Generator, state: MixtureState) -> Info:
         """Draw a direction and a clustering along it."""
-        if self._scratch is None or self._scratch.state is not state:
-            self._scratch = scratch_for(self._scratch, state, "beam", self.width, "given")
+        state.require_seated("projection")
+        before = self._scratch
+        scratch = self._scratch = scratch_for(before, state, "beam", self.width, "given")
+        if self._scales is None or scratch is not before:
             self._scales = state.family.direction_scales(state.data)
-        scratch, scales = self._scratch, self._scales
-        assert scales is not None
+        scales = self._scales
         direction = rng.standard_normal(len(scales)) * scales
         order_along(
             state.stats,
@@ -74,7 +79,7 @@ class Projection(Move):
         n_segments = -1
         # For a Dirichlet process w_new is the same for every new cluster, and nothing is approximated.
         slope = float(log_weight_of_one_more(state.prior, state.n_clusters - 0.5))
-        for _ in range(MAX_TRIES):
+        for attempt in range(MAX_TRIES):
             beam_program(
                 scratch.stats,
                 scratch.single,
@@ -94,8 +99,9 @@ class Projection(Move):
             if n_segments <= 0 or log_new_clusters(state.prior, n_segments) > -np.inf:
                 break
             # More clusters than a finite prior has components: make new ones dearer.
-            slope = 2.0 * slope - 10.0
+            slope -= 10.0 * 2.0**attempt
             n_segments = -1
+        state.n_moved = 0
         if n_segments > 0:
             state.n_moved = state.adopt_segments(scratch.order, scratch.bounds, n_segments)
         return Info("projection", 1, int(n_segments > 0), work=2.0 * state.n * (self.width + 1))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
+from permix.errors import DataError
 from permix.moves.balance import Opening
 from permix.moves.base import Cycle, Move
 from permix.moves.concentration import Concentration
 from permix.moves.gibbs import Gibbs
-from permix.moves.naming import Moves, move_from
+from permix.moves.naming import Moves, describe_move, move_from, optimisers_in
 from permix.moves.projection import Projection
 from permix.moves.split_merge import SplitMerge
 
@@ -16,17 +20,39 @@ MAX_CLIMBS = 20
 
 
 def moves_of(moves: Moves, burn_in_moves: Moves, n_burn_in: int) -> tuple[Move, Move]:
-    """Return the moves of burn-in and of what follows."""
+    """Return the moves of burn-in and of what follows.
+
+    Burn-in begins by climbing, or with what was asked for, and goes on with what follows, in the version that
+    learns. What was asked for goes on to the end where there is nothing to learn.
+    """
     following = _usual() if _is_auto(moves) else move_from(moves)
-    if not _is_auto(burn_in_moves):
-        return move_from(burn_in_moves), following
-    climb = Cycle([Projection(), Gibbs(), SplitMerge(n_proposals=20), Concentration()])
-    n_climbs = min(MAX_CLIMBS, n_burn_in // 2)
-    return Opening(climb, n_climbs, following.during_burn_in()), following
+    if optimisers_in(following):
+        names = ", ".join(optimisers_in(following))
+        raise DataError(
+            f"{names} in moves is an optimiser, for burn-in only: it does not leave the posterior "
+            "invariant, so the draws would be wrong. Name it in burn_in_moves."
+        )
+    learning = following.during_burn_in()
+    if _is_auto(burn_in_moves):
+        climb = Cycle([Projection(), Gibbs(), SplitMerge(n_proposals=20), Concentration()])
+        return Opening(climb, min(MAX_CLIMBS, n_burn_in // 2), learning), following
+    given = move_from(burn_in_moves, "burn_in_moves")
+    if n_burn_in == 0:
+        raise DataError("burn_in_moves are given, but n_burn_in is 0")
+    return (given if learning is following else Opening(given, n_burn_in // 2, learning)), following
+
+
+def describe_burn_in(move: Move) -> Any:
+    """Return what a chain does during burn-in as plain JSON values."""
+    if isinstance(move, Opening):
+        return {"first": describe_move(move.first), "n_steps": move.n_steps}
+    return describe_move(move)
 
 
 def _is_auto(moves: Moves) -> bool:
-    return moves == "auto" or (not isinstance(moves, str | Move) and list(moves) == ["auto"])
+    if isinstance(moves, str):
+        return moves == "auto"
+    return not isinstance(moves, Move) and isinstance(moves, Iterable) and list(moves) == ["auto"]
 
 
 def _usual() -> Move:

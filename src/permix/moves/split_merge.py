@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal
+from typing import Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from permix.errors import DataError
-from permix.moves.base import Info, Move
-from permix.moves.split_merge_kernel import Room, split_merge, tabulate_prior
+from permix.moves.base import Info, Move, check_at_least
+from permix.moves.split_merge_kernel import Room, split_merge, tabulate_joining, tabulate_opening
 from permix.moves.state import MixtureState
 
 PROPOSALS = ("sequential", "restricted-gibbs")
 USUAL_SCANS = 5
+# A datum scored and added by itself costs about as much as so many scores of a sweep.
+SCORE_ALONE = 10.0
 
 
 @dataclasses.dataclass
@@ -53,9 +55,9 @@ class SplitMerge(Move):
     def __post_init__(self) -> None:
         if self.proposal not in PROPOSALS:
             raise DataError(f"proposal must be one of {', '.join(PROPOSALS)}, got {self.proposal!r}")
-        _check_positive_whole(self.n_proposals, "n_proposals")
+        check_at_least(self.n_proposals, "n_proposals", 1)
         if self.n_scans is not None:
-            _check_positive_whole(self.n_scans, "n_scans")
+            check_at_least(self.n_scans, "n_scans", 1)
             if self.proposal == "sequential":
                 raise DataError(
                     f"n_scans={self.n_scans} does nothing with sequential allocation; leave it out, or set"
@@ -66,8 +68,7 @@ class SplitMerge(Move):
         """Make ``n_proposals`` proposals; fewer than two data cannot be split or merged."""
         if state.n < 2:
             return Info("split-merge", 0, 0)
-        if int(state.sizes_in_use.sum()) != state.n:
-            raise DataError("split-merge needs every datum in a cluster: make a Gibbs sweep first")
+        state.require_seated("split-merge")
         n_scans = 0 if self.proposal == "sequential" else self.n_scans or USUAL_SCANS
         workspace = _WORKSPACES.get(state)
         if workspace is None:
@@ -99,7 +100,7 @@ class SplitMerge(Move):
             made += now_made
             accepted += now_accepted
             work += now_work
-        return Info("split-merge", made, accepted, work=work)
+        return Info("split-merge", made, accepted, work=state.n + SCORE_ALONE * work)
 
 
 class Workspace:
@@ -111,7 +112,9 @@ class Workspace:
         self.union = state.empty_clusters(1)
         self.joining = np.zeros(n + 1)
         self.totals = np.zeros(n + 1)
-        self.opening = np.zeros(n + 1)
+        self.opening = np.zeros(state.capacity + 1)
+        # These do not depend on the concentration.
+        tabulate_joining(state.prior, self.joining, self.totals)
         self.room = Room(
             order=np.empty(n, dtype=np.int64),
             sides=np.empty(n, dtype=np.int64),
@@ -122,22 +125,14 @@ class Workspace:
             heads=np.empty(state.capacity, dtype=np.int64),
             following=np.empty(n, dtype=np.int64),
         )
-        self._prior: tuple[float, ...] | None = None
 
     def prepare(self, state: MixtureState) -> None:
         """Follow the state's capacity and prior."""
         if len(self.room.heads) != state.capacity:
             self.room = self.room._replace(heads=np.empty(state.capacity, dtype=np.int64))
-        prior = state.prior
-        if prior != self._prior:
-            tabulate_prior(prior, self.joining, self.totals, self.opening)
-            self._prior = prior
+            self.opening = np.zeros(state.capacity + 1)
+        tabulate_opening(state.prior, self.opening)
 
 
 # Kept outside of moves, which are copied from chain to chain; a workspace goes when its state goes.
 _WORKSPACES: WeakKeyDictionary[MixtureState, Workspace] = WeakKeyDictionary()
-
-
-def _check_positive_whole(value: Any, name: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise DataError(f"{name} must be a whole number, at least 1, got {value!r}")

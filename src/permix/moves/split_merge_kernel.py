@@ -49,6 +49,8 @@ from permix.kernels.random import shuffle
 from permix.partitions.priors_kernel import log_weight_existing, log_weight_new
 
 A, B = 0, 1
+# A merge is refused early when its log chance is that far below what would do.
+SLACK = 2.0
 NOBODY = -1
 
 
@@ -67,13 +69,18 @@ class Room(NamedTuple):
 
 
 @kernel
-def tabulate_prior(prior, joining, totals, opening):
-    """Fill the tables of the prior; ``joining[0]`` is 0: whoever comes first has no choice."""
+def tabulate_joining(prior, joining, totals):
+    """Fill the tables of joining; ``joining[0]`` is 0: whoever comes first has no choice."""
     joining[0] = 0.0
     totals[0] = 0.0
     for size in range(1, joining.shape[0]):
         joining[size] = log_weight_existing(prior, size)
         totals[size] = totals[size - 1] + joining[size - 1]
+
+
+@kernel
+def tabulate_opening(prior, opening):
+    """Fill the table of opening a cluster."""
     for n_clusters in range(opening.shape[0]):
         opening[n_clusters] = log_weight_new(prior, n_clusters)
 
@@ -131,7 +138,9 @@ def split_merge(
             if screen:
                 work += 1
                 log_merge = _log_merge(opening, totals, stats, sizes, labels[i], labels[j], n_clusters)
-                if log_merge + _log_pairs(n, sizes[labels[i]], sizes[labels[j]]) < threshold:
+                log_merge += _log_pairs(n, sizes[labels[i]], sizes[labels[j]])
+                # Rounding may make this a little wrong, or no number; then the whole proposal decides.
+                if log_merge < threshold - SLACK:
                     continue
         size = _gather(labels, room, i, j)
         shuffle(rng, room.order[1 : size - 1])

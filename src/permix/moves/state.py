@@ -135,6 +135,11 @@ class MixtureState(PartitionState):
         """Return statistics of empty clusters, for moves that try things out."""
         return empty_statistics(self.family, self.data, n_clusters)
 
+    def require_seated(self, move: str) -> None:
+        """Refuse to go on where data are in no cluster; compiled code does not check."""
+        if int(self.sizes_in_use.sum()) != self.n:
+            raise DataError(f"{move} needs every datum in a cluster: make a Gibbs sweep first")
+
     def sweep(self, rng: np.random.Generator, order: np.ndarray | None = None) -> int:
         """One collapsed Gibbs visit to every datum, seated or not; returns how many were moved."""
         order = self._order if order is None else order

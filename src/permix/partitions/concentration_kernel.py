@@ -14,6 +14,8 @@ from permix.partitions.priors_kernel import SMALLEST_CONCENTRATION, log_rising_f
 
 # Density below e^-45 of its top is left out of an integral.
 NEGLIGIBLE = 45.0
+# Where α is below e^-40, rate and sizes make no difference: the density is e^((shape + K - 1) t).
+SMALL = -40.0
 
 
 @kernel
@@ -71,7 +73,8 @@ def _deviation(mode, shape, rate, n_clusters, n):
 def log_mean_power(shape, rate, n_clusters, n):
     """Ln E[α^K / (α (α + 1) ... (α + n - 1))] under α ~ Gamma(shape, rate), by the trapezoidal rule in ln α.
 
-    The grid starts at the mode; the rule converges like e^(-1/step) for functions as smooth as this one.
+    The grid starts at the mode; the rule converges like e^(-1/step) for functions as smooth as this one. K
+    and n are at least 1: for less the mean is infinite.
     """
     mode = _mode(shape, rate, n_clusters, n)
     top = _log_density(mode, shape, rate, n_clusters, n)
@@ -85,6 +88,10 @@ def log_mean_power(shape, rate, n_clusters, n):
             if fall > NEGLIGIBLE:
                 break
             total += math.exp(-fall)
+            if direction < 0.0 and t < SMALL:
+                # What is left is a geometric series, and a long one where the shape is small.
+                total += math.exp(-fall) / math.expm1((shape + n_clusters - 1.0) * step)
+                break
     return top + math.log(total * step) + shape * math.log(rate) - math.lgamma(shape)
 
 
