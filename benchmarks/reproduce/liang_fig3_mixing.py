@@ -152,7 +152,7 @@ def run(sizes: Sizes) -> Outcome:
         [
             f"A lag is one turn: as many steps of one move as take {sizes.turn_milliseconds:g} ms of CPU "
             "time, at least one. The paper does not say what its lags count.",
-            "All four leave the posterior invariant, so that their means must agree; ± is the standard "
+            "All leave the posterior invariant, so that their means must agree; ± is the standard "
             "deviation over runs.",
             "Covariance 16 I and standardized pixels as for figure 3 i; the paper does not say.",
         ],

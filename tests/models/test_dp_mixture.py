@@ -312,3 +312,16 @@ def test_a_concentration_is_learned_whatever_the_moves():
     X = np.random.default_rng(2).normal(size=(20, 1))
     model = quick(permix.Gaussian(), moves=Gibbs()).fit(X)
     assert len(np.unique(model.posterior_["posterior"]["concentration"].values)) > 50
+
+
+def test_scales_meant_for_other_data_are_doubted():
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame({"age": rng.normal(0, 5, 30), "income": rng.normal(40_000, 9_000, 30)})
+    with pytest.warns(PermixWarning, match="column 'income': values are about .* prior deviations"):
+        quick(permix.Gaussian()).fit(table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PermixWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        quick(permix.Gaussian(prior_mean=[0, 40_000], prior_scale=[5, 9_000], noise_scale=[1, 2_000])).fit(
+            table
+        )

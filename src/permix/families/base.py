@@ -51,6 +51,10 @@ class Family(abc.ABC):
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
         """Posterior means of the clusters' parameters, one row a cluster."""
 
+    def doubts(self, data: Any) -> list[tuple[int, str]]:
+        """Columns of the encoded data that the hyper-parameters do not seem to be meant for, and why."""
+        return []
+
     def direction_scales(self, data: Any) -> np.ndarray:
         """Scales of the coordinates of random directions on which data are projected.
 

@@ -12,6 +12,9 @@ from permix.errors import DataError
 from permix.families.base import Family, check_positive, finite_matrix, vector_of
 from permix.families.gaussian_kernel import GaussianStats
 
+# Root mean square distance from the prior mean, in prior deviations, beyond which the scales look mistaken.
+FAR = 10.0
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Gaussian(Family):
@@ -68,6 +71,16 @@ class Gaussian(Family):
     def encode(self, X: Any) -> np.ndarray:
         """Divide by the noise scale."""
         return np.ascontiguousarray(finite_matrix(X, self.name) / np.asarray(self.noise_scale))
+
+    def doubts(self, data: Any) -> list[tuple[int, str]]:
+        """Columns whose values are many deviations of the prior predictive from its mean."""
+        noise, scale = np.asarray(self.noise_scale), np.asarray(self.prior_scale)
+        deviation = np.sqrt(noise**2 + scale**2) / noise
+        distance = np.sqrt((((data - np.asarray(self.prior_mean) / noise) / deviation) ** 2).mean(axis=0))
+        return [
+            (j, f"values are about {distance[j]:,.0f} prior deviations from prior_mean")
+            for j in np.flatnonzero(distance > FAR)
+        ]
 
     def statistics(self, capacity: int) -> GaussianStats:
         """Return room for ``capacity`` clusters."""

@@ -185,6 +185,14 @@ def fit_mixture(
     with naming_columns(feature_names):
         family = family.resolve(table)
         data = family.encode(table)
+    for column, doubt in family.doubts(data)[:1]:
+        name = repr(feature_names[column]) if feature_names else str(column + 1)
+        warnings.warn(
+            f"column {name}: {doubt}. Set prior_mean, prior_scale and noise_scale in the units of the data, or "
+            "use the family gaussian-niw, which takes its scales from the data.",
+            PermixWarning,
+            stacklevel=3,
+        )
     empty_scores = score_empty(family, data, n)
 
     def first_state(rng: np.random.Generator) -> MixtureState:

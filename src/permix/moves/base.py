@@ -22,8 +22,8 @@ from permix.errors import DataError
 class Info(NamedTuple):
     """What a step did; ``parts`` holds the reports of the moves it is made of.
 
-    ``work`` counts how often a datum was scored against a cluster: what a step costs, in a unit that is the
-    same on every machine.
+    ``work`` is what a step costs, counted rather than timed, so that it is the same on every machine. The
+    unit is one of the many scores of a datum against a cluster in a Gibbs sweep.
     """
 
     name: str

@@ -9,6 +9,9 @@ import numpy as np
 from permix.moves.base import Info, Move
 from permix.moves.state import MixtureState
 
+# What a visit costs beside its scores, in scores.
+BESIDES = 20
+
 
 @dataclasses.dataclass
 class Gibbs(Move):
@@ -17,4 +20,4 @@ class Gibbs(Move):
     def step(self, rng: np.random.Generator, state: MixtureState) -> Info:
         """Visit every datum once; a visit is a draw from the full conditional and is always accepted."""
         state.n_moved = state.sweep(rng)
-        return Info("gibbs", state.n, state.n, work=float(state.n * state.n_clusters))
+        return Info("gibbs", state.n, state.n, work=float(state.n * (state.n_clusters + BESIDES)))

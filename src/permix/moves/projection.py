@@ -104,4 +104,4 @@ class Projection(Move):
         state.n_moved = 0
         if n_segments > 0:
             state.n_moved = state.adopt_segments(scratch.order, scratch.bounds, n_segments)
-        return Info("projection", 1, int(n_segments > 0), work=2.0 * state.n * (self.width + 1))
+        return Info("projection", 1, int(n_segments > 0), work=5.0 * state.n * (self.width + 1))
