@@ -188,8 +188,8 @@ def fit_mixture(
     for column, doubt in family.doubts(data)[:1]:
         name = repr(feature_names[column]) if feature_names else str(column + 1)
         warnings.warn(
-            f"column {name}: {doubt}. Set prior_mean, prior_scale and noise_scale in the units of the data, or "
-            "use the family gaussian-niw, which takes its scales from the data.",
+            f"column {name}: {doubt}. Set prior_mean, prior_scale and noise_scale in the units of the data, "
+            "or use the family gaussian-niw, which takes its scales from the data.",
             PermixWarning,
             stacklevel=3,
         )
