@@ -76,8 +76,8 @@ def digits(n_features: int, n_images: int | None = None, seed: int = 0) -> np.nd
 
     The paper has "10,000 handwritten digits", "normalized", reduced to 50 dimensions, with covariance 16 I.
     Each pixel divided by its standard deviation gives the log probability of its figure, -1.252e6; scaling
-    all pixels, or each image, by one number gave -1.27e6 to -1.31e6 (0 to 1: one cluster, -1.167e6), in one run
-    each.
+    all pixels, or each image, by one number gave -1.27e6 to -1.31e6 (0 to 1: one cluster, -1.167e6), in one
+    run each.
     """
     pixels = mnist_images()
     if n_images is not None:

@@ -78,7 +78,7 @@ class Gaussian(Family):
         deviation = np.sqrt(noise**2 + scale**2) / noise
         distance = np.sqrt((((data - np.asarray(self.prior_mean) / noise) / deviation) ** 2).mean(axis=0))
         return [
-            (j, f"values are about {distance[j]:,.0f} prior deviations from prior_mean")
+            (int(j), f"values are about {distance[j]:,.0f} prior deviations from prior_mean")
             for j in np.flatnonzero(distance > FAR)
         ]
 
