@@ -36,11 +36,12 @@ ONE_CASE = (40, 40)
 LONGEST = 300.0  # seconds for a package
 # scikit-learn's truncation: more components than clusters, as its documentation asks.
 N_COMPONENTS = {20: 100, 40: 100, 80: 100, 160: 200}
+# Burn-in and draws: clusters that overlap, as in 10 dimensions, take more of both.
+LENGTHS = {10: (20, 15)}
+USUAL_LENGTH = (14, 5)
 SETTINGS: dict[str, Any] = {
     "init": "one-cluster",
     "n_chains": 2,
-    "n_burn_in": 20,
-    "n_draws": 15,
     "random_state": 0,
     "progress": False,
 }
@@ -126,9 +127,12 @@ def compare(
     peers: Sequence[str] = ("sklearn",),
     pythons: Mapping[str, str] | None = None,
     settings: Mapping[str, Any] = SETTINGS,
+    seed: int = 0,
 ) -> list[dict[str, object]]:
     """Fit permix and its peers to one data set; one row for each peer."""
-    scorer = Scorer(gaussian_clusters(n, n_features, n_clusters, seed=0, n_held_out=n))
+    scorer = Scorer(gaussian_clusters(n, n_features, n_clusters, seed=seed, n_held_out=n))
+    n_burn_in, n_draws = LENGTHS.get(n_features, USUAL_LENGTH)
+    settings = {"n_burn_in": n_burn_in, "n_draws": n_draws, **settings}
     what = f"{n:,} × {n_features}, {n_clusters} clusters"
     ours = fit_permix(scorer, settings)
     rows: list[dict[str, object]] = []
@@ -161,15 +165,18 @@ def run(
     peers: Sequence[str] = tuple(PACKAGES),
     pythons: Mapping[str, str] | None = None,
     settings: Mapping[str, Any] = SETTINGS,
+    seed: int = 0,
 ) -> list[dict[str, object]]:
     """Compare on every data set with scikit-learn, and on one with all the others."""
-    fit_permix(Scorer(gaussian_clusters(300, 3, 3, 0, n_held_out=10)), {**settings, "n_draws": 4})  # compile
+    fit_permix(
+        Scorer(gaussian_clusters(300, 3, 3, 0, n_held_out=10)), {**settings, "n_burn_in": 10, "n_draws": 4}
+    )  # compile
     rows = []
     for n_features in features:
         for n_clusters in clusters:
             all_peers = (n_features, n_clusters) == ONE_CASE
             chosen = [name for name in peers if name == "sklearn" or all_peers]
-            rows += compare(N, n_features, n_clusters, chosen, pythons, settings)
+            rows += compare(N, n_features, n_clusters, chosen, pythons, settings, seed)
     return rows
 
 
@@ -184,12 +191,14 @@ def main() -> None:
     parser.add_argument(
         "--python", nargs="+", default=[], metavar="NAME=PATH", help="interpreter that has the package"
     )
-    parser.add_argument("--n-burn-in", type=int, default=SETTINGS["n_burn_in"])
-    parser.add_argument("--n-draws", type=int, default=SETTINGS["n_draws"])
+    parser.add_argument("--n-burn-in", type=int, help="default: 20 in 10 dimensions, 14 in more")
+    parser.add_argument("--n-draws", type=int, help="default: 15 in 10 dimensions, 5 in more")
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     pythons = dict(entry.split("=", 1) for entry in options.python)
-    settings = {**SETTINGS, "n_burn_in": options.n_burn_in, "n_draws": options.n_draws}
-    for row in run(options.features, options.clusters, options.peers, pythons, settings):
+    lengths = {"n_burn_in": options.n_burn_in, "n_draws": options.n_draws}
+    settings = {**SETTINGS, **{name: value for name, value in lengths.items() if value is not None}}
+    for row in run(options.features, options.clusters, options.peers, pythons, settings, options.seed):
         print(row)
 
 

@@ -175,8 +175,8 @@ def fit_mixture(
     """Run chains on a table, summarise them, and warn where chains disagree."""
     family = as_family(settings.family)
     prior = _as_prior(settings.prior)
-    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in)
     n = int(table.shape[0])
+    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in, n)
     if n == 0:
         raise DataError("there are no rows to cluster")
     if isinstance(prior, FiniteDirichlet) and prior.n > n:

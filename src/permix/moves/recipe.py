@@ -19,13 +19,13 @@ from permix.moves.split_merge import SplitMerge
 MAX_CLIMBS = 20
 
 
-def moves_of(moves: Moves, burn_in_moves: Moves, n_burn_in: int) -> tuple[Move, Move]:
-    """Return the moves of burn-in and of what follows.
+def moves_of(moves: Moves, burn_in_moves: Moves, n_burn_in: int, n: int = 0) -> tuple[Move, Move]:
+    """Return the moves of burn-in and of what follows, for n data.
 
     Burn-in begins by climbing, or with what was asked for, and goes on with what follows, in the version that
     learns. What was asked for goes on to the end where there is nothing to learn.
     """
-    following = _usual() if _is_auto(moves) else move_from(moves)
+    following = _usual(n) if _is_auto(moves) else move_from(moves)
     if optimisers_in(following):
         names = ", ".join(optimisers_in(following))
         raise DataError(
@@ -34,7 +34,7 @@ def moves_of(moves: Moves, burn_in_moves: Moves, n_burn_in: int) -> tuple[Move, 
         )
     learning = following.during_burn_in()
     if _is_auto(burn_in_moves):
-        climb = Cycle([Projection(), Gibbs(), SplitMerge(n_proposals=20), Concentration()])
+        climb = Cycle([Projection(), Gibbs(), SplitMerge(n_proposals=2 * _n_proposals(n)), Concentration()])
         return Opening(climb, min(MAX_CLIMBS, n_burn_in // 2), learning), following
     given = move_from(burn_in_moves, "burn_in_moves")
     if n_burn_in == 0:
@@ -55,6 +55,11 @@ def _is_auto(moves: Moves) -> bool:
     return not isinstance(moves, Move) and isinstance(moves, Iterable) and list(moves) == ["auto"]
 
 
-def _usual() -> Move:
+def _usual(n: int) -> Move:
     # Per second, permutation moves with exact orderings mix more slowly than splits and merges do.
-    return Cycle([Gibbs(), SplitMerge(), Concentration()])
+    return Cycle([Gibbs(), SplitMerge(n_proposals=_n_proposals(n)), Concentration()])
+
+
+def _n_proposals(n: int) -> int:
+    """Ten; with more than 2500 data more, while they cost less than half of a sweep, up to a hundred."""
+    return min(max(10, n // 250), 100)
