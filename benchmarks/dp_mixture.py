@@ -37,7 +37,7 @@ LONGEST = 300.0  # seconds for a package
 # scikit-learn's truncation: more components than clusters, as its documentation asks.
 N_COMPONENTS = {20: 100, 40: 100, 80: 100, 160: 200}
 # Burn-in and draws: clusters that overlap, as in 10 dimensions, take more of both.
-LENGTHS = {10: (20, 15)}
+LENGTHS = {10: (40, 15)}
 USUAL_LENGTH = (14, 5)
 SETTINGS: dict[str, Any] = {
     "init": "one-cluster",
@@ -191,7 +191,7 @@ def main() -> None:
     parser.add_argument(
         "--python", nargs="+", default=[], metavar="NAME=PATH", help="interpreter that has the package"
     )
-    parser.add_argument("--n-burn-in", type=int, help="default: 20 in 10 dimensions, 14 in more")
+    parser.add_argument("--n-burn-in", type=int, help="default: 40 in 10 dimensions, 14 in more")
     parser.add_argument("--n-draws", type=int, help="default: 15 in 10 dimensions, 5 in more")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
