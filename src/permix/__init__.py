@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from permix.data import write_table as write_table
     from permix.data.distances import distance as distance
     from permix.data.distances import distance_matrix as distance_matrix
+    from permix.distributions import Angle as Angle
     from permix.distributions import GeneralizedMallows as GeneralizedMallows
     from permix.distributions import Mallows as Mallows
     from permix.distributions import RepeatedInsertion as RepeatedInsertion
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from permix.families import Gaussian as Gaussian
     from permix.families import GaussianNIW as GaussianNIW
     from permix.families import Multinomial as Multinomial
+    from permix.models.angle_classifier import AngleClassifier as AngleClassifier
+    from permix.models.angle_mixture import AngleMixture as AngleMixture
     from permix.models.blurring_mean_shift import BlurringMeanShift as BlurringMeanShift
     from permix.models.dp_mallows import DPMallowsMixture as DPMallowsMixture
     from permix.models.dp_mixture import DPMixture as DPMixture
@@ -57,6 +60,9 @@ if TYPE_CHECKING:
 
 # Where each public name lives. Adding a name: one line here and one above for type checkers.
 _HOME = {
+    "Angle": "permix.distributions",
+    "AngleClassifier": "permix.models.angle_classifier",
+    "AngleMixture": "permix.models.angle_mixture",
     "BlurringMeanShift": "permix.models.blurring_mean_shift",
     "Categorical": "permix.families",
     "DPMallowsMixture": "permix.models.dp_mallows",

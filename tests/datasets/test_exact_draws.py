@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 from permix.datasets import make_angle_mixture, make_generalized_mallows_mixture, make_mallows_mixture
-from permix.datasets.generators_rankings import standard_scores
 from permix.kernels.insertion import (
     ordering_from_places,
     sample_mallows,
     sample_repeated_insertion,
     sample_top_lists,
 )
-from permix.kernels.subset_table import log_subset_table, metropolis_swaps, sample_from_subset_table
 from tests.oracles import ranking_models as oracle
 
 N = 40_000
@@ -109,28 +107,3 @@ def test_angle_model(concentration):
     assert oracle.total_variation(made.data.orders, law) < BOUND
     if concentration == 3.0:  # at 30 both laws are nearly one ordering
         assert oracle.total_variation(made.data.orders, oracle.angle(direction, 0.8 * concentration)) > BOUND
-
-
-def test_subset_table_is_the_sum_over_all_orderings():
-    tilts, scores = np.array([0.3, -2.0, 1.1, 0.6]), standard_scores(4)
-    table = log_subset_table(tilts, scores)
-    total = sum(
-        np.exp(sum(tilts[i] * scores[r] for r, i in enumerate(order)))
-        for order in oracle.mallows(CENTER, 1.0)
-    )
-    assert table[-1] == pytest.approx(np.log(total), abs=1e-12)
-
-
-def test_metropolis_swaps_keep_and_reach_the_model():
-    direction = np.array([0.1, -0.7, 0.5, 0.1])
-    tilts, scores = 5.0 * direction, standard_scores(4)
-    rng = np.random.default_rng(8)
-    draws = np.empty((N, 4), np.int32)
-    sample_from_subset_table(rng, log_subset_table(tilts, scores), tilts, scores, draws)
-    metropolis_swaps(rng, tilts, scores, 1, draws)  # one step from the model stays in it
-    assert oracle.total_variation(draws, oracle.angle(direction, 5.0)) < BOUND
-    start = np.tile(np.arange(4, dtype=np.int32), (N, 1))
-    metropolis_swaps(rng, tilts, scores, 400, start)
-    assert oracle.total_variation(start, oracle.angle(direction, 5.0)) < BOUND
-    metropolis_swaps(rng, -tilts, scores, 1, start)  # a step of another model does not
-    assert oracle.total_variation(start, oracle.angle(direction, 5.0)) > BOUND

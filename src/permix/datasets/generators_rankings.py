@@ -23,11 +23,6 @@ from permix.errors import DataError
 
 Orders = NDArray[np.int32]
 
-# The subset table has 2^t entries: 65,536 at 16 items, a few milliseconds.
-MOST_ITEMS_FOR_TABLE = 16
-# Metropolis proposals per item, where a few per item already wash out a start at moderate concentration.
-SWAPS_PER_ITEM = 100
-
 # Section 6 of Meilă & Chen (2010), 20 items and 10 clusters of 500: list length, first θ, fall of θ per rank.
 MEILA_CHEN = {
     "meila-chen-1": (10, 1.0, 0.0),
@@ -101,7 +96,7 @@ class AngleMixtureData(NamedTuple):
     concentrations : array (n_components,)
     weights : array (n_components,)
     exact : bool
-        Whether the draws are exact (subset table) or the end of a Metropolis chain.
+        Whether the draws are exact (up to 20 items) or each the end of a Markov chain.
     """
 
     data: Rankings
@@ -280,8 +275,8 @@ def make_angle_mixture(
     """Draw full rankings from a mixture of angle-based models (Xu, Alvo & Yu 2018).
 
     With R the rank vector, 1 = best, and y = (R - (t+1)/2) / √(t(t²-1)/12), the model is
-    P(R) ∝ exp(κ θ'y). Up to 16 items the draws are exact, from a table over subsets; beyond, each
-    ranking is the end of its own chain of Metropolis exchanges, 100 per item.
+    P(R) ∝ exp(κ θ'y). Up to 20 items the draws are exact; beyond, each ranking is the end of its own
+    Markov chain: see :meth:`permix.Angle.sample`.
 
     Parameters
     ----------
@@ -301,7 +296,7 @@ def make_angle_mixture(
     >>> rankings.exact
     True
     """
-    from permix.kernels.subset_table import log_subset_table, metropolis_swaps, sample_from_subset_table
+    from permix.distributions.angle import Angle
 
     rng = np.random.default_rng(random_state)
     at_least("n_items", n_items, 2)
@@ -315,32 +310,14 @@ def make_angle_mixture(
         given = np.array(directions, dtype=float)
         if given.shape != (n_components, n_items):
             raise DataError(f"directions must have shape {(n_components, n_items)}, not {given.shape}")
-    centered = given - given.mean(axis=1, keepdims=True)
-    size = np.linalg.norm(centered, axis=1, keepdims=True)
-    if not np.all(size > 0):
-        raise DataError("a direction with all entries equal prefers nothing; make some entries differ")
-    theta = centered / size
-    scores = standard_scores(n_items)
+    models = [Angle(direction, value) for direction, value in zip(given, kappa, strict=True)]
     labels = draw_labels(rng, n_samples, shares)
-    exact = n_items <= MOST_ITEMS_FOR_TABLE
     orders = np.empty((n_samples, n_items), dtype=np.int32)
-    for component in range(n_components):
+    for component, model in enumerate(models):
         members = np.flatnonzero(labels == component)
-        tilts = kappa[component] * theta[component]
-        drawn = np.tile(np.arange(n_items, dtype=np.int32), (members.size, 1))
-        if exact:
-            sample_from_subset_table(rng, log_subset_table(tilts, scores), tilts, scores, drawn)
-        else:
-            drawn = rng.permuted(drawn, axis=1)
-            metropolis_swaps(rng, tilts, scores, SWAPS_PER_ITEM * n_items, drawn)
-        orders[members] = drawn
-    return AngleMixtureData(_rankings(orders, n_items), labels, theta, kappa, shares, exact)
-
-
-def standard_scores(n_items: int) -> Floats:
-    """Return y of ranks 1..t: zero sum, unit length (Xu, Alvo & Yu 2018, section 2)."""
-    ranks = np.arange(1, n_items + 1)
-    return (ranks - (n_items + 1) / 2) / np.sqrt(n_items * (n_items**2 - 1) / 12)
+        orders[members] = model.sample(members.size, rng).orders
+    theta = np.stack([model.direction for model in models])
+    return AngleMixtureData(_rankings(orders, n_items), labels, theta, kappa, shares, models[0].exact_draws)
 
 
 def _rankings(orders: Orders, n_items: int) -> Rankings:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from permix.data.labels import Array, Label, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.errors import DataError
+
+if TYPE_CHECKING:
+    from permix.distributions.angle import Angle
 
 Table = TypeVar("Table", bound=AgentTable)
 RandomState = int | np.random.SeedSequence | np.random.Generator | None
@@ -235,16 +238,21 @@ class RankingDistribution(abc.ABC):
                 f"{self.name} gives probabilities of rankings; for preferences, whose probability is that of "
                 "all rankings that agree, use .condition(preferences[row]).log_normalizer()"
             )
-        if isinstance(rankings, Rankings):
-            return aligned(rankings, self.items)
-        rows: Any = rankings
-        if not isinstance(rows, np.ndarray) and not hasattr(rows, "to_numpy"):
-            if not isinstance(rows, Iterable):
-                raise DataError(f"rankings={rows!r} must be Rankings, or rows of items, best first")
-            rows = list(rows)
-            if rows and (isinstance(rows[0], str) or not hasattr(rows[0], "__len__")):
-                raise DataError("rankings are rows of items; wrap a single ranking in a list: [ranking]")
-        return Rankings.from_orders(rows, items=self.items)
+        return rankings_over(rankings, self.items)
+
+
+def rankings_over(rankings: object, items: tuple[Label, ...], of: str = "center") -> Rankings:
+    """Rows over these items: Rankings, or orderings by name or index; ``of`` is who has the items."""
+    if isinstance(rankings, Rankings):
+        return aligned(rankings, items, of)
+    rows: Any = rankings
+    if not isinstance(rows, np.ndarray) and not hasattr(rows, "to_numpy"):
+        if not isinstance(rows, Iterable):
+            raise DataError(f"rankings={rows!r} must be Rankings, or rows of items, best first")
+        rows = list(rows)
+        if rows and (isinstance(rows[0], str) or not hasattr(rows[0], "__len__")):
+            raise DataError("rankings are rows of items; wrap a single ranking in a list: [ranking]")
+    return Rankings.from_orders(rows, items=items)
 
 
 def central_ordering(center: object, items: Iterable[object] | None) -> Rankings:
@@ -276,7 +284,7 @@ def central_ordering(center: object, items: Iterable[object] | None) -> Rankings
     return table
 
 
-def aligned(table: Table, items: tuple[Label, ...]) -> Table:
+def aligned(table: Table, items: tuple[Label, ...], of: str = "center") -> Table:
     """Return the table with its items in this order; both must have the same items."""
     if table.items == items:
         return table
@@ -284,10 +292,10 @@ def aligned(table: Table, items: tuple[Label, ...]) -> Table:
     strangers = [name for name in table.items if name not in position]
     absent = [name for name in items if name not in set(table.items)]
     if strangers or absent:
-        reasons = [f"the center does not rank {some_names(strangers)}"] * bool(strangers)
+        reasons = [f"the {of} does not rank {some_names(strangers)}"] * bool(strangers)
         reasons += [f"the data do not know {some_names(absent)}"] * bool(absent)
         raise DataError(
-            f"the data and the center are over different items: {'; '.join(reasons)}. "
+            f"the data and the {of} are over different items: {'; '.join(reasons)}. "
             "Build both with the same items="
         )
     new = np.array([position[name] for name in table.items] + [-1], dtype=np.int32)
@@ -370,8 +378,8 @@ def over_rows(task: Callable[[int, int], object], n_rows: int, n_items: int) -> 
             done.result()
 
 
-def distribution_from_description(description: Mapping[str, Any]) -> RankingDistribution:
-    """Rebuild what :meth:`RankingDistribution.describe` gave, for example from a file.
+def distribution_from_description(description: Mapping[str, Any]) -> RankingDistribution | Angle:
+    """Rebuild what ``describe`` of a distribution gave, for example from a file.
 
     Examples
     --------
@@ -380,13 +388,14 @@ def distribution_from_description(description: Mapping[str, Any]) -> RankingDist
     >>> distribution_from_description(model.describe()) == model
     True
     """
+    from permix.distributions.angle import Angle
     from permix.distributions.generalized_mallows import GeneralizedMallows
     from permix.distributions.insertion import RepeatedInsertion
     from permix.distributions.mallows import Mallows
 
     settings = dict(description)
-    kinds: dict[str, Callable[..., RankingDistribution]] = {
-        kind.name: kind for kind in (GeneralizedMallows, Mallows, RepeatedInsertion)
+    kinds: dict[str, Callable[..., RankingDistribution | Angle]] = {
+        kind.name: kind for kind in (Angle, GeneralizedMallows, Mallows, RepeatedInsertion)
     }
     name = settings.pop("name", None)
     if name not in kinds:

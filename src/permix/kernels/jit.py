@@ -33,6 +33,12 @@ def parallel_kernel(function: F) -> F:
     return compiled
 
 
+def ufunc(function: F) -> F:
+    """Compile a function of numbers into a NumPy ufunc; compiled code calls it like any other kernel."""
+    compiled: F = numba.vectorize(cache=True, nopython=True)(function)
+    return compiled
+
+
 def is_instance(numba_type: object, cls: type) -> bool:
     """Say, inside an ``overload``, whether an argument is the NamedTuple ``cls``."""
     return isinstance(numba_type, types.BaseNamedTuple) and numba_type.instance_class is cls

@@ -152,14 +152,12 @@ def dirichlet(rng, alpha, out):
 
 
 @kernel
-def von_mises_fisher(rng, mean_direction, kappa, out):
-    """Fill ``out`` with a draw from the von Mises–Fisher law, density ∝ exp(kappa mean_direction'x).
+def von_mises_fisher_gap(rng, d, kappa):
+    """Draw 1 - m'x for x von Mises–Fisher around m in ``d`` dimensions, d >= 2.
 
-    Wood's (1994) rejection of the cosine W = 1 - t, written in t so that nothing cancels when kappa
-    is large: valid for dimension >= 2 and kappa from 0 to 1e8 and beyond. ``mean_direction`` has
-    length 1; ``out`` must not be the same array.
+    Wood's (1994) rejection of the cosine, written in one minus it so that nothing cancels when kappa is
+    large: valid for kappa from 0 to 1e8 and beyond.
     """
-    d = mean_direction.size
     half = 0.5 * (d - 1)
     b = (d - 1) / (np.hypot(2.0 * kappa, d - 1.0) + 2.0 * kappa)
     gap = 2.0 * b / (1.0 + b)  # 1 - x0, where x0 = (1-b)/(1+b) is the mode of the envelope
@@ -173,7 +171,17 @@ def von_mises_fisher(rng, mean_direction, kappa, out):
         t = 2.0 * b * g1 / (g2 + b * g1)  # 1 - W with Z = g1 / (g1 + g2) ~ Beta(half, half)
         log_ratio = kappa * (gap - t) + (d - 1) * (np.log(gap + x0 * t) - log_one_minus_x0_squared)
         if log_ratio >= -rng.standard_exponential():
-            break
+            return t
+
+
+@kernel
+def von_mises_fisher(rng, mean_direction, kappa, out):
+    """Fill ``out`` with a draw from the von Mises–Fisher law, density ∝ exp(kappa mean_direction'x).
+
+    Dimension >= 2. ``mean_direction`` has length 1; ``out`` must not be the same array.
+    """
+    d = mean_direction.size
+    t = von_mises_fisher_gap(rng, d, kappa)
     # A uniform direction orthogonal to the mean: a normal vector less its projection.
     norm = 0.0
     while norm == 0.0:

@@ -1,69 +1,197 @@
-"""Rank models with weights exp(tilt_i score_r), item i at rank r: exact sums and draws over all t! orderings.
+"""Rank models with weights exp(tilt_i score_r), item i at rank r: exact sums, means and draws.
 
-The sum over orderings is a permanent. f(S) = Σ_{i ∈ S} f(S∖i) exp(tilt_i score_|S|), the total weight
-of placing the items S on the best |S| ranks, costs O(2^t t) and serves draws as well.
+The sum over the t! orderings is a permanent. f(S) = Σ_{i ∈ S} f(S∖i) exp(tilt_i score_|S|), the total weight
+of placing the items S on the best |S| ranks, costs O(2^t t); the same recursion from the other end gives all
+marginals.
+
+The table holds plain numbers, not logarithms, so that an entry costs additions and multiplications alone. It
+is safe at any concentration: with potentials u, v of the assignment problem (the best ordering pairs sorted
+tilts with sorted scores) every factor exp(tilt_i score_r - u_i - v_r) is at most 1, and 1 along the best
+ordering. So entries are at most t!, the total is at least 1, and what underflows is below 1e-280 of it.
+
+Throughout, ``scores`` ascend, and the bits of a subset are items in ascending order of tilts: see
+:func:`scaled_factors`. Scratch arrays ``table`` and ``back`` have 2^t entries.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
 from permix.kernels.bits import popcount
 from permix.kernels.jit import kernel
+from permix.kernels.streams import new_stream, open_stream, uniform
+
+# Two tables of 2^22 numbers take 64 MiB and a tenth of a second.
+MOST_ITEMS = 22
 
 
 @kernel
-def log_subset_table(tilts, scores):
-    """Return ln f(S) for all subsets S of the items, S as a bit mask."""
+def scaled_factors(tilts, scores):
+    """Return the items by ascending tilt, the factors (rank × place in that order) and ln of their scale."""
     t = tilts.size
-    table = np.empty(1 << t)
-    table[0] = 0.0
-    for subset in range(1, 1 << t):
-        score = scores[popcount(np.uint64(subset)) - 1]
-        largest = -np.inf
-        for i in range(t):
-            if subset >> i & 1:
-                largest = max(largest, table[subset ^ (1 << i)] + tilts[i] * score)
+    items = np.argsort(tilts)
+    factors = np.empty((t, t))
+    log_scale = 0.0
+    for rank in range(t):
+        log_scale += tilts[items[rank]] * scores[rank]
+        # Potentials differ between neighbours by (difference of tilts) × (midpoint of scores): summed
+        # outwards from the best pairing, so that nothing cancels.
+        factors[rank, rank] = 1.0
+        log_factor = 0.0
+        for place in range(rank + 1, t):
+            step = tilts[items[place]] - tilts[items[place - 1]]
+            log_factor += step * (scores[rank] - 0.5 * (scores[place - 1] + scores[place]))
+            factors[rank, place] = math.exp(log_factor)
+        log_factor = 0.0
+        for place in range(rank - 1, -1, -1):
+            step = tilts[items[place + 1]] - tilts[items[place]]
+            log_factor += step * (0.5 * (scores[place] + scores[place + 1]) - scores[rank])
+            factors[rank, place] = math.exp(log_factor)
+    return items, factors, log_scale
+
+
+@kernel
+def fill_table(factors, table):
+    """Set ``table[S]`` to the scaled weight of all arrangements of S on the first ranks; return the total."""
+    table[0] = 1.0
+    for subset in range(1, 1 << factors.shape[0]):
+        rank = popcount(np.uint64(subset)) - 1
         total = 0.0
-        for i in range(t):
-            if subset >> i & 1:
-                total += np.exp(table[subset ^ (1 << i)] + tilts[i] * score - largest)
-        table[subset] = largest + np.log(total)
-    return table
+        left = subset
+        while left:
+            bit = left & -left
+            total += table[subset ^ bit] * factors[rank, popcount(np.uint64(bit - 1))]
+            left ^= bit
+        table[subset] = total
+    return table[(1 << factors.shape[0]) - 1]
 
 
 @kernel
-def sample_from_subset_table(rng, table, tilts, scores, out):
-    """Fill the rows of ``out`` with orderings (item at each rank, best first), exactly."""
+def fill_back(factors, table, back, marginals):
+    """Set ``back[S]`` to the scaled weight of all arrangements of the items outside S on the last ranks.
+
+    ``marginals`` (rank × place) becomes the probability of each item at each rank.
+    """
+    t = factors.shape[0]
+    full = (1 << t) - 1
+    back[full] = 1.0
+    marginals[:, :] = 0.0
+    for subset in range(full - 1, -1, -1):
+        rank = popcount(np.uint64(subset))
+        before = table[subset] / table[full]
+        total = 0.0
+        left = full ^ subset
+        while left:
+            bit = left & -left
+            place = popcount(np.uint64(bit - 1))
+            after = factors[rank, place] * back[subset | bit]
+            marginals[rank, place] += before * after
+            total += after
+            left ^= bit
+        back[subset] = total
+
+
+@kernel
+def log_sum_only(tilts, scores, table):
+    """Return ln of the sum of exp(Σ_r tilts[order[r]] scores[r]) over all orderings."""
+    factors, log_scale = scaled_factors(tilts, scores)[1:]
+    return math.log(fill_table(factors, table)) + log_scale
+
+
+@kernel
+def log_sum_and_mean(tilts, scores, table, back, mean):
+    """Return the same, and set ``mean`` to its gradient in the tilts: the mean score of each item."""
+    items, factors, log_scale = scaled_factors(tilts, scores)
+    total = fill_table(factors, table)
+    marginals = np.empty(factors.shape)
+    fill_back(factors, table, back, marginals)
+    for place in range(tilts.size):
+        expected = 0.0
+        for rank in range(tilts.size):
+            expected += marginals[rank, place] * scores[rank]
+        mean[items[place]] = expected
+    return math.log(total) + log_scale
+
+
+@kernel
+def rank_marginals(tilts, scores):
+    """Return P(item a has rank r), items × ranks."""
     t = tilts.size
-    for row in range(out.shape[0]):
-        subset = (1 << t) - 1
-        for rank in range(t - 1, -1, -1):
-            remaining = rng.random()
-            chosen = -1
-            for i in range(t):
-                if subset >> i & 1:
-                    chosen = i
-                    remaining -= np.exp(table[subset ^ (1 << i)] + tilts[i] * scores[rank] - table[subset])
-                    if remaining < 0.0:
-                        break
-            out[row, rank] = chosen
-            subset ^= 1 << chosen
+    items, factors, _ = scaled_factors(tilts, scores)
+    table = np.empty(1 << t)
+    fill_table(factors, table)
+    by_place = np.empty((t, t))
+    fill_back(factors, table, np.empty(1 << t), by_place)
+    out = np.empty((t, t))
+    for place in range(t):
+        for rank in range(t):
+            out[items[place], rank] = by_place[rank, place]
+    return out
 
 
 @kernel
-def metropolis_swaps(rng, tilts, scores, n_swaps, out):
-    """Move every row of ``out`` by ``n_swaps`` Metropolis proposals that exchange two items.
+def pairwise(tilts, scores):
+    """Return P(item a before item b), items × items: the flow through a's placement while b is still open.
 
-    The chain leaves the model invariant; how near the rows come to it depends on ``n_swaps``.
+    It costs 2^t t²/4 additions.
     """
     t = tilts.size
-    for row in range(out.shape[0]):
-        for _ in range(n_swaps):
-            a = np.int64(rng.random() * t)
-            b = np.int64(rng.random() * t)
-            gain = (tilts[out[row, a]] - tilts[out[row, b]]) * (scores[b] - scores[a])
-            if gain >= 0.0 or rng.random() < np.exp(gain):
-                held = out[row, a]
-                out[row, a] = out[row, b]
-                out[row, b] = held
+    items, factors, _ = scaled_factors(tilts, scores)
+    table = np.empty(1 << t)
+    back = np.empty(1 << t)
+    fill_table(factors, table)
+    fill_back(factors, table, back, np.empty((t, t)))
+    full = (1 << t) - 1
+    by_place = np.zeros((t, t))
+    open_places = np.empty(t, np.int64)
+    for subset in range(full):
+        rank = popcount(np.uint64(subset))
+        before = table[subset] / table[full]
+        if before == 0.0:
+            continue
+        n_open = 0
+        for place in range(t):
+            if not subset >> place & 1:
+                open_places[n_open] = place
+                n_open += 1
+        for k in range(n_open):
+            a = open_places[k]
+            flow = before * factors[rank, a] * back[subset | (1 << a)]
+            for j in range(n_open):
+                by_place[a, open_places[j]] += flow
+    out = np.zeros((t, t))
+    for a in range(t):
+        for b in range(t):
+            if a != b:
+                out[items[a], items[b]] = by_place[a, b]
+    return out
+
+
+@kernel
+def sample_table_rows(key, first, last, items, factors, table, out):
+    """Fill rows ``first`` to ``last`` of ``out`` with orderings (item at each rank, best first), exactly.
+
+    ``items`` and ``factors`` come from :func:`scaled_factors`, ``table`` from :func:`fill_table`.
+    """
+    t = items.size
+    stream = new_stream()
+    for row in range(first, last):
+        open_stream(stream, key[0], key[1], 0, row)
+        subset = (1 << t) - 1
+        for rank in range(t - 1, -1, -1):
+            remaining = uniform(stream) * table[subset]
+            chosen = 0
+            left = subset
+            while left:
+                bit = left & -left
+                weight = table[subset ^ bit] * factors[rank, popcount(np.uint64(bit - 1))]
+                left ^= bit
+                if weight > 0.0:
+                    chosen = bit  # kept where rounding leaves some of ``remaining``
+                    remaining -= weight
+                    if remaining < 0.0:
+                        break
+            out[row, rank] = items[popcount(np.uint64(chosen - 1))]
+            subset ^= chosen

@@ -47,7 +47,14 @@ def as_top_lists(data: Any, items: tuple[Label, ...] | None = None) -> Rankings:
 
 
 def _from_preferences(table: Preferences) -> Rankings:
-    """Read levels of one item each as lists."""
+    """Read levels of one item each as top lists."""
+    lists = rankings_of(table)
+    _refuse(~lists.unlisted_below, lists, _subset)
+    return lists
+
+
+def rankings_of(table: Preferences) -> Rankings:
+    """Read levels of one item each as rankings; what is not listed is below or unknown, as the rows say."""
     listed = np.diff(table.level_indptr)
     paired = np.diff(table.pair_indptr) > 0
     _refuse(paired, table, _compares)
@@ -56,11 +63,10 @@ def _from_preferences(table: Preferences) -> Rankings:
     last = np.zeros(len(table), dtype=np.int64)
     last[:] = table.levels[table.level_indptr[1:] - 1]
     _refuse(last + 1 < listed, table, _tied)
-    _refuse(~table.rest_below, table, _subset)
     orders = np.full((len(table), int(listed.max())), -1, dtype=np.int32)
     orders[np.arange(orders.shape[1]) < listed[:, None]] = table.level_items
     return Rankings._from_arrays(
-        orders, table.items, table.counts, table._agents, unlisted_below=True, metadata=table.metadata
+        orders, table.items, table.counts, table._agents, table.rest_below, metadata=table.metadata
     )
 
 

@@ -33,6 +33,9 @@ KINDS = {
     "DPMallowsMixture": Kind(
         "permix.models.dp_mallows_files:dp_mallows_from_archive", "permix.models.dp_mallows:DPMallowsMixture"
     ),
+    "AngleMixture": Kind(
+        "permix.models.angle_files:angle_from_archive", "permix.models.angle_mixture:AngleMixture"
+    ),
     "MallowsMixture": Kind(
         "permix.models.mallows_files:mallows_from_archive", "permix.models.mallows_mixture:MallowsMixture"
     ),

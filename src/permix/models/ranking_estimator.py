@@ -21,13 +21,16 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
     items_: tuple[Label, ...]
 
     def _preferences(self, X: Any, *, reset: bool) -> Preferences:
-        """Return the data as preferences; arrays are checked as scikit-learn does."""
-        items = None if reset else self.items_
+        """Return the data as preferences over the fitted items, where there are any."""
+        return as_preferences(self._checked(X, reset=reset), None if reset else self.items_)
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        """Return a table of agents as it is, and an array checked as scikit-learn does."""
         if isinstance(X, AgentTable):
             if reset:  # what an earlier fit to an array left
                 for name in ("n_features_in_", "feature_names_in_"):
                     self.__dict__.pop(name, None)
-            return as_preferences(X, items)
+            return X
         if isinstance(X, str | os.PathLike):
             raise DataError(f"{os.fspath(X)!r} is a path; read the file first: permix.read(path)")
         if hasattr(X, "columns"):
@@ -42,7 +45,7 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
                 "numbers of items, best first, padded by -1. For item names use Rankings.from_orders, for "
                 "scores Preferences.from_ratings"
             )
-        return as_preferences(table, items)
+        return table
 
     def _new_data(self, X: Any) -> Preferences:
         check_is_fitted(self)

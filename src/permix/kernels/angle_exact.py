@@ -1,0 +1,150 @@
+"""Angle-based models under the exact normaliser: maximum likelihood, and Metropolis steps of the parameters.
+
+In terms of the tilts η = κθ the model is an exponential family: ln P = η'y - ln Z(η), with Z and its
+gradient, the mean of y, from the table over subsets (:mod:`permix.kernels.subset_table`).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from permix.kernels.angle_concentration import newton_concentration
+from permix.kernels.bessel import bessel, log_sphere_moment
+from permix.kernels.jit import kernel
+from permix.kernels.subset_table import log_sum_and_mean, log_sum_only
+
+# A likelihood that has no maximum (all rankings alike) is followed until so little is left to gain.
+ENOUGH = 1e-10
+
+
+@kernel
+def _dot(a, b):
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@kernel
+def maximise(mean, scores, tilts, table, back, max_iter):
+    """Climb η'ȳ - ln Z(η) from ``tilts``, which is changed; return the value and ln Z there.
+
+    BFGS in the zero-sum plane. The first inverse Hessian is that of a von Mises–Fisher law with the same mean
+    length r: 1/A'(κ) along the mean and κ/r across it. The function is concave, so the climb finds the
+    maximum.
+    """
+    t = mean.size
+    order = 0.5 * (t - 3.0)
+    expected = np.empty(t)
+    log_sum = log_sum_and_mean(tilts, scores, table, back, expected)
+    value = _dot(tilts, mean) - log_sum
+    slope = mean - expected
+    r = min(math.sqrt(_dot(mean, mean)), 0.999)
+    inverse = np.zeros((t, t))
+    if r > 1e-9:
+        kappa = newton_concentration(order, r)
+        along, across = 1.0 / bessel(order, kappa)[2], kappa / r
+        for i in range(t):
+            inverse[i, i] = across
+            for j in range(t):
+                inverse[i, j] += (along - across) * mean[i] * mean[j] / (r * r)
+    else:
+        for i in range(t):
+            inverse[i, i] = t - 1.0
+    for _ in range(max_iter):
+        direction = inverse @ slope
+        climb = _dot(direction, slope)
+        if climb < ENOUGH:
+            break
+        size = 1.0
+        while True:
+            trial = tilts + size * direction
+            trial_log_sum = log_sum_and_mean(trial, scores, table, back, expected)
+            trial_value = _dot(trial, mean) - trial_log_sum
+            if trial_value >= value + 1e-4 * size * climb:
+                break
+            size *= 0.5
+            if size < 1e-10:
+                return value, log_sum
+        change = trial - tilts
+        bend = slope - (mean - expected)  # positive along the change, since the function is concave
+        slope = mean - expected
+        for i in range(t):
+            tilts[i] = trial[i]
+        value, log_sum = trial_value, trial_log_sum
+        curvature = _dot(change, bend)
+        if curvature > 1e-300:
+            moved = inverse @ bend
+            scale = (1.0 + _dot(bend, moved) / curvature) / curvature
+            for i in range(t):
+                for j in range(t):
+                    inverse[i, j] += scale * change[i] * change[j]
+                    inverse[i, j] -= (moved[i] * change[j] + change[i] * moved[j]) / curvature
+    return value, log_sum
+
+
+@kernel
+def log_prior(tilts, pull, prior_length, prior_shape, prior_rate):
+    """Return the log-density of η: κ ~ Gamma, θ | κ von Mises–Fisher(m₀, β₀κ), times κ^-(t-2) for the change.
+
+    ``pull`` is β₀ m₀'η.
+    """
+    t = tilts.size
+    kappa = math.sqrt(_dot(tilts, tilts))
+    value = (prior_shape - 1.0 - (t - 2.0)) * math.log(kappa) - prior_rate * kappa + pull
+    if prior_length > 0.0:
+        value -= log_sphere_moment(0.5 * (t - 3.0), prior_length * kappa)
+    return value
+
+
+@kernel
+def metropolis_tilts(
+    rng, n, sums, prior_pull, prior_length, prior_shape, prior_rate, scores, tilts, table, n_steps
+):
+    """Move η by random-walk Metropolis under the exact normaliser; return how many steps were accepted.
+
+    ``sums`` is Σ y of the ``n`` rankings of a component, ``prior_pull`` the vector β₀ m₀. The width of a step
+    comes from these sums alone (2.4/√d standard deviations of the von Mises–Fisher posterior), never from the
+    present η, so proposals are symmetric. Half of the steps change κ alone, in its logarithm.
+    """
+    t = scores.size
+    order = 0.5 * (t - 3.0)
+    length = math.sqrt(_dot(sums, sums))
+    r = min(length / max(n, 1.0), 0.98)
+    kappa = max(newton_concentration(order, r), 1.0)
+    mean = np.zeros(t)
+    if length > 0.0:
+        mean[:] = sums / length
+    _, ratio, slope = bessel(order, kappa)
+    width = 2.4 / math.sqrt(t - 1.0)
+    across = width * math.sqrt(kappa / (ratio * (n + 1.0)))
+    along = width / math.sqrt(slope * (n + 1.0))
+    stretch = 2.4 / (kappa * math.sqrt(slope * (n + 1.0)))
+    value = _dot(tilts, sums) - n * log_sum_only(tilts, scores, table)
+    value += log_prior(tilts, _dot(tilts, prior_pull), prior_length, prior_shape, prior_rate)
+    step = np.empty(t)
+    accepted = 0
+    for turn in range(n_steps):
+        jacobian = 0.0
+        if turn % 2:
+            factor = math.exp(stretch * rng.standard_normal())
+            trial = factor * tilts
+            jacobian = (t - 1.0) * math.log(factor)  # of scaling a vector of the plane
+        else:
+            total = 0.0
+            for i in range(t):
+                step[i] = across * rng.standard_normal()
+                total += step[i]
+            for i in range(t):
+                step[i] -= total / t
+            projection = _dot(step, mean)
+            trial = tilts + step + (along / across - 1.0) * projection * mean
+        trial_value = _dot(trial, sums) - n * log_sum_only(trial, scores, table)
+        trial_value += log_prior(trial, _dot(trial, prior_pull), prior_length, prior_shape, prior_rate)
+        if trial_value - value + jacobian >= -rng.standard_exponential():
+            tilts[:] = trial
+            value = trial_value
+            accepted += 1
+    return accepted

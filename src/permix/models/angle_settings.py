@@ -1,0 +1,111 @@
+"""What a user may choose about a mixture of angle-based models, checked."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+
+from permix.errors import DataError
+
+Inference = Literal["vi", "em", "sir", "quadrature"]
+Normalizer = Literal["auto", "vmf", "exact"]
+INFERENCES = ("vi", "em", "sir", "quadrature")
+NORMALIZERS = ("auto", "vmf", "exact")
+BOUNDS = ("tight", "published")
+# Most items for which "auto" sums exactly (a fit needs thousands of sums), and for which a user may ask so.
+AUTO_EXACT_ITEMS = 12
+MOST_EXACT_ITEMS = 20
+
+
+@dataclass(frozen=True)
+class AngleSettings:
+    """What a user may choose; see :class:`permix.AngleMixture` for what each means."""
+
+    n_components: int = 1
+    inference: Inference = "vi"
+    normalizer: Normalizer = "auto"
+    bound: Literal["tight", "published"] = "tight"
+    prior_shape: float = 1.0
+    prior_rate: float = 1e-3
+    prior_direction: Any = None
+    prior_strength: float = 0.0
+    pseudo_count: float = 1.0
+    n_restarts: int = 10
+    max_iter: int = 500
+    tol: float = 1e-7
+    n_draws: int = 1000
+    n_burn_in: int = 200
+    n_thin: int = 1
+    n_chains: int = 2
+    n_candidates: int = 10_000
+    random_state: Any = None
+    n_jobs: int | None = None
+    progress: bool | None = None
+    store: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.generic):
+                object.__setattr__(self, field.name, value.item())
+        for name, least in (
+            ("n_components", 1),
+            ("n_restarts", 1),
+            ("max_iter", 1),
+            ("n_draws", 1),
+            ("n_burn_in", 0),
+            ("n_thin", 1),
+            ("n_chains", 1),
+            ("n_candidates", 2),
+        ):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise DataError(f"{name}={value!r} must be a whole number, {least} or more")
+        for name in ("prior_shape", "prior_rate", "pseudo_count"):
+            self._check_number(name)
+            if not 0.0 < getattr(self, name) < np.inf:
+                raise DataError(f"{name}={getattr(self, name)!r} must be a positive number")
+        for name in ("prior_strength", "tol"):
+            self._check_number(name)
+            if not 0.0 <= getattr(self, name) < np.inf:
+                raise DataError(f"{name}={getattr(self, name)!r} must be 0 or more")
+        if self.inference not in INFERENCES:
+            raise DataError(f"inference={self.inference!r} must be one of {', '.join(map(repr, INFERENCES))}")
+        if self.normalizer not in NORMALIZERS:
+            raise DataError(
+                f"normalizer={self.normalizer!r} must be one of {', '.join(map(repr, NORMALIZERS))}"
+            )
+        if self.bound not in BOUNDS:
+            raise DataError(f"bound={self.bound!r} must be one of {', '.join(map(repr, BOUNDS))}")
+        if self.normalizer == "exact" and self.inference in ("vi", "quadrature"):
+            raise DataError(
+                f"inference={self.inference!r} rests on the von Mises–Fisher normaliser, under which the "
+                "direction given the concentration has a known law; with normalizer='exact' use "
+                "inference='em' (maximum likelihood) or 'sir' (draws from the posterior)"
+            )
+        if self.prior_strength > 0.0 and self.prior_direction is None:
+            raise DataError("prior_strength needs a prior_direction: scores of the items, small = preferred")
+        if self.progress not in (None, True, False):
+            raise DataError(f"progress must be True, False or None, got {self.progress!r}")
+
+    def _check_number(self, name: str) -> None:
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise DataError(f"{name}={value!r} must be a number")
+        object.__setattr__(self, name, float(value))
+
+    def normalizer_for(self, n_items: int) -> Literal["vmf", "exact"]:
+        """Return the normaliser to use for so many items."""
+        if self.normalizer == "vmf" or self.inference in ("vi", "quadrature"):
+            return "vmf"
+        if self.normalizer == "exact":
+            if n_items > MOST_EXACT_ITEMS:
+                raise DataError(
+                    f"the exact normaliser sums over all subsets of the items, which for {n_items} are too "
+                    f"many; it serves up to {MOST_EXACT_ITEMS} items. Use normalizer='vmf'"
+                )
+            return "exact"
+        return "exact" if n_items <= AUTO_EXACT_ITEMS else "vmf"
