@@ -499,3 +499,19 @@ def test_there_is_nothing_to_split_in_an_empty_table():
     for size in (0.25, 1):
         with pytest.raises(DataError, match="there is nothing to split: the table has no rows"):
             empty.split(size)
+
+
+def test_an_item_listed_twice_is_found_among_millions(monkeypatch):
+    """The compiled check and the sorting one name the same row, items and places."""
+    orders = np.tile(np.arange(5), (30, 1))
+    orders[17] = [3, 1, 0, 1, -1]
+    messages = []
+    for limit in (10, 10**9):
+        monkeypatch.setattr("permix.data.rankings.MANY_ENTRIES", limit)
+        with pytest.raises(DataError) as caught:
+            Rankings.from_orders(orders, n_items=5)
+        messages.append(str(caught.value))
+        assert len(Rankings.from_orders(orders[:17], n_items=5)) == 17
+    assert messages[0] == messages[1]
+    assert "row 17" in messages[0]
+    assert "places 2 and 4" in messages[0]

@@ -15,6 +15,10 @@ from permix.errors import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
+# From so many entries on, compiled code looks for items listed twice: sorting copies of all rows takes
+# seconds.
+MANY_ENTRIES = 4_000_000
+
 
 class Rankings(AgentTable):
     """Rankings without ties: full, top-t (the rest is below) or of a subset (the rest is unknown).
@@ -374,16 +378,27 @@ def _check_orders(orders: Array, names: tuple[Label, ...], agents: Array | None)
             f"{row_name(int(row), agents)}: place {place + 1} is empty but {names[orders[row, place + 1]]!r} "
             "follows; missing entries may only stand at the end of a row. Close the gap"
         )
-    ascending = np.sort(orders, axis=1)
-    twice = (ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] >= 0)
-    if twice.any():
-        row, place = np.argwhere(twice)[0]
-        item = ascending[row, place]
+    row, item = _first_repeated(orders, len(names))
+    if row >= 0:
         places = np.flatnonzero(orders[row] == item) + 1
         raise DataError(
             f"{row_name(int(row), agents)}: {names[item]!r} is listed twice, at places {places[0]} and "
             f"{places[1]}; keep one of them"
         )
+
+
+def _first_repeated(orders: Array, n_items: int) -> tuple[int, int]:
+    """Return a row and an item that it lists twice, or (-1, -1)."""
+    if orders.size > MANY_ENTRIES:
+        from permix.kernels.orders import first_repeated
+
+        return first_repeated(np.ascontiguousarray(orders, dtype=np.int32), n_items)
+    ascending = np.sort(orders, axis=1)
+    twice = (ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] >= 0)
+    if not twice.any():
+        return -1, -1
+    row, place = np.argwhere(twice)[0]
+    return int(row), int(ascending[row, place])
 
 
 def _unlisted_below(unlisted: object, n: int) -> Array:

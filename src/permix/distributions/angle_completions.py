@@ -91,6 +91,17 @@ def is_cheap(rankings: Rankings) -> Array:
     return np.asarray(_per_kind(n_terms, rankings) <= MOST_TERMS)
 
 
+def annealing_cost(row: Rankings, tilts: Array, n_particles: int = 64) -> float:
+    """Return how many proposals annealing makes for one row, all components together."""
+    from permix.kernels.angle import standard_scores
+    from permix.kernels.angle_completions import annealing_plan
+
+    listed, lengths, below = _rows(row, np.arange(1))
+    scores = standard_scores(row.n_items)
+    steps = sum(annealing_plan(listed[0], lengths[0], below[0], np.array(tilt), scores)[2] for tilt in tilts)
+    return float(steps) * n_particles * float(row.n_items - lengths[0])
+
+
 def sample_completions(
     rankings: Rankings,
     tilts: object,

@@ -37,9 +37,10 @@ def draw_direction(rng, mean_direction, kappa, out):
     t = mean_direction.size
     gap = von_mises_fisher_gap(rng, t - 1, kappa)
     norm = 0.0
-    while norm == 0.0:
+    while norm < 1e-8:  # what is left of a vector along the mean would be rounding errors
         total = 0.0
         projection = 0.0
+        norm = 0.0
         for i in range(t):
             out[i] = rng.standard_normal()
             total += out[i]

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from permix.kernels.angle_concentration import newton_concentration
+from permix.kernels.angle_concentration import concentration_cap, newton_concentration
 from permix.kernels.bessel import bessel, log_sphere_moment
 from permix.kernels.jit import kernel
 from permix.kernels.subset_table import log_sum_and_mean, log_sum_only
@@ -28,46 +28,74 @@ def _dot(a, b):
 
 
 @kernel
+def _inverse_hessian(tilts, cap, inverse):
+    """Fill ``inverse`` with that of a von Mises–Fisher law here: 1/A'(κ) along the tilts, κ/A(κ) across."""
+    t = tilts.size
+    length = math.sqrt(_dot(tilts, tilts))
+    along = across = t - 1.0
+    if length > 1e-9:
+        kappa = min(length, cap)
+        _, ratio, slope = bessel(0.5 * (t - 3.0), kappa)
+        along, across = 1.0 / slope, kappa / ratio
+    for i in range(t):
+        for j in range(t):
+            inverse[i, j] = 0.0
+            if length > 1e-9:
+                inverse[i, j] = (along - across) * tilts[i] * tilts[j] / (length * length)
+        inverse[i, i] += across
+
+
+@kernel
 def maximise(mean, scores, tilts, table, back, max_iter):
     """Climb η'ȳ - ln Z(η) from ``tilts``, which is changed; return the value and ln Z there.
 
-    BFGS in the zero-sum plane. The first inverse Hessian is that of a von Mises–Fisher law with the same mean
-    length r: 1/A'(κ) along the mean and κ/r across it. The function is concave, so the climb finds the
-    maximum.
+    BFGS in the zero-sum plane; the function is concave, so the climb finds the maximum. From 0 it starts at
+    the von Mises–Fisher estimate. The curvature dies away exponentially far out, where a step too long would
+    strand: no step is longer than 2 or than the tilts themselves.
     """
     t = mean.size
     order = 0.5 * (t - 3.0)
+    cap = concentration_cap(t, 1.0)
     expected = np.empty(t)
     log_sum = log_sum_and_mean(tilts, scores, table, back, expected)
     value = _dot(tilts, mean) - log_sum
+    r = math.sqrt(_dot(mean, mean))
+    if r > 1e-9 and _dot(tilts, tilts) == 0.0:
+        kappa = min(newton_concentration(order, min(r, 0.999)), cap)
+        trial = kappa / r * mean
+        trial_log_sum = log_sum_and_mean(trial, scores, table, back, expected)
+        if _dot(trial, mean) - trial_log_sum > value:
+            for i in range(t):
+                tilts[i] = trial[i]
+            value, log_sum = _dot(trial, mean) - trial_log_sum, trial_log_sum
+        else:
+            log_sum = log_sum_and_mean(tilts, scores, table, back, expected)
     slope = mean - expected
-    r = min(math.sqrt(_dot(mean, mean)), 0.999)
-    inverse = np.zeros((t, t))
-    if r > 1e-9:
-        kappa = newton_concentration(order, r)
-        along, across = 1.0 / bessel(order, kappa)[2], kappa / r
-        for i in range(t):
-            inverse[i, i] = across
-            for j in range(t):
-                inverse[i, j] += (along - across) * mean[i] * mean[j] / (r * r)
-    else:
-        for i in range(t):
-            inverse[i, i] = t - 1.0
+    inverse = np.empty((t, t))
+    _inverse_hessian(tilts, cap, inverse)
+    fresh = True
     for _ in range(max_iter):
         direction = inverse @ slope
         climb = _dot(direction, slope)
         if climb < ENOUGH:
             break
-        size = 1.0
-        while True:
+        longest = max(2.0, math.sqrt(_dot(tilts, tilts)))
+        size = min(1.0, longest / math.sqrt(_dot(direction, direction)))
+        trial_value = trial_log_sum = -np.inf
+        trial = tilts
+        while size >= 1e-10:
             trial = tilts + size * direction
             trial_log_sum = log_sum_and_mean(trial, scores, table, back, expected)
             trial_value = _dot(trial, mean) - trial_log_sum
             if trial_value >= value + 1e-4 * size * climb:
                 break
             size *= 0.5
-            if size < 1e-10:
-                return value, log_sum
+        if size < 1e-10:
+            if fresh:
+                break
+            _inverse_hessian(tilts, cap, inverse)  # what was learnt misleads
+            fresh = True
+            continue
         change = trial - tilts
         bend = slope - (mean - expected)  # positive along the change, since the function is concave
         slope = mean - expected
@@ -75,7 +103,8 @@ def maximise(mean, scores, tilts, table, back, max_iter):
             tilts[i] = trial[i]
         value, log_sum = trial_value, trial_log_sum
         curvature = _dot(change, bend)
-        if curvature > 1e-300:
+        if curvature > 1e-12 * math.sqrt(_dot(change, change) * _dot(bend, bend)):
+            fresh = False
             moved = inverse @ bend
             scale = (1.0 + _dot(bend, moved) / curvature) / curvature
             for i in range(t):
@@ -122,6 +151,12 @@ def metropolis_tilts(
     across = width * math.sqrt(kappa / (ratio * (n + 1.0)))
     along = width / math.sqrt(slope * (n + 1.0))
     stretch = 2.4 / (kappa * math.sqrt(slope * (n + 1.0)))
+    # Rounding errors of the sum grow with every stretch, and nothing in the likelihood would stop them.
+    total = 0.0
+    for i in range(t):
+        total += tilts[i]
+    for i in range(t):
+        tilts[i] -= total / t
     value = _dot(tilts, sums) - n * log_sum_only(tilts, scores, table)
     value += log_prior(tilts, _dot(tilts, prior_pull), prior_length, prior_shape, prior_rate)
     step = np.empty(t)

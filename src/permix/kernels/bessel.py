@@ -21,7 +21,7 @@ import numpy as np
 from permix.kernels.jit import kernel, ufunc
 
 # At this order the last term kept is below the rounding of the first.
-LEAST_ORDER = 24.0
+LEAST_ORDER = 16.0
 N_TERMS = 11
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 # Logarithms of so many ratios are taken at once: their product cannot underflow for x above 1e-30.

@@ -67,6 +67,8 @@ class VariationalPosterior:
 
     def taken(self, order: Array) -> VariationalPosterior:
         """Return it with its components in another order."""
+        if self.n_components == 1:
+            return self
         return VariationalPosterior(
             *(
                 value[order]

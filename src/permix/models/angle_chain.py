@@ -27,7 +27,7 @@ from permix.kernels.angle_mixture import allocate
 from permix.kernels.random import log_dirichlet
 from permix.kernels.streams import draw_key
 from permix.models.angle_ascent import updated
-from permix.models.angle_components import AngleComponents, AnglePrior
+from permix.models.angle_components import AngleComponents, AnglePrior, largest_concentration
 from permix.models.angle_data import AngleData
 from permix.models.angle_direct import Evidence
 from permix.models.angle_settings import AngleSettings
@@ -71,7 +71,8 @@ class AngleState:
         self.model = model
         k, t = model.settings.n_components, model.data.n_items
         self.weights = start.weights.copy()
-        self.kappas = np.maximum(start.concentrations, 1e-6)
+        most = largest_concentration(t) if model.normalizer == "vmf" else np.inf
+        self.kappas = np.clip(start.concentrations, 1e-6, most)
         self.directions = start.directions.copy()
         self.labels = rng.integers(k, size=model.n_rows).astype(np.int64)
         self.sums, self.masses = np.zeros((t, k)), np.zeros(k)
@@ -183,10 +184,8 @@ class AngleState:
             log_weights = evidence.log_density(candidates) - (
                 (shape - 1.0) * np.log(candidates) - rate * candidates
             )
-            if not np.isfinite(log_weights).any():
-                return evidence.cap  # the present state was above the cap of the new direction
-            weights = np.exp(log_weights - log_weights.max())
-            return float(candidates[np.searchsorted(np.cumsum(weights), rng.random() * weights.sum())])
+            below = np.cumsum(np.exp(log_weights - log_weights.max()))
+            return float(candidates[np.searchsorted(below, rng.random() * below[-1], side="right")])
         q = updated(
             None,
             _one(self.model.prior, g),

@@ -67,7 +67,7 @@ class AngleClassifier(ClassifierMixin, RankingEstimator):  # type: ignore[misc]
         prior_rate: float = 1e-3,
         n_restarts: int = 10,
         n_draws: int = 1000,
-        n_burn_in: int = 200,
+        n_burn_in: int = 500,
         n_chains: int = 2,
         random_state: Any = None,
         n_jobs: int | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -42,12 +42,12 @@ class AngleComponents:
         k, t = len(weights), len(self.items)
         if weights.ndim != 1 or k == 0 or directions.shape != (k, t) or concentrations.shape != (k,):
             raise DataError("weights, directions and concentrations must have one row for each component")
-        if not ((weights >= 0.0).all() and np.isclose(weights.sum(), 1.0)):
+        if not (weights.min() >= 0.0 and abs(weights.sum() - 1.0) < 1e-6):
             raise DataError("weights must be 0 or more and sum to one")
-        if not (np.isfinite(concentrations).all() and (concentrations >= 0.0).all()):
+        if not (concentrations.min() >= 0.0 and concentrations.max() < np.inf):
             raise DataError("concentrations must be finite and 0 or more")
-        size, total = np.linalg.norm(directions, axis=1), directions.sum(axis=1)
-        if not (np.allclose(size, 1.0, atol=1e-6) and np.allclose(total, 0.0, atol=1e-6)):
+        squares, total = np.einsum("kt,kt->k", directions, directions), directions.sum(axis=1)
+        if not (np.abs(squares - 1.0).max() < 1e-6 and np.abs(total).max() < 1e-6):
             raise DataError("directions must have length one and sum zero")
         if self.normalizer not in ("vmf", "exact"):
             raise DataError(f"normalizer={self.normalizer!r} must be 'vmf' or 'exact'")
@@ -75,9 +75,13 @@ class AngleComponents:
     def log_sums(self) -> Array:
         """Ln of the normaliser's inverse of every component."""
         if self.normalizer == "exact":
-            table, scores = np.empty(1 << self.n_items), standard_scores(self.n_items)
-            return np.array([log_sum_only(row, scores, table) for row in self.tilts])
+            return self.exact_log_sums()
         return np.array([vmf_log_sum(kappa, self.n_items) for kappa in self.concentrations])
+
+    def exact_log_sums(self) -> Array:
+        """Return the same by the table over subsets, whatever the normaliser in use."""
+        table, scores = np.empty(1 << self.n_items), standard_scores(self.n_items)
+        return np.array([log_sum_only(row, scores, table) for row in self.tilts])
 
     @property
     def offsets(self) -> Array:
@@ -96,6 +100,8 @@ class AngleComponents:
 
     def taken(self, order: Array) -> AngleComponents:
         """Return the same mixture with its components in another order."""
+        if self.n_components == 1:
+            return self
         return AngleComponents(
             self.items,
             self.weights[order],
@@ -173,6 +179,12 @@ def unit_directions(given: Any, items: tuple[Label, ...], k: int) -> Array:
 def reach(direction: Array, scores: Array) -> float:
     """Return the largest θ'y of all rankings: that of the ranking by θ itself."""
     return float(np.sort(direction) @ scores)
+
+
+@cache
+def largest_concentration(n_items: int) -> float:
+    """Return the concentration up to which no direction gives a ranking a probability above one."""
+    return float(kernels.concentration_cap(n_items, 1.0))
 
 
 def cap_of(direction: Array, scores: Array) -> float:

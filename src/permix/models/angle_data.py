@@ -81,8 +81,9 @@ class AngleData:
             return [task(part) for part in self.parts]
         return run_in_threads(task, self.parts, self.n_jobs)
 
+    @cached_property
     def sum_of_scores(self) -> Array:
-        """Return Σ y over all agents; rows must be full."""
+        """Σ y over all agents; rows must be full."""
         from permix.kernels.angle_mixture import add_scores
 
         def add(part: tuple[int, int]) -> Array:
@@ -130,6 +131,12 @@ class AngleData:
         results = self.over_parts(weigh)
         total = float(sum(result[0] for result in results))
         return total, sum(result[1] for result in results), sum(result[2] for result in results)
+
+    def total_log_density(self, tilts: Array, offsets: Array) -> float:
+        """Return Σ ln density over all agents; for one component Σ y says it without a pass."""
+        if len(offsets) == 1:
+            return float(tilts[0] @ self.sum_of_scores + self.n_agents * offsets[0])
+        return self.weighed(tilts, offsets)[0]
 
     def some(self, n_rows: int, rng: np.random.Generator) -> AngleData:
         """Return a random part of the rows, or all where there are no more."""

@@ -10,7 +10,7 @@ from permix.data.labels import Array
 from permix.errors import DataError
 from permix.kernels import angle_concentration as kernels
 from permix.kernels.angle import draw_direction
-from permix.models.angle_components import AnglePrior, cap_of
+from permix.models.angle_components import AnglePrior, largest_concentration
 
 # Nodes of the grid: the whole posterior within e^-37 of its mode, about 17 standard deviations.
 N_NODES = 512
@@ -30,7 +30,8 @@ class Evidence:
         β m = β₀ m₀ + Σ y.
     prior : AnglePrior
     cap : float
-        The largest κ at which no ranking gets a probability above one.
+        The largest κ of the prior: up to it no ranking gets a probability above one, whatever the direction.
+        It depends on the number of items alone, so that a Gibbs sampler has one posterior to converge to.
     """
 
     n: float
@@ -49,7 +50,7 @@ class Evidence:
         else:  # nothing is known: any direction, the law of θ is uniform
             length, direction = 0.0, np.arange(len(sums)) - (len(sums) - 1) / 2.0
             direction = direction / np.linalg.norm(direction)
-        return cls(n, length, np.asarray(direction), prior, cap_of(direction, scores))
+        return cls(n, length, np.asarray(direction), prior, largest_concentration(len(scores)))
 
     @property
     def order(self) -> float:

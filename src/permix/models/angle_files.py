@@ -136,8 +136,10 @@ def angle_from_archive(manifest: dict[str, Any], arrays: dict[str, Array]) -> An
     require(bool(np.all(counts > 0)) and float(counts.astype(np.float64).sum()) < 2.0**62, "counts")
     guarded, total, objective = arrays["guarded"], arrays["log_likelihood"], manifest["objective"]
     require(guarded.dtype == np.bool_ and guarded.shape == (k,), "guarded")
-    require(_is_real(total) and total.shape == (2,) and bool(np.isfinite(total[0])), "log-likelihood")
-    require(_are_errors(total[1:]), "log-likelihood")
+    require(_is_real(total) and total.shape == (2,), "log-likelihood")
+    # Not a number where too many items are unlisted to find it.
+    unknown = bool(np.isnan(total).all())
+    require(unknown or (bool(np.isfinite(total[0])) and _are_errors(total[1:])), "log-likelihood")
     require(objective is None or isinstance(objective, float), "objective")
     for name in ("converged", "interrupted"):
         require(isinstance(manifest[name], bool), name)

@@ -11,7 +11,7 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.distributions.angle_completions import is_cheap
+from permix.distributions.angle_completions import annealing_cost, is_cheap
 from permix.distributions.base import Estimate
 from permix.errors import PermixWarning
 from permix.models.angle_ascent import VariationalPosterior
@@ -42,8 +42,11 @@ MOST_NUMBERS = 20_000_000
 FEW_CANDIDATES = 100
 # An approximate normaliser that is off by more than this, in nats per ranking, is worth a warning.
 NOTABLE_ERROR = 0.05
-# Rows whose log-likelihood is found by annealing, where there are more.
+# Rows whose log-likelihood is found by annealing, where there are more; proposals spent on that, and the
+# fewest rows that are worth it.
 ANNEALED_ROWS = 100
+ANNEALING_PROPOSALS = 2e8
+FEWEST_ROWS = 10
 # Up to so many items the error of the approximation is known at once.
 CHECKED_ITEMS = 16
 
@@ -115,6 +118,8 @@ class AngleFit:
         """True ln of the sum over all rankings less the one used, by component; 0 where it is exact."""
         if self.components.normalizer == "exact":
             return [Estimate(0.0)] * self.components.n_components
+        if self.components.n_items <= CHECKED_ITEMS:
+            return [Estimate(gap) for gap in self.components.exact_log_sums() - self.components.log_sums]
         return [self.components.component(k).normalizer_error() for k in range(self.components.n_components)]
 
 
@@ -154,8 +159,9 @@ def _ascent(data: AngleData, settings: AngleSettings) -> AngleFit:
         q, components = None, run.law.components
     order = np.argsort(-components.weights, kind="stable")
     # P(component | row) at the end of the climb, that is under q for variational inference.
-    probabilities = np.empty((len(data.rankings), settings.n_components))
-    data.weighed(run.law.tilts[order], run.law.offsets[order], probabilities=probabilities)
+    probabilities = np.ones((len(data.rankings), settings.n_components))
+    if settings.n_components > 1:
+        data.weighed(run.law.tilts[order], run.law.offsets[order], probabilities=probabilities)
     components = components.taken(order)
     return AngleFit(
         settings=settings,
@@ -179,7 +185,7 @@ def _direct(data: AngleData, settings: AngleSettings) -> AngleFit:
     """Draw from the posterior of one component: SIR, or quadrature."""
     prior = AnglePrior.of(settings, data.items)
     with StatusLine(settings.progress) as status, announce_compilation(status.wanted):
-        evidence = Evidence.of(data.sum_of_scores(), float(data.n_agents), prior, data.scores)
+        evidence = Evidence.of(data.sum_of_scores, float(data.n_agents), prior, data.scores)
         rng = np.random.default_rng(seed_sequence(settings.random_state))
         n_draws = min(settings.n_draws, max(100, MOST_NUMBERS // data.n_items))
         status.update("drawing from the posterior")
@@ -415,10 +421,10 @@ def _log_likelihood(components: AngleComponents, data: AngleData) -> Estimate:
     """Return ln P(data) at point estimates.
 
     Rows whose sum needs annealing cost milliseconds each; where there are many, some stand for all, and the
-    standard error says what that leaves open.
+    standard error says what that leaves open. With thousands of items even a few cost minutes: then NaN.
     """
     if data.is_full:
-        return Estimate(data.weighed(components.tilts, components.offsets)[0])
+        return Estimate(data.total_log_density(components.tilts, components.offsets))
     cheap = is_cheap(data.rankings)
     total, variance = 0.0, 0.0
     rows = np.flatnonzero(cheap)
@@ -428,8 +434,11 @@ def _log_likelihood(components: AngleComponents, data: AngleData) -> Estimate:
     rows = np.flatnonzero(~cheap)
     if len(rows):
         n = len(rows)
-        if n > ANNEALED_ROWS:
-            rows = np.sort(np.random.default_rng(0).choice(rows, ANNEALED_ROWS, replace=False))
+        most = int(ANNEALING_PROPOSALS / annealing_cost(data.rankings[rows[:1]], components.tilts))
+        if most < min(n, FEWEST_ROWS):
+            return Estimate(np.nan, np.nan)
+        if n > min(most, ANNEALED_ROWS):
+            rows = np.sort(np.random.default_rng(0).choice(rows, min(most, ANNEALED_ROWS), replace=False))
         joint, errors = joint_log_probabilities(components, data.rankings[rows])
         shares, densities = normalised(joint)
         values = data.counts[rows] * densities

@@ -58,7 +58,7 @@ def check_size(data: AngleData, settings: AngleSettings) -> None:
 
 def single(data: AngleData, settings: AngleSettings, prior: AnglePrior) -> Run:
     """Fit one component: Σ y says all, so one pass over the data is enough."""
-    sums, n = data.sum_of_scores()[:, None], np.array([float(data.n_agents)])
+    sums, n = data.sum_of_scores[:, None], np.array([float(data.n_agents)])
     law: Any
     if settings.inference == "em":
         law = first_law(np.zeros((1, data.n_items)), data, settings, prior)
@@ -67,18 +67,13 @@ def single(data: AngleData, settings: AngleSettings, prior: AnglePrior) -> Run:
             settings.max_iter
         ):  # once under the vMF normaliser; exact steps go on until they settle
             law = law.following(sums, n, data)
-            before, value = value, total_of(law, sums, n)
+            before, value = value, data.total_log_density(law.tilts, law.offsets)
             if abs(value - before) <= 1e-12 * abs(value):
                 break
     else:
         law = Variational(updated(None, prior, sums, n, data.scores), prior)
-    objective = law.objective(total_of(law, sums, n))
+    objective = law.objective(data.total_log_density(law.tilts, law.offsets))
     return Run(law, objective, [objective], converged=True)
-
-
-def total_of(law: Any, sums: Array, masses: Array) -> float:
-    """Return Σ ln density of rankings that all belong to one component, from their sum."""
-    return float(law.tilts[0] @ sums[:, 0] + masses[0] * law.offsets[0])
 
 
 def first_law(tilts: Array, data: AngleData, settings: AngleSettings, prior: AnglePrior) -> Any:

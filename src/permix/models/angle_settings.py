@@ -37,7 +37,7 @@ class AngleSettings:
     max_iter: int = 500
     tol: float = 1e-7
     n_draws: int = 1000
-    n_burn_in: int = 200
+    n_burn_in: int = 500
     n_thin: int = 1
     n_chains: int = 2
     n_candidates: int = 10_000
