@@ -7,6 +7,8 @@ import pkgutil
 import sys
 from pathlib import Path
 
+NOT_BENCHMARKS = {"__main__", "timing"}
+
 
 def main() -> None:
     """Print one table per benchmark."""
@@ -14,7 +16,7 @@ def main() -> None:
 
     folder = Path(__file__).parent
     known = sorted(
-        m.name for m in pkgutil.iter_modules([str(folder)]) if not m.ispkg and m.name != "__main__"
+        m.name for m in pkgutil.iter_modules([str(folder)]) if not m.ispkg and m.name not in NOT_BENCHMARKS
     )
     wanted = sys.argv[1:] or known
     unknown = sorted(set(wanted) - set(known))
