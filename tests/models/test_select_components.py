@@ -291,3 +291,18 @@ def test_validation_is_read_by_name():
         select_components(votes, [1], validation=Rankings.from_orders([["z", "a"]] * 2), random_state=0)
     with pytest.raises(TypeError, match="particles"):
         select_components(votes, [1], particles=3)
+
+
+@pytest.mark.parametrize("criterion", ["dic", "waic", "bic", "aic"])
+def test_criteria_are_not_for_central_rankings(criterion):
+    with pytest.raises(DataError, match=f"criterion='{criterion}' counts parameters.*held-out"):
+        select_components(planted(1, n=40), [1, 2], criterion=criterion)
+
+
+def test_what_is_not_said_is_held_out_likelihood_of_mallows_mixtures():
+    data = planted(2, n=200)
+    plain = select_components(data, [1, 2], random_state=0, **QUICK)
+    said = select_components(data, [1, 2], model="mallows", criterion="held-out", random_state=0, **QUICK)
+    assert plain.table.equals(said.table)
+    assert (plain.kind, plain.criterion) == ("mallows", "held-out")
+    assert isinstance(plain.model, permix.MallowsMixture)

@@ -310,16 +310,19 @@ def stochastic_em(
     return state, law, history, interrupted
 
 
+def state_at(components: AngleComponents, rankings: Any, rng: np.random.Generator) -> AngleState:
+    """Return a state of these parameters on these rows, each taken once; its sweeps leave the parameters."""
+    settings = AngleSettings(components.n_components, inference="em", normalizer=components.normalizer)
+    once = rankings._replaced(counts=np.ones(len(rankings), np.int64))
+    return AngleState(AngleChainModel(AngleData.of(once), settings), rng, components)
+
+
 def shares_by_sweeps(
     components: AngleComponents, rankings: Any, random_state: Any, n_sweeps: int = 200
 ) -> Array:
     """Return P(component | row) at fixed parameters, averaged over draws of completions and components."""
-    settings = AngleSettings(components.n_components, inference="em", normalizer=components.normalizer)
-    model = AngleChainModel(
-        AngleData.of(rankings._replaced(counts=np.ones(len(rankings), np.int64))), settings
-    )
     rng = np.random.default_rng(random_state)
-    state = AngleState(model, rng, components)
+    state = state_at(components, rankings, rng)
     for _ in range(n_sweeps // 4):
         state.sweep(rng)
     shares = np.zeros((len(rankings), components.n_components))

@@ -131,7 +131,7 @@ class AngleClassifier(ClassifierMixin, RankingEstimator):  # type: ignore[misc]
         shares = counts + 1.0 if self.class_weights == "shares" else np.ones_like(counts)
         self.class_prior_ = shares / shares.sum()
         self.directions_ = np.stack([fit.components.directions[0] for fit in fits])
-        self.concentrations_ = np.array([fit.components.concentrations[0] for fit in fits])
+        self.concentrations_ = np.array([fit.concentrations[0] for fit in fits])
         return self
 
     @staticmethod

@@ -10,6 +10,7 @@ from permix.data.labels import Array
 from permix.errors import DataError
 from permix.kernels import angle_concentration as kernels
 from permix.kernels.angle import draw_direction
+from permix.kernels.bessel import bessel_ratio
 from permix.models.angle_components import AnglePrior, largest_concentration
 
 # Nodes of the grid: the whole posterior within e^-37 of its mode, about 17 standard deviations.
@@ -78,6 +79,10 @@ class Evidence:
         mean = min(shape / rate, self.cap)
         shape /= WIDER**2
         return float(shape), float(shape / mean)
+
+    def mean_tilts(self, kappas: Array) -> Array:
+        """Return the length of E[κθ | κ] for each κ, κ A(βκ)."""
+        return np.asarray(kappas * bessel_ratio(self.order, self.length * kappas))
 
     def directions_given(self, kappas: Array, rng: np.random.Generator) -> Array:
         """Draw θ | κ ~ von Mises–Fisher(m, βκ) in the zero-sum plane for each κ."""

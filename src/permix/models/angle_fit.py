@@ -16,7 +16,7 @@ from permix.distributions.base import Estimate
 from permix.errors import PermixWarning
 from permix.models.angle_ascent import VariationalPosterior
 from permix.models.angle_chain import AngleChainModel, AngleState, AngleSweep, stochastic_em
-from permix.models.angle_components import AngleComponents, AnglePrior
+from permix.models.angle_components import AngleComponents, AnglePrior, largest_concentration
 from permix.models.angle_data import AngleData
 from permix.models.angle_direct import Evidence, resample
 from permix.models.angle_predict import (
@@ -59,7 +59,8 @@ class AngleFit:
     ----------
     settings : AngleSettings
     components : AngleComponents
-        Point estimates, the largest component first: maximum likelihood, or posterior means.
+        Point estimates, the largest component first: maximum likelihood, or the posterior means of κθ. (Of κ
+        alone they would make a component about which nothing is known as concentrated as the prior's mean.)
     probabilities : ndarray (rows, K)
         P(component | what the row says) for the rows that were fitted.
     counts : int array (rows,)
@@ -102,6 +103,18 @@ class AngleFit:
     def labels(self) -> Array:
         """The most probable component of every row."""
         return np.asarray(self.probabilities.argmax(axis=1))
+
+    @cached_property
+    def concentrations(self) -> Array:
+        """Posterior means of κ, or maximum likelihood."""
+        if self.variational is not None:
+            return self.variational.mean_concentrations
+        if self.evidence is not None:
+            nodes, probabilities, _ = self.evidence.grid()
+            return np.array([float(nodes @ probabilities)])
+        if self.draws is not None:
+            return np.asarray(self.draws.arrays["concentrations"].mean(axis=(0, 1)))
+        return self.components.concentrations
 
     @cached_property
     def posterior(self) -> AnglePosteriorDraws | None:
@@ -154,7 +167,8 @@ def _ascent(data: AngleData, settings: AngleSettings) -> AngleFit:
     vi = settings.inference == "vi"
     if vi:
         q = run.law.posterior
-        components = AngleComponents(data.items, q.mean_weights, q.directions, q.mean_concentrations, "vmf")
+        lengths = np.linalg.norm(run.law.tilts, axis=1)
+        components = AngleComponents(data.items, q.mean_weights, q.directions, lengths, "vmf")
     else:
         q, components = None, run.law.components
     order = np.argsort(-components.weights, kind="stable")
@@ -200,12 +214,14 @@ def _direct(data: AngleData, settings: AngleSettings) -> AngleFit:
                     stacklevel=4,
                 )
             kappas = drawn.kappas
-            mean = float(kappas.mean())
+            length = float(np.mean(evidence.mean_tilts(kappas)))
         else:
             kappas = np.array([_from_grid(rng, nodes, probabilities) for _ in range(n_draws)])
-            mean = float(nodes @ probabilities)
+            length = float(evidence.mean_tilts(nodes) @ probabilities)
         directions = evidence.directions_given(kappas, rng)
-    components = AngleComponents(data.items, np.ones(1), evidence.direction[None, :], np.array([mean]), "vmf")
+    components = AngleComponents(
+        data.items, np.ones(1), evidence.direction[None, :], np.array([length]), "vmf"
+    )
     constant = (
         prior.shape * np.log(prior.rate)
         - _log_gamma(prior.shape)
@@ -304,17 +320,15 @@ def _chains(data: AngleData, settings: AngleSettings) -> AngleFit:
     )
     draws = aligned(draws)
     arrays = draws.arrays
-    mean = arrays["directions"].mean(axis=(0, 1))
-    mean -= mean.mean(axis=1, keepdims=True)
-    directions = mean / np.linalg.norm(mean, axis=1, keepdims=True)
+    kappas = arrays["concentrations"]
+    tilts = np.einsum("cdk,cdkt->kt", kappas, arrays["directions"]) / kappas[:, :, 0].size
+    tilts -= tilts.mean(axis=1, keepdims=True)
+    lengths = np.linalg.norm(tilts, axis=1)
     weights = arrays["weights"].mean(axis=(0, 1))
     components = AngleComponents(
-        data.items,
-        weights / weights.sum(),
-        directions,
-        arrays["concentrations"].mean(axis=(0, 1)),
-        model.normalizer,
+        data.items, weights / weights.sum(), tilts / lengths[:, None], lengths, model.normalizer
     )
+    most = largest_concentration(data.n_items) if model.normalizer == "vmf" else np.inf
     probabilities = _shares(draws, data, components)
     warn_if_chains_disagree(draws)
     return AngleFit(
@@ -329,7 +343,7 @@ def _chains(data: AngleData, settings: AngleSettings) -> AngleFit:
         variational=None,
         evidence=None,
         draws=draws,
-        guarded=np.zeros(settings.n_components, dtype=bool),
+        guarded=kappas.max(axis=(0, 1)) > 0.999 * most,
         converged=True,
         interrupted=draws.interrupted,
     )
@@ -473,14 +487,15 @@ def _warn(fit: AngleFit) -> None:
             stacklevel=4,
         )
     if fit.components.normalizer == "vmf" and fit.components.n_items <= CHECKED_ITEMS:
-        errors = np.array([float(error) for error in fit.normalizer_errors])
+        # Components without anybody in them say nothing.
+        lived_in = fit.components.weights * fit.counts.sum() >= 1.0
+        errors = np.where(lived_in, [float(error) for error in fit.normalizer_errors], 0.0)
         worst = int(np.argmax(np.abs(errors)))
         if abs(errors[worst]) > NOTABLE_ERROR:
             warnings.warn(
                 f"the von Mises–Fisher normaliser is off by {errors[worst]:+.2f} nats for component "
-                f"{worst + 1} "
-                f"(concentration {fit.components.concentrations[worst]:.1f}), which favours concentrated "
-                "components; inference='em' or 'sir' with normalizer='exact' has no such error",
+                f"{worst + 1} (concentration {fit.components.concentrations[worst]:.1f}), which favours "
+                "concentrated components; inference='em' or 'sir' with normalizer='exact' has no such error",
                 PermixWarning,
                 stacklevel=4,
             )

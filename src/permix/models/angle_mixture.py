@@ -14,12 +14,13 @@ from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle import Angle
 from permix.distributions.base import Estimate
-from permix.models import angle_results
+from permix.models import angle_completions, angle_results
 from permix.models.angle_data import as_rankings
 from permix.models.angle_files import save_angle
 from permix.models.angle_fit import AngleFit, fit_angle
 from permix.models.angle_predict import Method, joint_log_probabilities, normalised, row_probabilities
 from permix.models.angle_settings import AngleSettings
+from permix.models.mallows_predict import Completions
 from permix.models.ranking_estimator import RankingEstimator
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
     directions_ : ndarray (n_components, items)
         Consensus scores θ: unit vectors with sum zero; the item with the smallest entry is preferred.
     concentrations_ : ndarray (n_components,)
-        κ: 0 = all rankings alike. Posterior means, or maximum likelihood.
+        κ: 0 = all rankings alike. Posterior means, or maximum likelihood. Predictions at point estimates take
+        the posterior mean of κθ, which is shorter, the less sure the direction is.
     centers_ : Rankings
         The items of each component in the order of their scores.
     components_ : list of Angle
@@ -105,7 +107,7 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
     >>> import permix
     >>> votes = permix.Rankings.from_orders(
     ...     [["tea", "milk", "water"], ["tea", "water", "milk"], ["water", "milk", "tea"]],
-    ...     counts=[50, 20, 30],
+    ...     counts=[55, 15, 30],
     ... )
     >>> model = permix.AngleMixture(inference="em").fit(votes)
     >>> model.centers_
@@ -192,7 +194,7 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         self.items_ = components.items
         self.weights_ = components.weights
         self.directions_ = components.directions
-        self.concentrations_ = components.concentrations
+        self.concentrations_ = fit.concentrations
         self.centers_ = Rankings._from_arrays(components.orders, components.items)
         self.labels_ = fit.labels
         self.normalizer_ = components.normalizer
@@ -330,6 +332,81 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
     def _fitted(self) -> AngleFit:
         check_is_fitted(self)
         return self._fit
+
+    def predict_pairwise(
+        self, X: Any, pairs: Any = None, *, n_samples: int = 400, random_state: Any = 0
+    ) -> Array:
+        """Return P(a ≻ b | what the row says), at the point estimates.
+
+        Parameters
+        ----------
+        X : Rankings, Preferences without ties, or 2-D integer array
+        pairs : array or list of (row, a, b), optional
+            Rows of ``X``, counted from 0, and items by name. Left out, all pairs for all rows.
+        n_samples : int
+            Completions averaged over.
+        random_state : int, SeedSequence, Generator or None
+            For those.
+
+        Returns
+        -------
+        ndarray (rows, items, items) with zeros on the diagonal, or ndarray (pairs,)
+        """
+        rankings = self._new_rankings(X)
+        return angle_completions.predict_pairwise(
+            self._fit.components, rankings, pairs, n_samples, random_state
+        )
+
+    def complete(
+        self, X: Any, *, n_samples: int = 200, random_state: Any = 0, return_ranks: bool = False
+    ) -> Any:
+        """Return the full ranking of each row by expected rank; it agrees with what the row says.
+
+        Parameters
+        ----------
+        X : Rankings, Preferences without ties, or 2-D integer array
+        n_samples, random_state
+            As in :meth:`predict_pairwise`.
+        return_ranks : bool
+            Return expected ranks with 5 % to 95 % ranges as well.
+
+        Returns
+        -------
+        Rankings, or (Rankings, RankSummary)
+
+        Examples
+        --------
+        >>> import permix
+        >>> made = permix.datasets.make_angle_mixture(200, 5, 1, concentration=20.0, random_state=1)
+        >>> model = permix.AngleMixture(inference="em").fit(made.data)
+        >>> someone = permix.Rankings.from_orders([[3, 1]], n_items=5, unlisted="unknown")
+        >>> completed = model.complete(someone)
+        >>> order = completed.orders[0].tolist()
+        >>> order.index(3) < order.index(1)
+        True
+        """
+        completed, ranks = angle_completions.complete(
+            self._fitted().components, self._new_rankings(X), n_samples, random_state
+        )
+        return (completed, ranks) if return_ranks else completed
+
+    def sample_completions(self, X: Any, size: int = 1, random_state: Any = None) -> Completions:
+        """Draw full rankings that agree with each row, with their components.
+
+        Parameters
+        ----------
+        X : Rankings, Preferences without ties, or 2-D integer array
+        size : int
+            Draws per row; successive ones are nearly independent.
+        random_state : int, SeedSequence, Generator or None
+
+        Returns
+        -------
+        Completions
+            ``orders`` (rows, draws, items), ``labels`` (rows, draws), and ``to_rankings()``.
+        """
+        rankings = self._new_rankings(X)
+        return angle_completions.sample_completions(self._fit.components, rankings, size, random_state)
 
     def sample(self, size: int = 1, random_state: Any = None, *, return_labels: bool = False) -> Any:
         """Draw full rankings of new agents.

@@ -80,7 +80,7 @@ def component_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
         "component": np.arange(1, components.n_components + 1),
         "weight": components.weights,
         "agents": agents,
-        "concentration": components.concentrations,
+        "concentration": fit.concentrations,
     }
     if posterior is not None:
         tail = 0.5 * (1.0 - interval)

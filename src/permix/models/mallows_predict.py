@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from permix.data.agent_table import AgentTable
 from permix.data.columns import in_row, long_columns
 from permix.data.labels import Array, as_column, encode_items
 from permix.data.preferences import Preferences
@@ -63,7 +64,7 @@ class Completions:
         Whether the draws are independent and exactly from the posterior.
     acceptance_rates : ndarray (agents,)
         Share of proposals that the chain SP took; NaN for agents who needed no chain.
-    preferences : Preferences
+    preferences : Preferences or Rankings
         What the agents said.
     """
 
@@ -71,7 +72,7 @@ class Completions:
     labels: Array
     exact: Array
     acceptance_rates: Array
-    preferences: Preferences
+    preferences: AgentTable
 
     def to_rankings(self) -> Rankings:
         """All draws as :class:`permix.Rankings`, those of one agent together under the agent's id."""
@@ -417,7 +418,7 @@ def _prepared(
     return MixturePosterior.of(components, table, n_samples, rng), table, rng
 
 
-def _questions(pairs: Any, table: Preferences) -> tuple[Questions, Array]:
+def _questions(pairs: Any, table: AgentTable) -> tuple[Questions, Array]:
     """Questions sorted by agent, and the place of each in the order they were asked in."""
     row_column, a_column, b_column = long_columns(pairs, ("row", "a", "b"))
     rows = as_column(row_column, "row")
