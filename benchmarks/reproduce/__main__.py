@@ -21,6 +21,7 @@ SHARED = (
     "report",
     "sushi",
     "top_lists",
+    "xu_shared",
 )
 
 

@@ -6,15 +6,12 @@ import dataclasses
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import permix
 from permix import AngleMixture, Rankings, select_components
 from permix.errors import ConvergenceWarning, DataError, PermixWarning
 from permix.models import angle_fit, select_models
-from permix.models.select_criteria import ByCriterion
-from permix.models.select_models import angle_model
 
 DIRECTIONS = np.array([[0, 1, 2, 3, 4, 5], [5, 3, 1, 0, 2, 4]])
 QUICK = {"model": "angle", "n_restarts": 4, "n_draws": 200, "n_burn_in": 100, "progress": False}
@@ -72,7 +69,11 @@ def test_the_planted_number_is_found(truth, inference, criterion):
         table = found.table.set_index("n_components")
         assert truth == 1 or table["difference"][1] < -5 * table["difference_error"][1]
     else:
-        assert found.best == truth
+        # One more component that stays empty costs a criterion next to nothing.
+        values = found.table.set_index("n_components")[criterion]
+        assert found.best >= truth
+        assert values[truth] < values.min() + 2.0
+        assert truth == 1 or values[1] > values.min() + 20.0
         assert found.one_standard_error is None
         assert (found.n_train, found.n_validation, found.n_folds) == (400, 0, 0)
     assert (found.table["normalizer"] == "exact").all()
@@ -212,14 +213,10 @@ def test_components_without_agents_do_not_count():
     assert select_models._normalizer_columns([first])["normalizer_error"] == float(fit.normalizer_errors[0])
 
 
-def test_less_than_no_parameter_is_no_choice():
-    """A posterior mean that is worse than all draws makes DIC small, but not good."""
-    judge = ByCriterion(angle_model(angle_fit.fit_angle), planted(n=20), "dic")
-    table = pd.DataFrame({"n_components": [1, 2, 3], "dic": [50.0, 40.0, -90.0], "parameters": [5, 11, -80]})
-    with pytest.warns(PermixWarning, match=r"DIC has no meaning with 3 component\(s\)"):
-        assert judge.best(table) == 2
-    with pytest.raises(DataError, match="criterion='waic' or 'held-out'"):
-        judge.best(table[2:])
+def test_effective_parameters_are_not_negative_with_components_to_spare():
+    """DIC does not rest on posterior means, which lie between modes where components change places."""
+    found = silently(planted(n=100, n_components=1), [1, 3], criterion="dic", inference="sir")
+    assert (found.table["parameters"] > 0.0).all()
 
 
 def test_fits_that_did_not_settle_are_named():

@@ -11,15 +11,19 @@ from typing import Any
 OPTIONS = {
     "agent_column": "--agent-column",
     "assignments": "--assignments",
+    "bound": "--bound",
     "center_search": "--center-search",
     "concentration": "--concentration",
     "count_column": "--count-column",
+    "criterion": "--criterion",
     "decay": "--decay",
     "discount": "--discount",
+    "inference": "--inference",
     "layout": "--layout",
     "length": "--length",
     "max_iter": "--max-iter",
     "n_burn_in": "--burn-in",
+    "n_candidates": "--candidates",
     "n_chains": "--chains",
     "n_components": "--components",
     "n_draws": "--draws",
@@ -30,10 +34,14 @@ OPTIONS = {
     "n_restarts": "--restarts",
     "n_samples": "--samples",
     "n_thin": "--thin",
+    "normalizer": "--normalizer",
     "on_cycle": "--on-cycle",
     "prior_rate": "--prior-rate",
+    "prior_shape": "--prior-shape",
     "prior_strength": "--prior-strength",
+    "pseudo_count": "--pseudo-count",
     "random_state": "--seed",
+    "rule": "--rule",
     "sampler": "--sampler",
     "to_layout": "--to-layout",
     "tol": "--tol",
@@ -48,6 +56,10 @@ def in_options(message: str) -> str:
         message = re.sub(rf"(?<![-\w]){argument}=(?=\w)", f"{option} ", message)
         # Words of plain English, such as layout, are options only where something is assigned to them.
         message = re.sub(rf"(?<![-\w]){argument}{'=?' if '_' in argument else '='}(?!\w)", option, message)
+    # Further values of an option, as in --inference em or 'sir', have no quotes either.
+    more, found = re.compile(r"(--[-\w]+ [-\w]+(?:(?:,| or) [-\w]+)*)(,| or) '([-\w]+)'"), 1
+    while found:
+        message, found = more.subn(r"\1\2 \3", message)
     return message
 
 

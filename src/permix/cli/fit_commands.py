@@ -10,26 +10,32 @@ import typer
 from permix.cli.options import (
     AgentColumn,
     Assignments,
+    Bound,
     BurnIn,
     CenterSearch,
     Chains,
     CountColumn,
+    Criterion,
     Draws,
     FamilyName,
+    Folds,
     Force,
+    Inference,
     Jobs,
     Json,
     KeepChains,
     Layout,
     LayoutOption,
     ModelOutput,
+    Normalizer,
     OnCycleOption,
     Picture,
     PriorName,
     Quiet,
-    Rule,
     Sampler,
     Seed,
+    Select,
+    SelectRule,
     Thin,
     UnlistedOption,
     Votes,
@@ -161,28 +167,9 @@ def fit_mallows(
     components: Annotated[
         int | None, typer.Option("--components", "-k", min=1, help="Number of components, kinds of agents.")
     ] = None,
-    select: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBERS",
-            help="Instead of -k: try these numbers of components, such as 1-10 or 2,4,8, and choose by how "
-            "probable agents are who were held out.",
-        ),
-    ] = None,
-    rule: Annotated[
-        Rule | None,
-        typer.Option(
-            help="select: take the best number, or (one-se, the default) the smallest that is within one "
-            "standard error of the best.",
-            show_default=False,
-        ),
-    ] = None,
-    folds: Annotated[
-        int | None,
-        typer.Option(
-            min=2, help="select: hold everybody out once, in so many parts; default: one quarter of all."
-        ),
-    ] = None,
+    select: Select = None,
+    rule: SelectRule = None,
+    folds: Folds = None,
     restarts: Annotated[int, typer.Option(help="Starts of which the best is kept.", min=1)] = 10,
     max_iter: Annotated[int, typer.Option(help="The most iterations of one start.", min=1)] = 200,
     tol: Annotated[
@@ -340,6 +327,150 @@ def fit_dp_mallows(
             "random_state": seed,
             "n_jobs": jobs,
         },
+        quiet,
+        json,
+    )
+
+
+@fit_app.command(
+    "angle",
+    epilog="Examples: `permix fit angle election.soc -k 3 -o election.permix`, "
+    "`permix fit angle votes.csv --select 1-5 --inference em -o kinds.permix --picture kinds.png`",
+)
+def fit_angle(
+    file: Votes,
+    output: ModelOutput,
+    components: Annotated[
+        int | None, typer.Option("--components", "-k", min=1, help="Number of components, kinds of agents.")
+    ] = None,
+    select: Select = None,
+    rule: SelectRule = None,
+    folds: Folds = None,
+    criterion: Annotated[
+        Criterion | None,
+        typer.Option(
+            help="select: compare by agents held out, or by a criterion on all of them; dic and waic are not "
+            "for em [default: held-out].",
+            show_default=False,
+        ),
+    ] = None,
+    inference: Annotated[
+        Inference,
+        typer.Option(
+            help="vi: variational posterior, quick; em: maximum likelihood, without intervals; sir: draws "
+            "from the posterior; quadrature: the same, exact for one component."
+        ),
+    ] = Inference.VI,
+    normalizer: Annotated[
+        Normalizer,
+        typer.Option(
+            help="The sum over all rankings: exact (em and sir, up to 20 items) or the von Mises–Fisher "
+            "approximation (vmf); auto is exact for em and sir up to 12 items."
+        ),
+    ] = Normalizer.AUTO,
+    bound: Annotated[
+        Bound | None,
+        typer.Option(
+            help="vi: the evidence bound itself, or the looser published one, whose intervals of "
+            "concentrations are too narrow [default: tight].",
+            show_default=False,
+        ),
+    ] = None,
+    prior_shape: Annotated[
+        float | None, typer.Option(help="Concentrations ~ Gamma(shape, rate) [default: 1].")
+    ] = None,
+    prior_rate: Annotated[
+        float | None, typer.Option(help="Concentrations ~ Gamma(shape, rate) [default: 0.1 / items].")
+    ] = None,
+    pseudo_count: Annotated[
+        float | None, typer.Option(help="Dirichlet parameter of the weights [default: 1].")
+    ] = None,
+    restarts: Annotated[
+        int | None, typer.Option(help="Starts of which the best is kept [default: 10].", min=1)
+    ] = None,
+    max_iter: Annotated[
+        int | None, typer.Option(help="The most passes of one start [default: 500].", min=1)
+    ] = None,
+    tol: Annotated[
+        float | None,
+        typer.Option(help="Stop when a pass gains less than this per agent [default: 1e-7].", min=0.0),
+    ] = None,
+    draws: Annotated[
+        int | None, typer.Option(help="Draws kept, per chain where there are chains [default: 1000].", min=1)
+    ] = None,
+    burn_in: Annotated[
+        int | None, typer.Option(help="Chains: sweeps before the first draw [default: 200].", min=0)
+    ] = None,
+    thin: Annotated[
+        int | None, typer.Option(help="Chains: sweeps per draw kept [default: 1].", min=1)
+    ] = None,
+    chains: Annotated[int | None, typer.Option(help="Number of chains [default: 2].", min=1)] = None,
+    candidates: Annotated[
+        int | None,
+        typer.Option(help="sir, one component: draw out of so many candidates [default: 10000].", min=2),
+    ] = None,
+    criteria: Annotated[
+        bool | None,
+        typer.Option(
+            "--criteria/--no-criteria",
+            help="DIC and WAIC; default: where rankings are full and it takes seconds.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    layout: LayoutOption = Layout.AUTO,
+    unlisted: UnlistedOption = None,
+    count_column: CountColumn = None,
+    agent_column: AgentColumn = None,
+    on_cycle: OnCycleOption = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="Also write each agent's component and its probability to this CSV file."),
+    ] = None,
+    picture: Picture = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(help="Keep the chains in this folder, instead of OUTPUT.chains while they run."),
+    ] = None,
+    keep_chains: KeepChains = False,
+    force: Force = False,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Find kinds of agents in rankings: how far apart each kind sees the items, and how united it is.
+
+    A mixture of angle-based models: every kind has a score for each item, with an interval, and a
+    concentration. Incomplete rankings are completed at random along the way, in chains. Interrupted, it keeps
+    the best so far; chains go on from OUTPUT.chains when the command is given again.
+    """
+    from permix.cli.angle import AngleTargets, run_fit_angle
+    from permix.cli.inspect import ReadOptions
+    from permix.cli.rank_models import HowMany
+
+    run_fit_angle(
+        ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle),
+        AngleTargets(output, labels, picture, store, keep_chains, force),
+        HowMany(components, select, rule, folds, criterion),
+        {
+            "inference": str(inference),
+            "normalizer": str(normalizer),
+            "bound": None if bound is None else str(bound),
+            "prior_shape": prior_shape,
+            "prior_rate": prior_rate,
+            "pseudo_count": pseudo_count,
+            "n_restarts": restarts,
+            "max_iter": max_iter,
+            "tol": tol,
+            "n_draws": draws,
+            "n_burn_in": burn_in,
+            "n_thin": thin,
+            "n_chains": chains,
+            "n_candidates": candidates,
+            "random_state": seed,
+            "n_jobs": jobs,
+        },
+        criteria,
         quiet,
         json,
     )

@@ -278,6 +278,7 @@ def show_fit(file: Path, as_json: bool) -> None:
 
 def _described(fit: Any) -> tuple[dict[str, Any], Callable[[dict[str, Any], str], None]]:
     """Report what a fit of any kind found, and say who prints it."""
+    from permix.models.angle_fit import AngleFit
     from permix.models.dp_mallows_fit import DPMallowsFit
     from permix.models.mallows_fit import MallowsFit
     from permix.models.mean_shift import MeanShiftFit
@@ -285,6 +286,10 @@ def _described(fit: Any) -> tuple[dict[str, Any], Callable[[dict[str, Any], str]
 
     if isinstance(fit, MixtureFit):
         return fit_report(fit), partial(print_fit, fit)
+    if isinstance(fit, AngleFit):
+        from permix.cli.angle_report import angle_report, print_angle
+
+        return angle_report(fit), print_angle
     if isinstance(fit, DPMallowsFit):
         from permix.cli.dp_mallows import list_report, print_lists
 

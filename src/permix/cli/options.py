@@ -76,6 +76,40 @@ class Assignments(enum.StrEnum):
     PARALLEL = "parallel"
 
 
+class Inference(enum.StrEnum):
+    """Ways to fit mixtures of angle-based models."""
+
+    VI = "vi"
+    EM = "em"
+    SIR = "sir"
+    QUADRATURE = "quadrature"
+
+
+class Normalizer(enum.StrEnum):
+    """How the sum over all rankings is found."""
+
+    AUTO = "auto"
+    VMF = "vmf"
+    EXACT = "exact"
+
+
+class Bound(enum.StrEnum):
+    """What variational inference makes as large as possible."""
+
+    TIGHT = "tight"
+    PUBLISHED = "published"
+
+
+class Criterion(enum.StrEnum):
+    """What numbers of components are compared by."""
+
+    HELD_OUT = "held-out"
+    DIC = "dic"
+    WAIC = "waic"
+    BIC = "bic"
+    AIC = "aic"
+
+
 class CenterSearch(enum.StrEnum):
     """How central rankings are found."""
 
@@ -145,3 +179,25 @@ KeepChains = Annotated[
     typer.Option("--keep-chains", help="Keep the folder OUTPUT.chains, from which chains can be extended."),
 ]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite files that exist.")]
+Select = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBERS",
+        help="Instead of -k: try these numbers of components, such as 1-10 or 2,4,8, and choose by how "
+        "probable agents are who were held out.",
+    ),
+]
+SelectRule = Annotated[
+    Rule | None,
+    typer.Option(
+        help="select: take the best number, or (one-se, the default) the smallest that is within one "
+        "standard error of the best.",
+        show_default=False,
+    ),
+]
+Folds = Annotated[
+    int | None,
+    typer.Option(
+        min=2, help="select: hold everybody out once, in so many parts; default: one quarter of all."
+    ),
+]

@@ -80,6 +80,7 @@ def run_predict(
     as_json: bool,
 ) -> None:
     """Say what a fitted model makes of new data."""
+    from permix.models.angle_fit import AngleFit
     from permix.models.dp_mallows_fit import DPMallowsFit
     from permix.models.mallows_fit import MallowsFit
     from permix.models.mean_shift import MeanShiftFit
@@ -112,13 +113,19 @@ def run_predict(
         data.refuse_table_options()
         _predict_mallows(fit, data.votes, question, output, as_json)
         return
+    if isinstance(fit, AngleFit):
+        from permix.cli.angle_predict import predict_angle
+
+        data.refuse_table_options()
+        predict_angle(fit, data.votes, question, output, as_json)
+        return
     if what != "components":
         raise typer.BadParameter(
-            f"--what {what} belongs to mixtures of Mallows models; {fit_file} is of another kind"
+            f"--what {what} belongs to mixtures of models of rankings; {fit_file} is of another kind"
         )
     if question.samples is not None:
         raise typer.BadParameter(
-            f"--samples belongs to mixtures of Mallows models; {fit_file} is of another kind"
+            f"--samples belongs to mixtures of models of rankings; {fit_file} is of another kind"
         )
     if isinstance(fit, MixtureFit):
         data.refuse_vote_options()
@@ -363,6 +370,8 @@ def run_sample(
     fit_file: Path, size: int, length: int | None, output: Path | None, seed: int, force: bool, as_json: bool
 ) -> None:
     """Draw new rankings or rows from a fitted model."""
+    from permix.models import angle_results
+    from permix.models.angle_fit import AngleFit
     from permix.models.dp_mallows_fit import DPMallowsFit
     from permix.models.mallows_fit import MallowsFit
     from permix.models.mallows_results import sample_rankings
@@ -387,6 +396,8 @@ def run_sample(
         from permix.models.dp_mallows_predict import ListPredictive
 
         rankings, _ = ListPredictive.of(fit).sample(size, length, seed)
+    elif isinstance(fit, AngleFit):
+        rankings, _ = angle_results.sample_rankings(fit.components, size, random_state=seed)
     elif isinstance(fit, MallowsFit):
         rankings, _ = sample_rankings(fit.components, size, random_state=seed)
     else:

@@ -17,6 +17,7 @@ from permix.cli.output import count_of, print_json, print_table
 
 if TYPE_CHECKING:
     from permix.data import Preferences
+    from permix.models.angle_fit import AngleFit
     from permix.models.kernel_density import KernelDensity
     from permix.models.mallows_fit import MallowsFit
     from permix.models.select_components import ComponentSelection
@@ -44,6 +45,7 @@ class HowMany(NamedTuple):
     select: str | None
     rule: str | None
     folds: int | None
+    criterion: str | None = None
 
     def candidates(self) -> list[int] | None:
         """Return the numbers to choose from, if it is to be chosen."""
@@ -53,7 +55,8 @@ class HowMany(NamedTuple):
             )
         if self.select is not None:
             return numbers_of_components(self.select)
-        for option, value in (("--rule", self.rule), ("--folds", self.folds)):
+        given = (("--rule", self.rule), ("--folds", self.folds), ("--criterion", self.criterion))
+        for option, value in given:
             if value is not None:
                 raise typer.BadParameter(f"{option} belongs to --select")
         if self.components is None:
@@ -117,7 +120,7 @@ def run_fit_mallows(
     if fit is None:
         assert selection is not None
         if as_json:
-            print_json({"file": None, "selection": _selection_report(selection)})
+            print_json({"file": None, "selection": selection_report(selection)})
         else:
             print_selection(selection)
         print(
@@ -135,7 +138,7 @@ def run_fit_mallows(
         overview(fit, targets.picture)
     report = mallows_report(fit)
     if as_json:
-        extra = {} if selection is None else {"selection": _selection_report(selection)}
+        extra = {} if selection is None else {"selection": selection_report(selection)}
         print_json({"file": str(targets.output), **report, **extra})
     else:
         if selection is not None:
@@ -167,8 +170,10 @@ def _fitted(
     return selection.fit, selection
 
 
-def _selection_report(selection: ComponentSelection) -> dict[str, Any]:
+def selection_report(selection: ComponentSelection) -> dict[str, Any]:
+    """Everything about the choice of a number of components, as plain values."""
     return {
+        "criterion": selection.criterion,
         "best": selection.best,
         "within_one_standard_error": selection.one_standard_error,
         "chosen": selection.chosen,
@@ -181,7 +186,14 @@ def _selection_report(selection: ComponentSelection) -> dict[str, Any]:
 
 
 def print_selection(selection: ComponentSelection) -> None:
-    """Show the held-out log-likelihood of every number of components."""
+    """Show every number of components with what it was judged by: people held out, or a criterion."""
+    if selection.criterion == "held-out":
+        _print_held_out(selection)
+    else:
+        _print_criterion(selection)
+
+
+def _print_held_out(selection: ComponentSelection) -> None:
     columns = ("n_components", "train", "validation", "difference", "difference_error")
     rows = zip(*(selection.table[name].tolist() for name in columns), strict=True)
     who = (
@@ -189,9 +201,10 @@ def print_selection(selection: ComponentSelection) -> None:
         if selection.n_folds > 1
         else f"{selection.n_train:,} fitted and {selection.n_validation:,} held out"
     )
+    off = _normalizer_errors(selection)
     print_table(
         f"Log-likelihood of an agent, {who}",
-        ["components", "fitted", "held out", "difference to best", "its error", "remark"],
+        ["components", "fitted", "held out", "difference to best", "its error", *off.header, "remark"],
         [
             [
                 number,
@@ -199,9 +212,10 @@ def print_selection(selection: ComponentSelection) -> None:
                 f"{score:.4f}",
                 "" if number == selection.best else f"{gap:.4f}",
                 "" if number == selection.best or math.isnan(error) else f"{error:.4f}",
+                *off.cells[row],
                 _remark(selection, number),
             ]
-            for number, train, score, gap, error in rows
+            for row, (number, train, score, gap, error) in enumerate(rows)
         ],
     )
     if selection.chosen != selection.best:
@@ -209,6 +223,44 @@ def print_selection(selection: ComponentSelection) -> None:
             "chosen: the fewest components that are within one standard error of the best; "
             f"--rule best takes {selection.best}\n"
         )
+
+
+def _print_criterion(selection: ComponentSelection) -> None:
+    name = selection.criterion
+    columns = ("n_components", "log_likelihood", "parameters", name)
+    rows = zip(*(selection.table[column].tolist() for column in columns), strict=True)
+    effective = "effective parameters" if name in ("dic", "waic") else "parameters"
+    off = _normalizer_errors(selection)
+    print_table(
+        f"{name.upper()} of {count_of(selection.n_train, 'agent')}, small = good",
+        ["components", "log-likelihood", effective, name.upper(), *off.header, "remark"],
+        [
+            [
+                number,
+                rounded(total, 2),
+                rounded(parameters, 1),
+                rounded(value, 1),
+                *off.cells[row],
+                _remark(selection, number),
+            ]
+            for row, (number, total, parameters, value) in enumerate(rows)
+        ],
+    )
+
+
+class _NormalizerErrors(NamedTuple):
+    """A column with the errors of an approximate normaliser; none where there is none."""
+
+    header: list[str]
+    cells: list[list[str]]
+
+
+def _normalizer_errors(selection: ComponentSelection) -> _NormalizerErrors:
+    table = selection.table
+    if "normalizer" not in table or not (table["normalizer"] == "vmf").any():
+        return _NormalizerErrors([], [[] for _ in range(len(table))])
+    cells = [["" if math.isnan(error) else f"{error:+.2g}"] for error in table["normalizer_error"]]
+    return _NormalizerErrors(["normaliser off by"], cells)
 
 
 def _remark(selection: ComponentSelection, number: int) -> str:
@@ -284,7 +336,7 @@ def print_mallows(report: dict[str, Any], title: str) -> None:
     )
     error = report["log_likelihood_standard_error"]
     restarts = report["restart_log_likelihoods"]
-    total, each = _rounded(report["log_likelihood"], 2), _rounded(report["log_likelihood_per_agent"], 4)
+    total, each = rounded(report["log_likelihood"], 2), rounded(report["log_likelihood_per_agent"], 4)
     print(f"log-likelihood {total}{f' ± {error:.2g}' if error > 0 else ''} ({each} an agent)")
     if len(restarts) > 1:
         near = report["starts_within_1_of_best"]
@@ -356,7 +408,7 @@ def _thinned(dispersions: list[float], best: int) -> list[int]:
     return [order[i] for i in sorted({*near, *even})]
 
 
-def _rounded(value: float, digits: int) -> str:
+def rounded(value: float, digits: int) -> str:
     """Write a number with so many digits; what rounds to zero has no sign."""
     return f"{round(value, digits) + 0.0:,.{digits}f}"
 
@@ -387,7 +439,7 @@ def fitting(names: Sequence[str], width: int) -> str:
     return cut
 
 
-def write_labels(fit: MallowsFit, agents: list[Any], path: Path) -> None:
+def write_labels(fit: MallowsFit | AngleFit, agents: list[Any], path: Path) -> None:
     """Write each row's most probable component and that probability."""
     import pandas as pd
 

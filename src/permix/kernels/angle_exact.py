@@ -144,7 +144,7 @@ def metropolis_tilts(
     r = min(length / max(n, 1.0), 0.98)
     kappa = max(newton_concentration(order, r), 1.0)
     mean = np.zeros(t)
-    if length > 0.0:
+    if length > 1e-6:  # rankings that cancel leave rounding errors, which have no direction in the plane
         mean[:] = sums / length
     _, ratio, slope = bessel(order, kappa)
     width = 2.4 / math.sqrt(t - 1.0)

@@ -64,7 +64,7 @@ class AngleClassifier(ClassifierMixin, RankingEstimator):  # type: ignore[misc]
         normalizer: Literal["auto", "vmf", "exact"] = "auto",
         class_weights: Literal["shares", "equal"] = "shares",
         prior_shape: float = 1.0,
-        prior_rate: float = 1e-3,
+        prior_rate: float | None = None,
         n_restarts: int = 10,
         n_draws: int = 1000,
         n_burn_in: int = 500,
@@ -125,7 +125,7 @@ class AngleClassifier(ClassifierMixin, RankingEstimator):  # type: ignore[misc]
                     )
                 )
             except DataError as error:
-                raise DataError(f"class {name!r}: {error}") from error
+                raise DataError(f"class {str(name)!r}: {error}") from error
         self._fits = fits
         self.items_ = rankings.items
         shares = counts + 1.0 if self.class_weights == "shares" else np.ones_like(counts)
@@ -176,7 +176,8 @@ class AngleClassifier(ClassifierMixin, RankingEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row."""
-        return np.asarray(self.classes_[self.predict_log_proba(X).argmax(axis=1)])
+        best = self.predict_log_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of agents put into their class; a row counts as often as its count says."""

@@ -143,7 +143,7 @@ class AnglePrior:
             pulls[:] = settings.prior_strength * unit_directions(settings.prior_direction, items, k)
         return cls(
             settings.prior_shape,
-            settings.prior_rate,
+            settings.rate_for(t),
             settings.pseudo_count,
             pulls,
             settings.prior_strength,

@@ -50,7 +50,7 @@ WHOLE = (
     "n_chains",
     "n_candidates",
 )
-NUMBERS = ("prior_shape", "prior_rate", "prior_strength", "pseudo_count", "tol")
+NUMBERS = ("prior_shape", "prior_strength", "pseudo_count", "tol")
 BASIC = {
     "weights",
     "directions",
@@ -152,12 +152,15 @@ def angle_from_archive(manifest: dict[str, Any], arrays: dict[str, Array]) -> An
         variational = _variational(arrays, k, t)
     if "evidence" in arrays:
         known |= {"evidence"}
+        require(_is_real(arrays["evidence"]), "evidence")
         n, length, cap = (float(value) for value in arrays["evidence"])
         require(k == 1 and n > 0.0 and 0.0 <= length <= n + settings.prior_strength + ROUNDING, "evidence")
         require(cap > 0.0 and length < np.inf, "evidence")
         evidence = Evidence(n, length, components.directions[0], AnglePrior.of(settings, items), cap)
     if manifest["draws"] is not None:
         draws = _draws(manifest["draws"], arrays, k, t)
+        labels = draws.arrays.get("labels")
+        require(labels is None or labels.shape[2] == counts.sum(), "labels")
         known |= {f"draws/{name}" for name in draws.arrays}
         known |= {f"statistics/{name}" for name in STATISTICS if name in draws.statistics}
     require(set(arrays) == known, "arrays")
@@ -187,6 +190,8 @@ def _settings(manifest: dict[str, Any], arrays: dict[str, Array], items: tuple[L
         require(is_whole(asked[name]), name)
     for name in NUMBERS:
         require(isinstance(asked[name], float | int) and not isinstance(asked[name], bool), name)
+    rate = asked["prior_rate"]
+    require(rate is None or (isinstance(rate, float | int) and not isinstance(rate, bool)), "prior_rate")
     require(asked["n_jobs"] is None or is_whole(asked["n_jobs"]), "n_jobs")
     require(asked["progress"] is None or isinstance(asked["progress"], bool), "progress")
     seed = manifest["random_state"]
@@ -242,7 +247,8 @@ def _draws(about: Any, arrays: dict[str, Array], k: int, t: int) -> Draws:
     require(bool((drawn["weights"] >= 0.0).all() and (drawn["concentrations"] >= 0.0).all()), "draws")
     require(bool(np.all(np.abs(drawn["weights"].sum(axis=2) - 1.0) < ROUNDING)), "draws")
     size = np.linalg.norm(drawn["directions"], axis=3)
-    require(bool(np.all(np.abs(size - 1.0) < ROUNDING)), "draws")
+    total = drawn["directions"].sum(axis=3)
+    require(bool(np.all(np.abs(size - 1.0) < ROUNDING) and np.all(np.abs(total) < ROUNDING)), "draws")
     statistics: dict[str, Any] = {}
     if about["moves"]:
         statistics["moves"] = about["moves"]

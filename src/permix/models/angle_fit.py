@@ -308,7 +308,7 @@ def _chains(data: AngleData, settings: AngleSettings) -> AngleFit:
             "bound": settings.bound,
             "normalizer": model.normalizer,
             "n_components": settings.n_components,
-            "prior": [settings.prior_shape, settings.prior_rate, settings.pseudo_count],
+            "prior": [settings.prior_shape, settings.rate_for(data.n_items), settings.pseudo_count],
             "data": digest(
                 {
                     "orders": model.listed,
@@ -352,8 +352,8 @@ def _chains(data: AngleData, settings: AngleSettings) -> AngleFit:
 def aligned(draws: Draws) -> Draws:
     """Number the components alike in all draws, the largest first: labels in a chain have no meaning.
 
-    Every draw is matched to the last one of the first chain, then to the means of all, by the distance
-    between tilts κθ.
+    Every draw is matched, by the agents that its components have in common, to the last draw of the first
+    chain; then to the component that most draws put each agent into.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -362,25 +362,27 @@ def aligned(draws: Draws) -> Draws:
     if k == 1:
         return draws
     n_chains, n_draws = arrays["weights"].shape[:2]
-    tilts = arrays["concentrations"][..., None] * arrays["directions"]
-    reference = tilts[0, -1]
-    order = np.empty((n_chains, n_draws, k), dtype=np.int64)
+    labels = arrays["labels"].astype(np.int64)
+    reference = labels[0, -1]
+    new = np.empty((n_chains, n_draws, k), dtype=np.int64)  # number in the draw -> number in the reference
     for _ in range(3):
+        votes = np.zeros((labels.shape[2], k))
+        agents = np.arange(labels.shape[2])
         for c in range(n_chains):
             for d in range(n_draws):
-                cost = ((reference[:, None, :] - tilts[c, d][None, :, :]) ** 2).sum(axis=2)
-                order[c, d] = linear_sum_assignment(cost)[1]
-        reference = np.take_along_axis(tilts, order[..., None], axis=2).mean(axis=(0, 1))
+                shared = np.bincount(labels[c, d] * k + reference, minlength=k * k).reshape(k, k)
+                new[c, d] = linear_sum_assignment(-shared)[1]
+                votes[agents, new[c, d][labels[c, d]]] += 1.0
+        reference = votes.argmax(axis=1)
+    order = np.argsort(new, axis=2)
     weights = np.take_along_axis(arrays["weights"], order, axis=2)
     order = order[:, :, np.argsort(-weights.mean(axis=(0, 1)), kind="stable")]
     for name in ("weights", "concentrations"):
         arrays[name] = np.take_along_axis(arrays[name], order, axis=2)
     arrays["directions"] = np.take_along_axis(arrays["directions"], order[..., None], axis=2)
-    if "labels" in arrays:
-        new = np.argsort(order, axis=2)
-        arrays["labels"] = np.take_along_axis(new, arrays["labels"].astype(np.int64), axis=2).astype(
-            np.min_scalar_type(k)
-        )
+    arrays["labels"] = np.take_along_axis(np.argsort(order, axis=2), labels, axis=2).astype(
+        np.min_scalar_type(k)
+    )
     return replace(draws, arrays=arrays)
 
 

@@ -51,7 +51,8 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         "vi": whether the law of κ maximises the evidence bound itself, or the looser bound of the paper
         (equations 7 to 11), whose intervals of κ are too narrow by a factor of 2 to 8.
     prior_shape, prior_rate : float
-        κ ~ Gamma(shape, rate); the default is nearly flat.
+        κ ~ Gamma(shape, rate). By default shape 1 and rate 0.1 / items: nearly flat up to ten times the
+        number of items.
     prior_direction, prior_strength : scores of the items, and a number
         Scores (small = preferred) as an array, with one row per component if you like, or a dict by item.
         θ | κ ~ von Mises–Fisher around that direction with concentration ``prior_strength`` κ: it counts like
@@ -128,7 +129,7 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         normalizer: Literal["auto", "vmf", "exact"] = "auto",
         bound: Literal["tight", "published"] = "tight",
         prior_shape: float = 1.0,
-        prior_rate: float = 1e-3,
+        prior_rate: float | None = None,
         prior_direction: Any = None,
         prior_strength: float = 0.0,
         pseudo_count: float = 1.0,
@@ -276,7 +277,8 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         -------
         ndarray (rows, n_components)
         """
-        return row_probabilities(self._fit.components, self._new_rankings(X))
+        rankings = self._new_rankings(X)
+        return row_probabilities(self._fit.components, rankings)
 
     def score_samples(self, X: Any, *, method: Method = "auto") -> Array:
         """Return ln P(what the row says), parameters integrated out where there is a posterior.

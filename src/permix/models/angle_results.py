@@ -98,7 +98,9 @@ class Criteria(NamedTuple):
     Attributes
     ----------
     dic, dic_parameters : float
-        Deviance information criterion 2 D̄ - D(mean), and its effective number of parameters D̄ - D(mean).
+        Deviance information criterion 2 D̄ - D̂ and its effective number of parameters D̄ - D̂, where D̂ is the
+        deviance of the posterior predictive density (DIC₃ of Celeux, Forbes, Robert & Titterington 2006):
+        means of the parameters of a mixture may lie between modes, and the deviance there says nothing.
     waic, waic_parameters : float
         The same by the variance of every row's log-likelihood.
     """
@@ -131,11 +133,10 @@ def criteria(fit: AngleFit, rankings: Rankings) -> Criteria:
         change = densities - mean
         mean += change / (draw + 1)
         squares += change * (densities - mean)
-    row_densities(fit.components, data, densities)
-    deviance, at_mean = -2.0 * total / n, -2.0 * float(data.counts @ densities)
+    deviance, predictive = -2.0 * total / n, -2.0 * float(data.counts @ (largest - np.log(n)))
     variances = squares / max(n - 1, 1)
     p_waic = float(data.counts @ variances)
-    waic = -2.0 * (float(data.counts @ (largest - np.log(n))) - p_waic)
+    waic = predictive + 2.0 * p_waic
     if (variances > 0.4).mean() > 0.01:
         warnings.warn(
             "WAIC: more than 1 % of the rows have a log-likelihood that varies much over the posterior; "
@@ -143,7 +144,7 @@ def criteria(fit: AngleFit, rankings: Rankings) -> Criteria:
             PermixWarning,
             stacklevel=3,
         )
-    return Criteria(2.0 * deviance - at_mean, deviance - at_mean, waic, p_waic)
+    return Criteria(2.0 * deviance - predictive, deviance - predictive, waic, p_waic)
 
 
 def row_densities(components: AngleComponents, data: AngleData, out: Array) -> None:

@@ -17,6 +17,8 @@ NORMALIZERS = ("auto", "vmf", "exact")
 BOUNDS = ("tight", "published")
 # Most items for which "auto" sums exactly (a fit needs thousands of sums), and for which a user may ask so.
 AUTO_EXACT_ITEMS = 12
+# By default the prior mean of κ is ten times the number of items.
+VAGUE_RATE = 0.1
 MOST_EXACT_ITEMS = 20
 
 
@@ -29,7 +31,7 @@ class AngleSettings:
     normalizer: Normalizer = "auto"
     bound: Literal["tight", "published"] = "tight"
     prior_shape: float = 1.0
-    prior_rate: float = 1e-3
+    prior_rate: float | None = None
     prior_direction: Any = None
     prior_strength: float = 0.0
     pseudo_count: float = 1.0
@@ -65,6 +67,8 @@ class AngleSettings:
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise DataError(f"{name}={value!r} must be a whole number, {least} or more")
         for name in ("prior_shape", "prior_rate", "pseudo_count"):
+            if name == "prior_rate" and self.prior_rate is None:
+                continue
             self._check_number(name)
             if not 0.0 < getattr(self, name) < np.inf:
                 raise DataError(f"{name}={getattr(self, name)!r} must be a positive number")
@@ -96,6 +100,10 @@ class AngleSettings:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise DataError(f"{name}={value!r} must be a number")
         object.__setattr__(self, name, float(value))
+
+    def rate_for(self, n_items: int) -> float:
+        """Return the rate of the prior of κ for so many items; concentrations grow with their number."""
+        return VAGUE_RATE / n_items if self.prior_rate is None else self.prior_rate
 
     def normalizer_for(self, n_items: int) -> Literal["vmf", "exact"]:
         """Return the normaliser to use for so many items."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from permix.errors import DataError, PermixWarning
 from permix.models.select_held_out import finished_fit, n_iterations
 from permix.models.select_models import SelectableModel
 
@@ -83,28 +81,8 @@ class ByCriterion:
         )
 
     def best(self, table: pd.DataFrame) -> int:
-        """Return the number with the smallest criterion; one with less than no parameter has none.
-
-        DIC takes the posterior mean for a good estimate. Where a mixture has a component with hardly any
-        agents, or components that change places, it is none, and the criterion means nothing.
-        """
-        sound = table[table["parameters"] > 0.0]
-        if sound.empty:
-            raise DataError(
-                f"{self.criterion.upper()} has no meaning with any of these numbers: the posterior means are "
-                "worse than the draws they average. Use criterion='waic' or 'held-out'"
-            )
-        if len(sound) < len(table):
-            others = ", ".join(map(str, table["n_components"][table["parameters"] <= 0.0]))
-            warnings.warn(
-                f"{self.criterion.upper()} has no meaning with {others} component(s), passed over: "
-                "the posterior means are worse than the draws they average (less than no effective "
-                "parameter), as where a component has hardly any agents. criterion='waic' or 'held-out' can "
-                "judge these too",
-                PermixWarning,
-                stacklevel=3,
-            )
-        return int(sound["n_components"].iloc[int(np.argmin(sound[self.criterion]))])
+        """Return the number with the smallest criterion."""
+        return int(table["n_components"].iloc[int(np.argmin(table[self.criterion]))])
 
     def within_error(self, table: pd.DataFrame) -> None:
         """Return nothing: a criterion has no standard error."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from permix.plots.angle import consensus_scores, roc
 from permix.plots.list_mixture import kinds
 from permix.plots.mixture import clusters, n_clusters, overview, similarity, traces
 from permix.plots.rankings import component_choice, components, em_history
@@ -10,10 +11,12 @@ __all__ = [
     "clusters",
     "component_choice",
     "components",
+    "consensus_scores",
     "em_history",
     "kinds",
     "n_clusters",
     "overview",
+    "roc",
     "similarity",
     "traces",
 ]

@@ -10,10 +10,12 @@ import numpy as np
 from permix.errors import DataError
 from permix.families import Categorical
 from permix.families.multinomial_kernel import Counts
+from permix.models.angle_fit import AngleFit
 from permix.models.dp_mallows_fit import DPMallowsFit
 from permix.models.mallows_fit import MallowsFit
 from permix.models.mixture_fit import MixtureFit
 from permix.partitions import similarity_matrix
+from permix.plots.angle import angle_overview
 from permix.plots.list_mixture import kinds
 from permix.plots.rankings import components
 from permix.plots.style import COLOURS, MARKERS, finished, new_axes, new_figure, whole_numbers
@@ -136,11 +138,13 @@ def overview(model: Any, path: str | os.PathLike[str] | None = None) -> Figure:
     """Draw a fitted mixture; with ``path``, write the picture to a file as well.
 
     For a DPMixture all three pictures side by side, for a DPMallowsMixture :func:`kinds`, for a
-    MallowsMixture :func:`components`.
+    MallowsMixture :func:`components`, for an AngleMixture its shares beside :func:`consensus_scores`.
     """
     fit = getattr(model, "_fit", model)
     if isinstance(fit, DPMallowsFit):
         return kinds(fit, path)
+    if isinstance(fit, AngleFit):
+        return angle_overview(fit, path)
     if not isinstance(fit, MixtureFit):
         return components(model, path)
     figure = new_figure(14, 4.2)
@@ -196,6 +200,8 @@ def _fit_of(model: Any) -> MixtureFit | DPMallowsFit:
     if not isinstance(fit, MixtureFit | DPMallowsFit):
         if isinstance(fit, MallowsFit):
             raise DataError("a MallowsMixture has components, not clusters; draw it with plots.components")
+        if isinstance(fit, AngleFit):
+            raise DataError("an AngleMixture has components, not clusters; draw it with plots.overview")
         raise DataError(f"{type(model).__name__} is not a fitted mixture; call fit first")
     return fit
 

@@ -11,6 +11,7 @@ import numpy as np
 from permix.data.labels import Array
 from permix.distributions.mallows import Mallows
 from permix.errors import DataError
+from permix.models.angle_fit import AngleFit
 from permix.models.dp_mallows_fit import DPMallowsFit
 from permix.models.kernel_density import KernelDensity
 from permix.models.mallows_fit import MallowsFit
@@ -191,6 +192,8 @@ def component_choice(
 ) -> Axes:
     """Draw the log-likelihood of agents held out, with its standard error, by number of components.
 
+    Where a criterion was asked for, such as DIC, that is drawn instead.
+
     Parameters
     ----------
     selection : ComponentSelection, or a frame or dict with the columns of its table
@@ -205,6 +208,8 @@ def component_choice(
     matplotlib axes
     """
     table = getattr(selection, "table", selection)
+    if getattr(selection, "criterion", "held-out") != "held-out":
+        return _criterion_choice(selection, path, ax)
     try:
         numbers, train, validation, error = (
             np.asarray(table[name], dtype=np.float64)
@@ -228,9 +233,34 @@ def component_choice(
         capsize=3,
         label="agents held out",
     )
+    _mark_choice(axes, selection, numbers, validation, best)
+    axes.set_ylabel("log-likelihood per agent")
+    axes.legend(fontsize="small", frameon=False)
+    finished(whole_figure(axes), path)
+    return axes
+
+
+def _criterion_choice(
+    selection: ComponentSelection, path: str | os.PathLike[str] | None, ax: Axes | None
+) -> Axes:
+    """Draw a criterion on all data by number of components."""
+    numbers = selection.table["n_components"].to_numpy(dtype=np.float64)
+    values = selection.table[selection.criterion].to_numpy(dtype=np.float64)
+    axes = new_axes(ax)
+    axes.plot(numbers, values, "o-", color=COLOURS[0], markersize=4)
+    _mark_choice(axes, selection, numbers, values, numbers.tolist().index(selection.best))
+    axes.ticklabel_format(axis="y", useOffset=False, style="plain")
+    axes.set_ylabel(f"{selection.criterion.upper()} (small = good)")
+    axes.legend(fontsize="small", frameon=False)
+    finished(whole_figure(axes), path)
+    return axes
+
+
+def _mark_choice(axes: Axes, selection: Any, numbers: Array, values: Array, best: int) -> None:
+    """Draw a ring around the best number and a line at the one chosen, and name the axis of numbers."""
     axes.plot(
         numbers[best],
-        validation[best],
+        values[best],
         "o",
         color=COLOURS[5],
         markersize=9,
@@ -246,11 +276,7 @@ def component_choice(
     else:
         axes.xaxis.set_major_locator(whole_numbers())
     axes.set_xlabel("number of components")
-    axes.set_ylabel("log-likelihood per agent")
     axes.set_title("How many components?")
-    axes.legend(fontsize="small", frameon=False)
-    finished(whole_figure(axes), path)
-    return axes
 
 
 def _fit_of(model: Any) -> MallowsFit:
@@ -270,4 +296,6 @@ def _fit_of(model: Any) -> MallowsFit:
         raise DataError(
             "a DPMallowsMixture has clusters with a decay for each rank; draw it with plots.kinds"
         )
+    if isinstance(fit, AngleFit):
+        raise DataError("an AngleMixture has scores of items; draw it with plots.consensus_scores")
     raise DataError(f"{type(model).__name__} is not a fitted mixture; call fit first")
