@@ -63,6 +63,7 @@ def run(sizes: Sizes) -> Outcome:
     wanted = [("4, 5", t, n) for t in sizes.figure4_items for n in sizes.figure4_rankings]
     wanted += [("6, 7", t, n) for n in sizes.figure6_rankings for t in sizes.figure6_items]
     methods = ("MLE", "SIR, the paper's proposal", "SIR, ours", "VI", "quadrature")
+    methods += ("quadrature, flat prior", "uniform")
     for figures, t, n in wanted:
         tell(f"figures {figures}: t = {t}, N = {n}")
         runs = [measure(t, n, sizes, rng) for _ in range(sizes.n_repetitions)]
@@ -91,6 +92,8 @@ def run(sizes: Sizes) -> Outcome:
             "SIR, ours",
             "VI",
             "quadrature",
+            "flat prior",
+            "uniform model",
             "E[κθ], VI",
             "ms: MLE",
             "SIR, paper's",

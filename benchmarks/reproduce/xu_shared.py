@@ -144,6 +144,10 @@ def estimates(
     found["VI"] = seconds, both(nodes, weights / weights.sum())
     nodes, probabilities, _ = evidence.grid()
     found["quadrature"] = float("nan"), both(nodes, probabilities)
+    # What the prior does, apart from the proposal of SIR.
+    nodes, probabilities, _ = evidence_of(rankings, FLAT_PRIOR).grid()
+    found["quadrature, flat prior"] = float("nan"), both(nodes, probabilities)
+    found["uniform"] = float("nan"), [np.zeros(rankings.n_items)]
     return found
 
 

@@ -154,4 +154,4 @@ def test_what_the_approximate_normaliser_costs():
         for sampler in (strong, off)
     )
     assert exact > SMALLEST_P_VALUE
-    assert approximate < exact
+    assert approximate < SMALLEST_P_VALUE

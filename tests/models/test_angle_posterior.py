@@ -67,8 +67,11 @@ def grid_of(t, name="gamma", orders=None, **options):
         direction,
         cap=largest_concentration(t),
     )
+    size = {"n_kappa": 600, "n_sphere": 40, "low": 1e-4}
+    if t == 4:
+        size = {"n_kappa": 240, "n_sphere": 30, "low": 0.01}
     rows = tuple((tuple(map(int, row)), True) for row in orders)
-    return oracle.Grid(t, rows, prior, **({"n_kappa": 400, "n_sphere": 40, "low": 1e-4} | options))
+    return oracle.Grid(t, rows, prior, **(size | options))
 
 
 @pytest.mark.parametrize("t", [3, 4])

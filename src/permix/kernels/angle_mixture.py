@@ -24,14 +24,22 @@ def add_scores(first, last, orders, counts, scores, sums):
 
 
 @kernel
-def _log_sum_exp(values):
+def _weigh(row, orders, scores, tilts, offsets, values):
+    """Fill ``values`` with the ln weights of the components for a row, and return ln of their sum."""
+    t, n_components = tilts.shape
+    for k in range(n_components):
+        values[k] = offsets[k]
+    for rank in range(t):
+        item, score = orders[row, rank], scores[rank]
+        for k in range(n_components):
+            values[k] += tilts[item, k] * score
     largest = -np.inf
-    for k in range(values.size):
+    for k in range(n_components):
         largest = max(largest, values[k])
     if largest == -np.inf:
         return -np.inf
     total = 0.0
-    for k in range(values.size):
+    for k in range(n_components):
         total += np.exp(values[k] - largest)
     return largest + np.log(total)
 
@@ -61,13 +69,7 @@ def responsibilities(
     values = np.empty(n_components)
     total = 0.0
     for row in range(first, last):
-        for k in range(n_components):
-            values[k] = offsets[k]
-        for rank in range(t):
-            item, score = orders[row, rank], scores[rank]
-            for k in range(n_components):
-                values[k] += tilts[item, k] * score
-        log_density = _log_sum_exp(values)
+        log_density = _weigh(row, orders, scores, tilts, offsets, values)
         total += counts[row] * log_density
         if log_densities.size:
             log_densities[row] = log_density
@@ -110,13 +112,7 @@ def allocate(key, sweep, first, last, orders, labels, tilts, offsets, scores, so
     values = np.empty(n_components)
     total = 0.0
     for row in range(first, last):
-        for k in range(n_components):
-            values[k] = offsets[k]
-        for rank in range(t):
-            item, score = orders[row, rank], scores[rank]
-            for k in range(n_components):
-                values[k] += tilts[item, k] * score
-        log_density = _log_sum_exp(values)
+        log_density = _weigh(row, orders, scores, tilts, offsets, values)
         total += log_density
         if n_components > 1:
             open_stream(stream, key[0], key[1], sweep, row)

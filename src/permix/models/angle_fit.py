@@ -378,8 +378,10 @@ def aligned(draws: Draws) -> Draws:
     weights = np.take_along_axis(arrays["weights"], order, axis=2)
     order = order[:, :, np.argsort(-weights.mean(axis=(0, 1)), kind="stable")]
     for name in ("weights", "concentrations"):
-        arrays[name] = np.take_along_axis(arrays[name], order, axis=2)
-    arrays["directions"] = np.take_along_axis(arrays["directions"], order[..., None], axis=2)
+        arrays[name] = np.ascontiguousarray(np.take_along_axis(arrays[name], order, axis=2))
+    arrays["directions"] = np.ascontiguousarray(
+        np.take_along_axis(arrays["directions"], order[..., None], axis=2)
+    )
     arrays["labels"] = np.take_along_axis(np.argsort(order, axis=2), labels, axis=2).astype(
         np.min_scalar_type(k)
     )

@@ -91,13 +91,13 @@ def _tied(table: Preferences, row: int) -> tuple[str, str]:
     levels, items = table.levels[span], table.level_items[span]
     place = int(np.argmax(levels[1:] == levels[:-1]))
     first, second = (table.items[items[place + step]] for step in (0, 1))
-    return f"ties {first!r} and {second!r}, but top lists have no ties", f"break the ties, or: {OTHERWISE}"
+    return f"ties {first!r} and {second!r}, but lists have no ties", f"break the ties, or: {OTHERWISE}"
 
 
 def _compares(table: Preferences, row: int) -> tuple[str, str]:
     better, worse = table.pairs[table.pair_indptr[row]]
     return (
-        f"compares pairs ({table.items[better]!r} ≻ {table.items[worse]!r}), but this model takes top lists",
+        f"compares pairs ({table.items[better]!r} ≻ {table.items[worse]!r}), but this model takes lists, best first",
         OTHERWISE,
     )
 
