@@ -97,7 +97,7 @@ def _tied(table: Preferences, row: int) -> tuple[str, str]:
 def _compares(table: Preferences, row: int) -> tuple[str, str]:
     better, worse = table.pairs[table.pair_indptr[row]]
     return (
-        f"compares pairs ({table.items[better]!r} ≻ {table.items[worse]!r}), but this model takes lists, best first",
+        f"compares pairs ({table.items[better]!r} ≻ {table.items[worse]!r}), but lists have no comparisons",
         OTHERWISE,
     )
 
