@@ -96,9 +96,8 @@ def run(sizes: Sizes) -> Outcome:
             "First three: posterior means of κ and direction; then the posterior mean of κθ. Seconds of "
             "one chain of "
             f"{sizes.n_draws + sizes.n_burn_in} sweeps.",
-            "In the paper VI is better with few missing items and SIR with many. Here the three agree, as "
-            "they must: SIR's "
-            "proposal follows the posterior, and its present state is among the candidates.",
+            "In the paper VI is better with few missing items and SIR with many. SIR and quadrature draw "
+            "from the same posterior, VI from one near it.",
         ],
         series,
     )
