@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import types
 
 import numpy as np
 import pytest
@@ -116,6 +117,7 @@ def run(prior, rows, n_sweeps=6000, seed=0, step=None):
             oracle.scores(t),
             tilts,
             table,
+            np.empty_like(table),
             10,
         )
         kappa = np.linalg.norm(tilts)
@@ -141,7 +143,7 @@ def test_metropolis_has_the_exact_posterior(t, name):
     assert oracle.worst_z(kappas, directions, twin.moments) > 2 * oracle.LARGEST_Z  # one factor κ too many
 
 
-def without_jacobian(rng, n, sums, pull, length, shape, rate, scores, tilts, table, n_steps):
+def without_jacobian(rng, n, sums, pull, length, shape, rate, scores, tilts, table, back, n_steps):
     """The same steps, each stretch taken as if it were symmetric in η."""
     t = len(scores)
 
@@ -168,6 +170,17 @@ def test_steps_without_the_jacobian_are_found_out():
     assert oracle.worst_z(kappas, directions, grid.moments) > 2 * oracle.LARGEST_Z
 
 
+def test_langevin_steps_without_their_ratio_are_found_out():
+    """The drift is not symmetric: accepted as if it were, the law is another."""
+    kernel = kernels.metropolis_tilts.py_func
+    names = dict(kernel.__globals__, _log_proposal=lambda *_: 0.0)
+    twin = types.FunctionType(kernel.__code__, names, "twin")
+    prior = PRIORS["gamma"]
+    grid = oracle.Grid(3, tuple(ROWS[3]), prior, "exact", low=1e-5, n_kappa=200, n_sphere=30)
+    kappas, directions = run(prior, ROWS[3], n_sweeps=1500, step=twin)
+    assert oracle.worst_z(kappas, directions, grid.moments) > oracle.LARGEST_Z
+
+
 def test_tilts_stay_in_the_plane():
     """Rounding errors of the sum once grew by every stretch, until directions were refused."""
     prior = PRIORS["gamma"]
@@ -181,7 +194,18 @@ def test_a_component_without_rankings_has_the_prior():
     kappas = np.empty(6000)
     for sweep in range(-50, len(kappas)):
         kernels.metropolis_tilts(
-            rng, 0.0, np.zeros(4), np.zeros(4), 0.0, 2.0, 0.5, oracle.scores(4), tilts, table, 10
+            rng,
+            0.0,
+            np.zeros(4),
+            np.zeros(4),
+            0.0,
+            2.0,
+            0.5,
+            oracle.scores(4),
+            tilts,
+            table,
+            np.empty(16),
+            10,
         )
         kappas[sweep] = np.linalg.norm(tilts)
     mean, error = oracle.batch_means(kappas)
@@ -196,6 +220,6 @@ def test_rankings_that_cancel():
     sums = np.array([1e-17, 3e-17, -1e-17, 2e-17])
     for _ in range(200):
         kernels.metropolis_tilts(
-            rng, 2.0, sums, np.zeros(4), 0.0, 2.0, 0.5, oracle.scores(4), tilts, table, 10
+            rng, 2.0, sums, np.zeros(4), 0.0, 2.0, 0.5, oracle.scores(4), tilts, table, np.empty(16), 10
         )
         assert abs(tilts.sum()) < 1e-9 * max(1.0, float(np.abs(tilts).max()))

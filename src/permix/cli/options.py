@@ -90,6 +90,7 @@ class Normalizer(enum.StrEnum):
 
     AUTO = "auto"
     VMF = "vmf"
+    BALANCED = "balanced"
     EXACT = "exact"
 
 

@@ -45,8 +45,10 @@ class Angle:
         length one.
     concentration : float
         κ, from 0 (all rankings equally likely).
-    normalizer : {"auto", "vmf", "exact"}
+    normalizer : {"auto", "vmf", "balanced", "exact"}
         How the sum over all t! rankings is found. "exact" sums over subsets of items, up to 22 items.
+        "balanced" approximates it by a balanced matrix (McCullagh 2014), within a few hundredths of a nat for
+        20 items or more and κ up to 5 t, in t³ operations.
         "vmf" is the von Mises–Fisher approximation of the paper, an integral over the sphere: it depends
         on κ and t alone, and :meth:`normalizer_error` says how far it is off. "auto" is exact up to 20
         items.
@@ -93,7 +95,7 @@ class Angle:
         self,
         direction: Sequence[float] | Mapping[Any, float] | Array,
         concentration: float,
-        normalizer: Literal["auto", "vmf", "exact"] = "auto",
+        normalizer: Literal["auto", "vmf", "balanced", "exact"] = "auto",
         items: Iterable[object] | None = None,
     ) -> None:
         from permix.kernels.angle import standard_scores
@@ -147,6 +149,10 @@ class Angle:
 
     def log_normalizer(self) -> float:
         """Logarithm of Σ over all rankings of exp(κ θ'y), by the normaliser in use."""
+        if self._normalizer == "balanced":
+            from permix.kernels.angle_balanced import balanced_log_sum
+
+            return float(balanced_log_sum(self._tilts, self._scores))
         return self._exact_log_sum if self._normalizer == "exact" else self._vmf_log_sum
 
     def normalizer_error(self, n_samples: int = 256, random_state: RandomState = 0) -> Estimate:
@@ -300,6 +306,12 @@ class Angle:
         Exact under the exact normaliser; I_{(t-1)/2}(κ) / I_{(t-3)/2}(κ) times the direction under the
         von Mises–Fisher approximation.
         """
+        if self._normalizer == "balanced":
+            from permix.kernels.angle_balanced import balanced_log_sum_and_mean
+
+            balanced = np.empty(self.n_items)
+            balanced_log_sum_and_mean(self._tilts, self._scores, balanced)
+            return balanced
         if self._normalizer == "exact":
             from permix.kernels.subset_table import log_sum_and_mean
 
@@ -503,13 +515,13 @@ def _concentration(concentration: object) -> float:
 def _normalizer_in_use(normalizer: object, n_items: int) -> str:
     from permix.kernels.subset_table import MOST_ITEMS
 
-    if normalizer not in ("auto", "vmf", "exact"):
-        raise DataError(f"normalizer={normalizer!r} must be 'auto', 'vmf' or 'exact'")
+    if normalizer not in ("auto", "vmf", "balanced", "exact"):
+        raise DataError(f"normalizer={normalizer!r} must be 'auto', 'vmf', 'balanced' or 'exact'")
     if normalizer == "auto":
         return "exact" if n_items <= MOST_ITEMS_BY_DEFAULT else "vmf"
     if normalizer == "exact" and n_items > MOST_ITEMS:
         raise DataError(
-            f"normalizer='exact' takes up to {MOST_ITEMS} items, and here are {n_items}; use 'vmf', whose "
-            "error normalizer_error() estimates"
+            f"normalizer='exact' takes up to {MOST_ITEMS} items, and here are {n_items}; use "
+            "'balanced', or 'vmf', whose error normalizer_error() estimates"
         )
     return str(normalizer)

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from permix.data.labels import Array
 from permix.kernels import angle_concentration as kernels
 from permix.kernels.angle_exact import maximise
-from permix.models.angle_components import AngleComponents, AnglePrior, cap_of
+from permix.models.angle_components import AngleComponents, AnglePrior, UsedNormalizer, cap_of, work_space
 from permix.models.angle_data import AngleData
 
 # Inner steps of an exact M-step: EM needs progress, not the maximum; the next pass goes on from there.
@@ -114,7 +114,7 @@ class Likelihood:
         weights: Array,
         directions: Array,
         concentrations: Array,
-        normalizer: Literal["vmf", "exact"],
+        normalizer: UsedNormalizer,
         data: AngleData,
         guarded: Array | None = None,
     ) -> None:
@@ -131,13 +131,13 @@ class Likelihood:
         k, t = self.tilts.shape
         directions, kappas = self.components.directions.copy(), self.components.concentrations.copy()
         guarded = np.zeros(k, dtype=bool)
-        exact = self.components.normalizer == "exact"
-        table, back = (np.empty(1 << t), np.empty(1 << t)) if exact else (np.empty(0), np.empty(0))
+        in_tilts = self.components.normalizer != "vmf"
+        table, back = work_space(self.components.normalizer, t)
         for g in range(k):
             if masses[g] < EMPTY:
                 continue
             mean = np.ascontiguousarray(sums[:, g] / masses[g])
-            if exact:
+            if in_tilts:
                 tilts = np.ascontiguousarray(self.tilts[g])
                 maximise(mean, data.scores, tilts, table, back, EXACT_STEPS)
                 tilts -= tilts.mean()

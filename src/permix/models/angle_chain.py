@@ -8,7 +8,7 @@ inference differ:
 * ``sir``: κ out of candidates from a Gamma law, the present κ among them, by weight. Resampling with the
   present state among the candidates leaves the posterior as it is, however few candidates there are;
 * ``vi``: κ from the variational Gamma law, as the paper does: close to the posterior, not exact;
-* with the exact normaliser, Metropolis steps of κθ.
+* with the exact or the balanced normaliser, Metropolis steps of κθ.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from permix.kernels.angle_mixture import allocate
 from permix.kernels.random import log_dirichlet
 from permix.kernels.streams import draw_key
 from permix.models.angle_ascent import updated
-from permix.models.angle_components import AngleComponents, AnglePrior, largest_concentration
+from permix.models.angle_components import AngleComponents, AnglePrior, largest_concentration, work_space
 from permix.models.angle_data import AngleData
 from permix.models.angle_direct import Evidence
 from permix.models.angle_settings import AngleSettings
@@ -39,8 +39,8 @@ PROPOSALS_PER_ITEM = 1.0
 N_CANDIDATES = 100
 # Nodes of the grid that a draw of κ comes from.
 N_NODES = 256
-# Metropolis steps of κθ in each iteration under the exact normaliser.
-EXACT_STEPS = 40
+# Metropolis steps of κθ in each iteration under the exact normaliser, and under the balanced one.
+EXACT_STEPS, BALANCED_STEPS = 40, 12
 
 
 class AngleChainModel:
@@ -57,6 +57,10 @@ class AngleChainModel:
         self.lengths = np.array(self.rankings.lengths, dtype=np.int64)
         self.below = np.array(self.rankings.unlisted_below, dtype=np.bool_)
         self.n_proposals = max(8, int(PROPOSALS_PER_ITEM * data.n_items))
+
+    def tables(self) -> tuple[Array, Array]:
+        """Return work space of the normaliser: tables over subsets, or nothing where it is balanced."""
+        return work_space(self.normalizer, self.data.n_items)
 
     @property
     def n_rows(self) -> int:
@@ -164,7 +168,7 @@ class AngleState:
             log_dirichlet(rng, prior.pseudo_count + self.masses, logs)
             self.weights = np.exp(logs)
             self.weights /= self.weights.sum()
-        if model.normalizer == "exact":
+        if model.normalizer != "vmf":
             return self._metropolis(rng)
         for g in range(k):
             evidence = Evidence.of(self.sums[:, g], self.masses[g], prior, model.data.scores, g)
@@ -197,7 +201,8 @@ class AngleState:
 
     def _metropolis(self, rng: np.random.Generator) -> tuple[int, int]:
         model, prior = self.model, self.model.prior
-        table = np.empty(1 << model.data.n_items)
+        table, back = model.tables()
+        n_steps = EXACT_STEPS if len(table) else BALANCED_STEPS
         accepted = 0
         for g in range(len(self.weights)):
             tilts = np.ascontiguousarray(self.tilts[g])
@@ -212,11 +217,12 @@ class AngleState:
                 model.data.scores,
                 tilts,
                 table,
-                EXACT_STEPS,
+                back,
+                n_steps,
             )
             self.kappas[g] = np.linalg.norm(tilts)
             self.directions[g] = tilts / self.kappas[g]
-        return EXACT_STEPS * len(self.weights), accepted
+        return n_steps * len(self.weights), accepted
 
     def record(self) -> Mapping[str, float | int | Array]:
         """Return one draw."""

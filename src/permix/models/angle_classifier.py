@@ -61,7 +61,7 @@ class AngleClassifier(ClassifierMixin, RankingEstimator):  # type: ignore[misc]
         n_components: int = 1,
         *,
         inference: Literal["vi", "em", "sir", "quadrature"] = "vi",
-        normalizer: Literal["auto", "vmf", "exact"] = "auto",
+        normalizer: Literal["auto", "vmf", "balanced", "exact"] = "auto",
         class_weights: Literal["shares", "equal"] = "shares",
         prior_shape: float = 1.0,
         prior_rate: float | None = None,

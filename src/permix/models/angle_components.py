@@ -13,7 +13,11 @@ from permix.distributions.angle import Angle
 from permix.errors import DataError
 from permix.kernels import angle_concentration as kernels
 from permix.kernels.angle import standard_scores, vmf_log_sum
+from permix.kernels.angle_balanced import balanced_log_sum
 from permix.kernels.subset_table import log_sum_only
+
+UsedNormalizer = Literal["vmf", "exact", "balanced"]
+USED_NORMALIZERS = ("vmf", "exact", "balanced")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,14 +31,14 @@ class AngleComponents:
     directions : ndarray (K, items)
         Unit vectors with sum zero; the item with the smallest entry is preferred.
     concentrations : ndarray (K,)
-    normalizer : "vmf" or "exact"
+    normalizer : "vmf", "exact" or "balanced"
     """
 
     items: tuple[Label, ...]
     weights: Array
     directions: Array
     concentrations: Array
-    normalizer: Literal["vmf", "exact"]
+    normalizer: UsedNormalizer
 
     def __post_init__(self) -> None:
         weights, directions = np.array(self.weights, float), np.array(self.directions, float)
@@ -49,8 +53,8 @@ class AngleComponents:
         squares, total = np.einsum("kt,kt->k", directions, directions), directions.sum(axis=1)
         if not (np.abs(squares - 1.0).max() < 1e-6 and np.abs(total).max() < 1e-6):
             raise DataError("directions must have length one and sum zero")
-        if self.normalizer not in ("vmf", "exact"):
-            raise DataError(f"normalizer={self.normalizer!r} must be 'vmf' or 'exact'")
+        if self.normalizer not in USED_NORMALIZERS:
+            raise DataError(f"normalizer={self.normalizer!r} must be 'vmf', 'exact' or 'balanced'")
         for name, value in zip(
             ("weights", "directions", "concentrations"), (weights, directions, concentrations), strict=True
         ):
@@ -76,12 +80,19 @@ class AngleComponents:
         """Ln of the normaliser's inverse of every component."""
         if self.normalizer == "exact":
             return self.exact_log_sums()
+        if self.normalizer == "balanced":
+            return self.balanced_log_sums()
         return np.array([vmf_log_sum(kappa, self.n_items) for kappa in self.concentrations])
 
     def exact_log_sums(self) -> Array:
         """Return the same by the table over subsets, whatever the normaliser in use."""
         table, scores = np.empty(1 << self.n_items), standard_scores(self.n_items)
         return np.array([log_sum_only(row, scores, table) for row in self.tilts])
+
+    def balanced_log_sums(self) -> Array:
+        """Return the same by balancing, whatever the normaliser in use."""
+        scores = standard_scores(self.n_items)
+        return np.array([balanced_log_sum(row, scores) for row in self.tilts])
 
     @property
     def offsets(self) -> Array:
@@ -174,6 +185,12 @@ def unit_directions(given: Any, items: tuple[Label, ...], k: int) -> Array:
     if not (np.isfinite(values).all() and (size > 0.0).all()):
         raise DataError("prior_direction must be finite, with scores that are not all equal")
     return np.asarray(values / size)
+
+
+def work_space(normalizer: str, n_items: int) -> tuple[Array, Array]:
+    """Return the two tables over subsets that exact sums need; empty for balanced ones."""
+    size = 1 << n_items if normalizer == "exact" else 0
+    return np.empty(size), np.empty(size)
 
 
 def reach(direction: Array, scores: Array) -> float:

@@ -11,7 +11,7 @@ from permix.data.labels import Array, Label
 from permix.distributions.base import Estimate
 from permix.files import write_archive
 from permix.models.angle_ascent import VariationalPosterior
-from permix.models.angle_components import AngleComponents, AnglePrior
+from permix.models.angle_components import USED_NORMALIZERS, AngleComponents, AnglePrior
 from permix.models.angle_direct import Evidence
 from permix.models.angle_fit import AngleFit
 from permix.models.angle_settings import AngleSettings
@@ -123,7 +123,7 @@ def angle_from_archive(manifest: dict[str, Any], arrays: dict[str, Array]) -> An
     for name in ("weights", "directions", "concentrations", "history", "restart_objectives"):
         require(_is_real(arrays[name]) and bool(np.isfinite(arrays[name]).all()), name)
     require(arrays["history"].ndim == 1 and arrays["restart_objectives"].ndim == 1, "history")
-    require(manifest["used_normalizer"] in ("vmf", "exact"), "normalizer")
+    require(manifest["used_normalizer"] in USED_NORMALIZERS, "normalizer")
     require(manifest["used_normalizer"] == settings.normalizer_for(t), "normalizer")
     components = AngleComponents(
         items, arrays["weights"], arrays["directions"], arrays["concentrations"], manifest["used_normalizer"]

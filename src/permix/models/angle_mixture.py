@@ -42,10 +42,11 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         "vi": variational posterior, quick (algorithms 1 and 2). "em": maximum likelihood, no intervals.
         "sir": draws from the posterior. "quadrature": the same, exact up to rounding for one component and a
         Gibbs sampler otherwise. Incomplete rankings are completed at random along the way.
-    normalizer : {"auto", "vmf", "exact"}
-        How the sum over all rankings is found: exactly, up to 20 items, or by the paper's von Mises–Fisher
-        approximation, which lets mixtures collapse onto single rankings where data are concentrated. "vi" and
-        "quadrature" rest on the approximation. "auto" is exact for "em" and "sir" up to 12 items. The one
+    normalizer : {"auto", "vmf", "balanced", "exact"}
+        How the sum over all rankings is found: exactly, up to 20 items; by balancing a matrix (McCullagh
+        2014), right within hundredths of a nat for many items; or by the paper's von Mises–Fisher
+        approximation, which lets concentrated mixtures collapse onto single rankings. "vi" and "quadrature"
+        rest on the last. "auto" is, for "em" and "sir", exact up to 12 items, balanced up to 200. The one
         used is ``normalizer_``.
     bound : {"tight", "published"}
         "vi": whether the law of κ maximises the evidence bound itself, or the looser bound of the paper
@@ -90,7 +91,7 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
     labels_ : ndarray (rows,)
         Most probable component of every row fitted.
     normalizer_ : str
-        "vmf" or "exact": the normaliser that was used.
+        "vmf", "balanced" or "exact": the normaliser that was used.
     normalizer_errors_ : list of Estimate
         By how much the true ln normalising sum exceeds the one used; 0 where it is exact.
     log_likelihood_ : Estimate
@@ -126,7 +127,7 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         n_components: int = 1,
         *,
         inference: Literal["vi", "em", "sir", "quadrature"] = "vi",
-        normalizer: Literal["auto", "vmf", "exact"] = "auto",
+        normalizer: Literal["auto", "vmf", "balanced", "exact"] = "auto",
         bound: Literal["tight", "published"] = "tight",
         prior_shape: float = 1.0,
         prior_rate: float | None = None,

@@ -11,12 +11,14 @@ import numpy as np
 from permix.errors import DataError
 
 Inference = Literal["vi", "em", "sir", "quadrature"]
-Normalizer = Literal["auto", "vmf", "exact"]
+Normalizer = Literal["auto", "vmf", "balanced", "exact"]
 INFERENCES = ("vi", "em", "sir", "quadrature")
-NORMALIZERS = ("auto", "vmf", "exact")
+NORMALIZERS = ("auto", "vmf", "balanced", "exact")
 BOUNDS = ("tight", "published")
 # Most items for which "auto" sums exactly (a fit needs thousands of sums), and for which a user may ask so.
 AUTO_EXACT_ITEMS = 12
+# The same for the balanced normaliser, whose cost grows with the cube of the number.
+AUTO_BALANCED_ITEMS, MOST_BALANCED_ITEMS = 200, 2000
 # By default the prior mean of κ is ten times the number of items.
 VAGUE_RATE = 0.1
 MOST_EXACT_ITEMS = 20
@@ -84,14 +86,18 @@ class AngleSettings:
             )
         if self.bound not in BOUNDS:
             raise DataError(f"bound={self.bound!r} must be one of {', '.join(map(repr, BOUNDS))}")
-        if self.normalizer == "exact" and self.inference in ("vi", "quadrature"):
+        if self.normalizer in ("exact", "balanced") and self.inference in ("vi", "quadrature"):
             raise DataError(
                 f"inference={self.inference!r} rests on the von Mises–Fisher normaliser, under which the "
-                "direction given the concentration has a known law; with normalizer='exact' use "
+                f"direction given the concentration has a known law; with normalizer={self.normalizer!r} use "
                 "inference='em' (maximum likelihood) or 'sir' (draws from the posterior)"
             )
         if self.prior_strength > 0.0 and self.prior_direction is None:
             raise DataError("prior_strength needs a prior_direction: scores of the items, small = preferred")
+        if self.prior_direction is not None and self.prior_strength == 0.0:
+            raise DataError(
+                "prior_direction has no effect without prior_strength: say by how many rankings it counts"
+            )
         if self.progress not in (None, True, False):
             raise DataError(f"progress must be True, False or None, got {self.progress!r}")
 
@@ -105,7 +111,7 @@ class AngleSettings:
         """Return the rate of the prior of κ for so many items; concentrations grow with their number."""
         return VAGUE_RATE / n_items if self.prior_rate is None else self.prior_rate
 
-    def normalizer_for(self, n_items: int) -> Literal["vmf", "exact"]:
+    def normalizer_for(self, n_items: int) -> Literal["vmf", "exact", "balanced"]:
         """Return the normaliser to use for so many items."""
         if self.normalizer == "vmf" or self.inference in ("vi", "quadrature"):
             return "vmf"
@@ -113,7 +119,16 @@ class AngleSettings:
             if n_items > MOST_EXACT_ITEMS:
                 raise DataError(
                     f"the exact normaliser sums over all subsets of the items, which for {n_items} are too "
-                    f"many; it serves up to {MOST_EXACT_ITEMS} items. Use normalizer='vmf'"
+                    f"many; it serves up to {MOST_EXACT_ITEMS} items. Use normalizer='balanced'"
                 )
             return "exact"
-        return "exact" if n_items <= AUTO_EXACT_ITEMS else "vmf"
+        if self.normalizer == "balanced":
+            if n_items > MOST_BALANCED_ITEMS:
+                raise DataError(
+                    f"the balanced normaliser works on tables of {n_items} × {n_items}, too large to be done "
+                    f"thousands of times; it serves up to {MOST_BALANCED_ITEMS} items. Use normalizer='vmf'"
+                )
+            return "balanced"
+        if n_items <= AUTO_EXACT_ITEMS:
+            return "exact"
+        return "balanced" if n_items <= AUTO_BALANCED_ITEMS else "vmf"
