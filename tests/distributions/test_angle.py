@@ -282,7 +282,7 @@ def test_description_and_equality():
         (lambda: Angle([1.0, 2.0], np.nan), "finite"),
         (lambda: Angle([1.0, 2.0], np.inf), "finite"),
         (lambda: Angle([1.0, 2.0], "much"), "must be a number"),
-        (lambda: Angle([1.0, 2.0], 1.0, normalizer="sphere"), "'auto', 'vmf' or 'exact'"),
+        (lambda: Angle([1.0, 2.0], 1.0, normalizer="sphere"), "'auto', 'vmf', 'balanced' or 'exact'"),
         (lambda: Angle(range(23), 1.0, normalizer="exact"), "up to 22 items"),
         (lambda: Angle(range(3), 1.0).log_prob([0, 1, 2]), "wrap a single ranking"),
         (

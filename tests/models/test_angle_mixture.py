@@ -563,7 +563,7 @@ def test_too_many_items_for_exact_sums():
     orders = np.array([np.random.default_rng(seed).permutation(21) for seed in range(4)])
     with pytest.raises(DataError, match="up to 20 items"):
         quick(inference="em", normalizer="exact").fit(orders)
-    assert silently(quick(inference="em"), orders).normalizer_ == "vmf"
+    assert silently(quick(inference="em"), orders).normalizer_ == "balanced"
 
 
 def test_bad_data_are_named():

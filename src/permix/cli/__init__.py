@@ -48,14 +48,19 @@ OPTIONS = {
     "unlisted": "--unlisted",
 }
 
+# Models that a message may send the user to, as commands.
+COMMANDS = {"permix.MallowsMixture takes": "permix fit mallows takes"}
+
 
 def in_options(message: str) -> str:
     """Put a message of the library into the words of the command line."""
     for argument, option in OPTIONS.items():
         message = re.sub(rf"(?<![-\w]){argument} ?= ?['\"]([-\w]+)['\"]", rf"{option} \1", message)
-        message = re.sub(rf"(?<![-\w]){argument}=(?=\w)", f"{option} ", message)
+        message = re.sub(rf"(?<![-\w]){argument}=(?=-?\w)", f"{option} ", message)
         # Words of plain English, such as layout, are options only where something is assigned to them.
         message = re.sub(rf"(?<![-\w]){argument}{'=?' if '_' in argument else '='}(?!\w)", option, message)
+    for name, command in COMMANDS.items():
+        message = message.replace(name, command)
     # Further values of an option, as in --inference em or 'sir', have no quotes either.
     more, found = re.compile(r"(--[-\w]+ [-\w]+(?:(?:,| or) [-\w]+)*)(,| or) '([-\w]+)'"), 1
     while found:

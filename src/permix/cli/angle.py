@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -71,16 +72,16 @@ def run_fit_angle(
 
     given = {name: value for name, value in choices.items() if value is not None}
     n_components = how_many.components or max(candidates or [1])
-    settings = AngleSettings(
-        **given, n_components=n_components, progress=False if quiet or as_json else None, store=chains
-    )
+    settings = AngleSettings(**given, n_components=n_components, progress=False if quiet or as_json else None)
     if criteria and settings.inference == "em":
         raise typer.BadParameter(
             "--criteria averages over a posterior, which --inference em has not; it always shows AIC and BIC"
         )
     votes = as_rankings(votes_file.read())
-    way = way_of(settings, votes)
+    way = settings.way_for(votes.n_items, votes.is_full)
     _refuse_idle_options(way, settings, choices, targets)
+    if way == "chains":
+        settings = replace(settings, store=chains)
     if way == "chains" and chains.exists() and not (as_json or quiet):
         print(f"found chains in {chains}", file=sys.stderr)
     try:
@@ -128,18 +129,6 @@ def run_fit_angle(
 def _curve(picture: Path | None) -> Path | None:
     """Name the second picture that a choice among several numbers of components draws."""
     return None if picture is None else picture.with_name(f"{picture.stem}-selection{picture.suffix}")
-
-
-def way_of(settings: AngleSettings, votes: Rankings) -> str:
-    """Say how a fit goes: it climbs, runs chains, runs sweeps of stochastic EM, or draws independently."""
-    if settings.inference == "em":
-        return "climb" if votes.is_full else "sweeps"
-    if not votes.is_full:
-        return "chains"
-    if settings.inference == "vi":
-        return "climb"
-    exact = settings.normalizer_for(votes.n_items) == "exact"
-    return "chains" if exact or settings.n_components > 1 else "draws"
 
 
 def _refuse_idle_options(

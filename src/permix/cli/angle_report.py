@@ -10,6 +10,8 @@ from permix.cli.output import count_of, print_table
 from permix.cli.rank_models import fitting, rounded, terminal_width
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from permix.models.angle_fit import AngleFit
 
 INTERVAL = 0.9
@@ -102,14 +104,20 @@ def _component_reports(fit: AngleFit) -> list[dict[str, Any]]:
             "normalizer_error": None if errors is None else float(errors[k]),
             "normalizer_error_standard_error": None if errors is None else errors[k].standard_error,
             "consensus": [str(item) for item in part["item"]],
-            "score": part["score"].tolist(),
+            "score": _by_item(part, "score"),
         }
         if "low" in part:
             names = {"low": "score_low", "high": "score_high"}
             for name in ("low", "high", "rank_low", "rank_high"):
-                report[names.get(name, name)] = part[name].tolist()
+                report[names.get(name, name)] = _by_item(part, name)
         reports.append(report)
     return reports
+
+
+def _by_item(part: pd.DataFrame, column: str) -> dict[str, float]:
+    """Return a column of the consensus table by name of the item; ranks are whole numbers."""
+    values = part[column].round().astype(int) if column.startswith("rank") else part[column]
+    return dict(zip(map(str, part["item"]), values.tolist(), strict=True))
 
 
 def _diagnostics(fit: AngleFit) -> dict[str, Any]:
@@ -121,7 +129,8 @@ def _diagnostics(fit: AngleFit) -> dict[str, Any]:
     arrays, k = fit.draws.arrays, fit.components.n_components
     shown = {f"weight {c + 1}": arrays["weights"][..., c] for c in range(k)} if k > 1 else {}
     shown |= {f"concentration {c + 1}": arrays["concentrations"][..., c] for c in range(k)}
-    shown["log_likelihood"] = arrays["log_likelihood"]
+    likelihood = "log_likelihood" if "log_likelihood" in arrays else "completed_log_likelihood"
+    shown[likelihood] = arrays[likelihood]
     return {str(name): row.to_dict() for name, row in summary(Draws(shown)).iterrows()}
 
 
@@ -264,11 +273,12 @@ def _print_scores(report: dict[str, Any]) -> None:
 
 
 def _score_cells(part: dict[str, Any]) -> dict[str, str]:
-    names, scores = part["consensus"], part["score"]
     if "score_low" not in part:
-        return {name: f"{score:+.3f}" for name, score in zip(names, scores, strict=True)}
-    rows = zip(names, scores, part["score_low"], part["score_high"], strict=True)
-    return {name: f"{score:+.3f} ({low:+.3f} to {high:+.3f})" for name, score, low, high in rows}
+        return {name: f"{score:+.3f}" for name, score in part["score"].items()}
+    low, high = part["score_low"], part["score_high"]
+    return {
+        name: f"{score:+.3f} ({low[name]:+.3f} to {high[name]:+.3f})" for name, score in part["score"].items()
+    }
 
 
 def _print_fit_measures(report: dict[str, Any]) -> None:
@@ -292,7 +302,7 @@ def _print_fit_measures(report: dict[str, Any]) -> None:
         print(f"{near} of {len(restarts)} starts came within 1 of the best {what}{alone}")
     passes = f"{report['passes']:,} pass{'' if report['passes'] == 1 else 'es'}"
     if report["interrupted"]:
-        print(f"interrupted after {passes}")
+        print("interrupted" if "draws_per_chain" in report else f"interrupted after {passes}")
     elif not report["converged"]:
         print(f"not converged after {passes}; a larger --max-iter goes further")
     elif "draws_per_chain" not in report and restarts:

@@ -399,7 +399,7 @@ def fit_angle(
         int | None, typer.Option(help="Draws kept, per chain where there are chains [default: 1000].", min=1)
     ] = None,
     burn_in: Annotated[
-        int | None, typer.Option(help="Chains: sweeps before the first draw [default: 200].", min=0)
+        int | None, typer.Option(help="Chains: sweeps before the first draw [default: 500].", min=0)
     ] = None,
     thin: Annotated[
         int | None, typer.Option(help="Chains: sweeps per draw kept [default: 1].", min=1)

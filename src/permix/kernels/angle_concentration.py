@@ -137,6 +137,8 @@ def gamma_nodes(shape, rate):
         u = low + i * step
         kappas[i] = math.exp(center + u)
         weights[i] = math.exp(constant - shape * (math.expm1(u) - u))
+    if shape >= 1.0:  # nothing was cut; for large shapes the constant is a difference of large numbers
+        weights /= weights.sum()
     return kappas, weights
 
 
@@ -172,6 +174,16 @@ def digamma(x):
 @kernel
 def gamma_divergence(shape, rate, prior_shape, prior_rate):
     """Return KL(Gamma(shape, rate) ‖ Gamma(prior_shape, prior_rate))."""
+    if shape > 1e3:  # Stirling's series, without the terms of size shape·ln(shape) that cancel
+        return (
+            0.5 * math.log(shape / (2.0 * math.pi))
+            - 0.5
+            - 1.0 / (6.0 * shape)
+            - prior_shape * digamma(shape)
+            + math.lgamma(prior_shape)
+            + prior_shape * (math.log(rate) - math.log(prior_rate))
+            + shape * (prior_rate / rate)
+        )
     return (
         (shape - prior_shape) * digamma(shape)
         - math.lgamma(shape)

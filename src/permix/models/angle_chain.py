@@ -33,6 +33,8 @@ from permix.models.angle_direct import Evidence
 from permix.models.angle_settings import AngleSettings
 from permix.moves.base import Info
 
+# Agents of a chain.
+MOST_AGENTS = 50_000_000
 # Proposals for each incomplete row and iteration, per item.
 PROPOSALS_PER_ITEM = 1.0
 # Candidates of κ in each iteration of SIR within Gibbs; the paper takes 100.
@@ -47,7 +49,15 @@ class AngleChainModel:
     """Data, prior and settings, shared by all chains; agents with the same row are told apart."""
 
     def __init__(self, data: AngleData, settings: AngleSettings) -> None:
-        self.rankings = data.rankings.expand() if np.any(data.rankings.counts != 1) else data.rankings
+        # Of one component's full rankings Σ y says all; otherwise agents with the same row are told apart.
+        self.summed = settings.n_components == 1 and data.is_full
+        if data.n_agents > MOST_AGENTS and not self.summed:
+            raise DataError(
+                f"chains tell agents with the same row apart, and {data.n_agents:,} are too many for that; "
+                f"take up to {MOST_AGENTS:,}, or full rankings with inference='em' or 'vi'"
+            )
+        expands = np.any(data.rankings.counts != 1) and not self.summed
+        self.rankings = data.rankings.expand() if expands else data.rankings
         self.data = AngleData.of(self.rankings, data.n_jobs)
         self.settings = settings
         self.prior = AnglePrior.of(settings, data.items)
@@ -118,6 +128,11 @@ class AngleState:
         model, k = self.model, len(self.weights)
         parameters = self.components()
         tilts, offsets = parameters.tilts, parameters.offsets
+        if model.summed:
+            self.sums = model.data.sum_of_scores[:, None]
+            self.masses = np.array([float(model.data.n_agents)])
+            self.log_likelihood = model.data.total_log_density(tilts, offsets)
+            return
         by_item = np.ascontiguousarray(tilts.T)
         keys = draw_key(rng), draw_key(rng)
         kept = np.empty((0, k)) if shares is None else shares
@@ -197,7 +212,7 @@ class AngleState:
             self.masses[g : g + 1],
             self.model.data.scores,
         )
-        return float(max(rng.gamma(q.shapes[0], 1.0 / q.rates[0]), kernels.LEAST))
+        return float(np.clip(rng.gamma(q.shapes[0], 1.0 / q.rates[0]), kernels.LEAST, evidence.cap))
 
     def _metropolis(self, rng: np.random.Generator) -> tuple[int, int]:
         model, prior = self.model, self.model.prior
@@ -230,7 +245,8 @@ class AngleState:
             "weights": self.weights,
             "concentrations": self.kappas,
             "directions": self.directions,
-            "log_likelihood": self.log_likelihood,
+            # Of the completed rankings, where rows are incomplete: not what the rows alone say.
+            "log_likelihood" if self.model.data.is_full else "completed_log_likelihood": self.log_likelihood,
         }
         if len(self.weights) > 1:
             drawn["labels"] = self.labels

@@ -139,11 +139,16 @@ class AngleData:
         return self.weighed(tilts, offsets)[0]
 
     def some(self, n_rows: int, rng: np.random.Generator) -> AngleData:
-        """Return a random part of the rows, or all where there are no more."""
+        """Return so many agents at random, or all where there are no more rows than that."""
         if len(self.rankings) <= n_rows:
             return self
-        rows = np.sort(rng.choice(len(self.rankings), n_rows, replace=False))
-        return AngleData.of(self.rankings[rows], self.n_jobs)
+        if self.n_agents == len(self.rankings):
+            rows = np.sort(rng.choice(len(self.rankings), n_rows, replace=False))
+            return AngleData.of(self.rankings[rows], self.n_jobs)
+        # A row with a count stands for that many agents.
+        counts = rng.multinomial(n_rows, self.counts / self.counts.sum())
+        rows = np.flatnonzero(counts)
+        return AngleData.of(self.rankings[rows]._replaced(counts=counts[rows]), self.n_jobs)
 
     def dense(self) -> Array:
         """Return y of every row (rows, items); rows must be full."""

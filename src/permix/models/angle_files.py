@@ -10,8 +10,14 @@ import numpy as np
 from permix.data.labels import Array, Label
 from permix.distributions.base import Estimate
 from permix.files import write_archive
+from permix.kernels.angle_concentration import MOST
 from permix.models.angle_ascent import VariationalPosterior
-from permix.models.angle_components import USED_NORMALIZERS, AngleComponents, AnglePrior
+from permix.models.angle_components import (
+    USED_NORMALIZERS,
+    AngleComponents,
+    AnglePrior,
+    largest_concentration,
+)
 from permix.models.angle_direct import Evidence
 from permix.models.angle_fit import AngleFit
 from permix.models.angle_settings import AngleSettings
@@ -150,12 +156,19 @@ def angle_from_archive(manifest: dict[str, Any], arrays: dict[str, Array]) -> An
     if any(name.startswith("variational/") for name in arrays):
         known |= {f"variational/{name}" for name in VARIATIONAL}
         variational = _variational(arrays, k, t)
+        n = float(counts.sum())
+        most = (n + settings.prior_strength) * (1.0 + ROUNDING)
+        require(bool((variational.lengths <= most).all()), "variational posterior")
+        most = (n + k * settings.pseudo_count) * (1.0 + ROUNDING)
+        require(float(variational.counts.sum()) <= most, "variational posterior")
+        require(objective is not None, "objective")
     if "evidence" in arrays:
         known |= {"evidence"}
         require(_is_real(arrays["evidence"]), "evidence")
         n, length, cap = (float(value) for value in arrays["evidence"])
-        require(k == 1 and n > 0.0 and 0.0 <= length <= n + settings.prior_strength + ROUNDING, "evidence")
-        require(cap > 0.0 and length < np.inf, "evidence")
+        require(k == 1 and n == counts.sum(), "evidence")
+        require(0.0 <= length <= (n + settings.prior_strength) * (1.0 + ROUNDING), "evidence")
+        require(cap == largest_concentration(t), "evidence")
         evidence = Evidence(n, length, components.directions[0], AnglePrior.of(settings, items), cap)
     if manifest["draws"] is not None:
         draws = _draws(manifest["draws"], arrays, k, t)
@@ -233,18 +246,19 @@ def _draws(about: Any, arrays: dict[str, Array], k: int, t: int) -> Draws:
         name.removeprefix("draws/"): value for name, value in arrays.items() if name.startswith("draws/")
     }
     names = {"weights", "concentrations", "directions"}
-    require(names <= set(drawn) <= names | {"log_likelihood", "labels"}, "draws")
+    require(names <= set(drawn) <= names | {"log_likelihood", "completed_log_likelihood", "labels"}, "draws")
     head = drawn["weights"].shape[:2]
     require(len(head) == 2 and head[0] >= 1 and head[1] == about["n_draws"], "draws")
-    shapes = {"weights": (k,), "concentrations": (k,), "directions": (k, t), "log_likelihood": ()}
+    shapes = {"weights": (k,), "concentrations": (k,), "directions": (k, t)}
     for name, value in drawn.items():
         if name == "labels":
             require(value.dtype.kind in "iu" and value.ndim == 3 and value.shape[:2] == head, "labels")
             require(value.size > 0 and int(value.min()) >= 0 and int(value.max()) < k, "labels")
             continue
-        require(_is_real(value) and value.shape == head + shapes[name], "draws")
+        require(_is_real(value) and value.shape == head + shapes.get(name, ()), "draws")
         require(bool(np.isfinite(value).all()), "draws")
     require(bool((drawn["weights"] >= 0.0).all() and (drawn["concentrations"] >= 0.0).all()), "draws")
+    require(bool((drawn["concentrations"] <= MOST).all()), "draws")
     require(bool(np.all(np.abs(drawn["weights"].sum(axis=2) - 1.0) < ROUNDING)), "draws")
     size = np.linalg.norm(drawn["directions"], axis=3)
     total = drawn["directions"].sum(axis=3)

@@ -13,7 +13,7 @@ from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle_completions import annealing_cost, is_cheap
 from permix.distributions.base import Estimate
-from permix.errors import PermixWarning
+from permix.errors import DataError, PermixWarning
 from permix.models.angle_ascent import VariationalPosterior
 from permix.models.angle_chain import AngleChainModel, AngleState, AngleSweep, stochastic_em
 from permix.models.angle_components import AngleComponents, AnglePrior, largest_concentration
@@ -69,7 +69,7 @@ class AngleFit:
         ln P(data) at the point estimates.
     objective : float or None
         Evidence lower bound of variational inference; ln P(data) with the parameters integrated out, by
-        quadrature; None otherwise.
+        quadrature (κ up to the largest at which probabilities stay below one); None otherwise.
     history : ndarray
         Log-likelihood or evidence bound after every pass of the best run.
     restart_objectives : ndarray
@@ -155,15 +155,12 @@ def fit_angle(rankings: Rankings, settings: AngleSettings) -> AngleFit:
     """
     data = AngleData.of(rankings, settings.n_jobs)
     check_size(data, settings)
-    settings.normalizer_for(data.n_items)
-    if not data.is_full:
-        fit = _stochastic_em(data, settings) if settings.inference == "em" else _chains(data, settings)
-    elif settings.inference in ("em", "vi"):
-        fit = _ascent(data, settings)
-    elif settings.n_components == 1 and settings.normalizer_for(data.n_items) == "vmf":
-        fit = _direct(data, settings)
-    else:
-        fit = _chains(data, settings)
+    settings.normalizer_for(data.n_items)  # refuses before any work
+    way = settings.way_for(data.n_items, data.is_full)
+    if settings.store is not None and way != "chains":
+        raise DataError("store keeps chains while they run, and this fit has none; leave store out")
+    ways = {"climb": _ascent, "sweeps": _stochastic_em, "chains": _chains, "draws": _direct}
+    fit = ways[way](data, settings)
     _warn(fit)
     return fit
 
@@ -184,6 +181,8 @@ def _ascent(data: AngleData, settings: AngleSettings) -> AngleFit:
     if settings.n_components > 1:
         data.weighed(run.law.tilts[order], run.law.offsets[order], probabilities=probabilities)
     components = components.taken(order)
+    if not vi:
+        _warn_if_unbounded(components, data)
     return AngleFit(
         settings=settings,
         components=components,
@@ -200,6 +199,27 @@ def _ascent(data: AngleData, settings: AngleSettings) -> AngleFit:
         converged=run.converged,
         interrupted=climbed.interrupted,
     )
+
+
+def _warn_if_unbounded(components: AngleComponents, data: AngleData) -> None:
+    """Say where the likelihood has no maximum: all members of a component put the same items first.
+
+    The sums of the smallest mean scores are then those of the best ranks themselves.
+    """
+    _, sums, masses = data.weighed(components.tilts, components.offsets)
+    least = np.cumsum(data.scores)[:-1]
+    for k in np.flatnonzero(masses >= 1.0):
+        reached = np.cumsum(np.sort(sums[:, k] / masses[k]))[:-1]
+        first = np.flatnonzero(reached - least < 1e-6)
+        if len(first):
+            best = ", ".join(str(data.items[item]) for item in components.orders[k][: first[0] + 1][:5])
+            warnings.warn(
+                f"component {k + 1}: all its members put {best} first, so that the likelihood rises for ever "
+                "with the concentration, which is shown where there was nothing more to gain; "
+                "inference='sir' has an interval for it",
+                PermixWarning,
+                stacklevel=5,
+            )
 
 
 def _direct(data: AngleData, settings: AngleSettings) -> AngleFit:
@@ -285,6 +305,11 @@ def _start(model: AngleChainModel, rng: np.random.Generator) -> AngleComponents:
         settings,
         inference="em",
         normalizer="vmf",
+        prior_shape=1.0,
+        prior_rate=None,
+        prior_direction=None,
+        prior_strength=0.0,
+        pseudo_count=1.0,
         n_restarts=min(settings.n_restarts, 5),
         random_state=rng,
         progress=False,
@@ -320,6 +345,7 @@ def _chains(data: AngleData, settings: AngleSettings) -> AngleFit:
                 {
                     "orders": model.listed,
                     "below": model.below,
+                    "items": np.array([str(item) for item in data.items]),
                     "pulls": model.prior.pulls,
                 }
             ),
@@ -345,7 +371,7 @@ def _chains(data: AngleData, settings: AngleSettings) -> AngleFit:
         counts=np.array(data.rankings.counts),
         log_likelihood=_log_likelihood(components, data),
         objective=None,
-        history=arrays["log_likelihood"].mean(axis=0),
+        history=arrays["log_likelihood" if data.is_full else "completed_log_likelihood"].mean(axis=0),
         restart_objectives=np.empty(0),
         variational=None,
         evidence=None,
@@ -505,10 +531,11 @@ def _warn(fit: AngleFit) -> None:
         errors = np.where(lived_in, truth - fit.components.log_sums, 0.0)
         worst = int(np.argmax(np.abs(errors)))
         if abs(errors[worst]) > NOTABLE_ERROR:
+            better = "exact" if few else "balanced"
             warnings.warn(
                 f"the von Mises–Fisher normaliser is off by {errors[worst]:+.2f} nats for component "
-                f"{worst + 1} (concentration {fit.components.concentrations[worst]:.1f}): such a "
-                f"component may not be real. Use inference='em' or 'sir' with normalizer='{'exact' if few else 'balanced'}'",
+                f"{worst + 1} (concentration {fit.components.concentrations[worst]:.1f}): such a component "
+                f"may not be real. Use inference='em' or 'sir' with normalizer={better!r}",
                 PermixWarning,
                 stacklevel=4,
             )

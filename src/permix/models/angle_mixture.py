@@ -97,7 +97,8 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
     log_likelihood_ : Estimate
         ln P(data) at the point estimates.
     elbo_ : float or None
-        "vi": evidence lower bound. "quadrature" with one component: the log evidence itself.
+        "vi": evidence lower bound. "quadrature" with one component: the log evidence itself,
+        where κ above the largest value at which probabilities stay below one counts as impossible.
     history_ : ndarray
         Log-likelihood or evidence bound after every pass.
     posterior_ : xarray.DataTree
@@ -308,7 +309,7 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
 
     def dic(self, X: Any) -> float:
         """Return the deviance information criterion on the data fitted; smaller is better."""
-        return angle_results.criteria(self._fitted(), self._new_rankings(X)).dic
+        return angle_results.criteria(self._fitted(), self._new_rankings(X), doubts=False).dic
 
     def waic(self, X: Any) -> float:
         """Return the widely applicable information criterion on the data fitted, as a deviance."""

@@ -10,9 +10,11 @@ import numpy as np
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle_completions import log_compatible_sums
+from permix.errors import DataError
 from permix.kernels import angle_concentration as kernels
+from permix.kernels.angle import standard_scores
 from permix.kernels.bessel import bessel, log_sphere_moment
-from permix.models.angle_components import AngleComponents
+from permix.models.angle_components import AngleComponents, cap_of
 from permix.models.angle_data import AngleData
 from permix.models.angle_direct import Evidence
 
@@ -94,7 +96,9 @@ class AnglePosteriorDraws:
         k, t = q.directions.shape
         n = int(np.clip(MOST_NUMBERS // (k * t), 50, VARIATIONAL_DRAWS))
         weights = rng.dirichlet(q.counts, size=n) if k > 1 else np.ones((n, 1))
-        kappas = np.maximum(rng.gamma(q.shapes, 1.0 / q.rates, size=(n, k)), kernels.LEAST)
+        scores = standard_scores(t)
+        caps = [cap_of(direction, scores) for direction in q.directions]
+        kappas = np.clip(rng.gamma(q.shapes, 1.0 / q.rates, size=(n, k)), kernels.LEAST, caps)
         directions = np.empty((n, k, t))
         from permix.kernels.angle import draw_direction
 
@@ -114,6 +118,7 @@ class AnglePosteriorDraws:
 
 
 Method = Literal["auto", "plug-in", "quadrature", "second-order"]
+METHODS = ("auto", "plug-in", "quadrature", "second-order")
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +169,15 @@ class Predictive:
 
     def log_densities(self, rankings: Rankings, method: Method = "auto") -> Array:
         """Return ln p(row | data) for every row; rows that are not full at the point estimates."""
+        if method not in METHODS:
+            raise DataError(f"method={method!r} must be one of {', '.join(map(repr, METHODS))}")
+        if method == "quadrature" and self.laws is None and self.draws is None:
+            raise DataError("EM has no posterior to integrate over; method='plug-in' is what there is")
+        if method == "second-order" and self.laws is None:
+            raise DataError(
+                "method='second-order' expands a law of one concentration per component, which "
+                "inference='vi', and 'quadrature' with one component and full rankings, have"
+            )
         out = np.empty(len(rankings))
         full = rankings.lengths == rankings.n_items
         rows = np.flatnonzero(~full)

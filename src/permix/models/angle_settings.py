@@ -92,6 +92,26 @@ class AngleSettings:
                 f"direction given the concentration has a known law; with normalizer={self.normalizer!r} use "
                 "inference='em' (maximum likelihood) or 'sir' (draws from the posterior)"
             )
+        if self.inference == "em":
+            given = {
+                "prior_shape": self.prior_shape != 1.0,
+                "prior_rate": self.prior_rate is not None,
+                "prior_direction": self.prior_direction is not None,
+                "pseudo_count": self.pseudo_count != 1.0,
+            }
+            for name, is_given in given.items():
+                if is_given:
+                    raise DataError(
+                        f"inference='em' is maximum likelihood and has no prior; leave {name} out"
+                    )
+        if self.prior_strength > 1e9:
+            raise DataError(
+                f"prior_strength={self.prior_strength!r} counts like so many rankings; 1e9 at most"
+            )
+        if self.n_jobs is not None and (
+            isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, int) or self.n_jobs == 0
+        ):
+            raise DataError(f"n_jobs={self.n_jobs!r} must be a number of threads, -1 for all, or None")
         if self.prior_strength > 0.0 and self.prior_direction is None:
             raise DataError("prior_strength needs a prior_direction: scores of the items, small = preferred")
         if self.prior_direction is not None and self.prior_strength == 0.0:
@@ -106,6 +126,16 @@ class AngleSettings:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise DataError(f"{name}={value!r} must be a number")
         object.__setattr__(self, name, float(value))
+
+    def way_for(self, n_items: int, is_full: bool) -> Literal["climb", "sweeps", "chains", "draws"]:
+        """Say how a fit goes: it climbs, runs sweeps of stochastic EM or chains, or draws independently."""
+        if self.inference == "em":
+            return "climb" if is_full else "sweeps"
+        if not is_full:
+            return "chains"
+        if self.inference == "vi":
+            return "climb"
+        return "chains" if self.n_components > 1 or self.normalizer_for(n_items) != "vmf" else "draws"
 
     def rate_for(self, n_items: int) -> float:
         """Return the rate of the prior of κ for so many items; concentrations grow with their number."""

@@ -43,7 +43,7 @@ class RankingEstimator(BaseEstimator):  # type: ignore[misc]
             raise DataError(
                 f"the array holds {table.dtype} values, but the rows of an array are orderings: whole "
                 "numbers of items, best first, padded by -1. For item names use Rankings.from_orders, for "
-                "scores Preferences.from_ratings"
+                "a table of ranks Rankings.from_ranks, for scores Preferences.from_ratings"
             )
         return table
 

@@ -111,7 +111,13 @@ def angle_model(fit: Callable[[Any, Any], Any]) -> SelectableModel:
     def fit_without_remarks(rankings: Rankings, settings: AngleSettings) -> AngleFit:
         """Fit; what is said about all fits together is not said about each."""
         with warnings.catch_warnings():
-            for text in (".*von Mises–Fisher normaliser", "not converged after", "interrupted: this is"):
+            said = (
+                ".*von Mises–Fisher normaliser",
+                "not converged after",
+                "interrupted: this is",
+                "component [0-9]+: all its members",
+            )
+            for text in said:
                 warnings.filterwarnings("ignore", message=text, category=PermixWarning)
             fitted: AngleFit = fit(rankings, settings)
         return fitted
@@ -207,10 +213,7 @@ def _angle_criterion(criterion: str, fit: AngleFit, rankings: Rankings) -> tuple
         parameters = n_parameters(fit.components)
         price = 2.0 if criterion == "aic" else float(np.log(rankings.n_agents))
         return price * parameters - 2.0 * float(fit.log_likelihood), float(parameters)
-    with warnings.catch_warnings():
-        if criterion == "dic":
-            warnings.filterwarnings("ignore", message="WAIC:", category=PermixWarning)
-        found = criteria(fit, rankings)
+    found = criteria(fit, rankings, doubts=criterion == "waic")
     return getattr(found, criterion), getattr(found, f"{criterion}_parameters")
 
 
