@@ -36,8 +36,9 @@ def quiet() -> Iterator[None]:
 
 
 def model(inference: str, n_components: int = 1, seed: int = 0, **settings: Any) -> AngleMixture:
-    """Return a model with the paper's priors and normaliser, unless told otherwise."""
-    wanted: dict[str, Any] = {"normalizer": "vmf", **PAPER_PRIOR, **settings}
+    """Return a model with the paper's priors (EM has none) and normaliser, unless told otherwise."""
+    prior = {} if inference == "em" else PAPER_PRIOR
+    wanted: dict[str, Any] = {"normalizer": "vmf", **prior, **settings}
     return AngleMixture(
         n_components,
         inference=inference,

@@ -136,16 +136,17 @@ def _diagnostics(fit: AngleFit) -> dict[str, Any]:
 
 def _remarks(fit: AngleFit, parts: list[dict[str, Any]]) -> list[str]:
     """Say what a reader of the components should know about them; they are counted from 1."""
-    from permix.models.angle_settings import MOST_EXACT_ITEMS
+    from permix.models.angle_settings import MOST_BALANCED_ITEMS, MOST_EXACT_ITEMS
 
     said = []
-    exact = fit.components.n_items <= MOST_EXACT_ITEMS
-    way_out = "--inference em or sir with --normalizer exact" if exact else "fewer components"
+    better = "exact" if fit.components.n_items <= MOST_EXACT_ITEMS else "balanced"
+    mended = fit.components.n_items <= MOST_BALANCED_ITEMS and fit.components.normalizer == "vmf"
+    way_out = f"--inference em or sir with --normalizer {better}" if mended else "fewer components"
     held = np.flatnonzero(fit.guarded).tolist()
     if held:
         said.append(
             f"{_named(held)}: the approximate normaliser would give a ranking a probability above one, so "
-            f"the concentration was held back; {way_out} {'avoids' if exact else 'avoid'} that"
+            f"the concentration was held back; {way_out} {'avoids' if mended else 'avoid'} that"
         )
     errors = [part["normalizer_error"] or 0.0 for part in parts]
     # Components without anybody in them say nothing.
@@ -153,10 +154,10 @@ def _remarks(fit: AngleFit, parts: list[dict[str, Any]]) -> list[str]:
     off = [k for k, error in enumerate(errors) if lived_in[k] and abs(error) > NOTABLE_ERROR]
     if off:
         worst = max(off, key=lambda k: abs(errors[k]))
-        aside = f"; {way_out} has no such error" if exact else ""
+        aside = f"; use {way_out}" if mended else ""
         said.append(
-            f"{_named(off)}: the approximate normaliser is off by up to {errors[worst]:+.2g} nats an agent, "
-            f"which favours concentrated components{aside}"
+            f"{_named(off)}: the approximate normaliser is off by up to {errors[worst]:+.2g} nats an agent: "
+            f"such a component may not be real{aside}"
         )
     by_order: dict[tuple[str, ...], list[int]] = {}
     for k, part in enumerate(parts):
@@ -248,9 +249,10 @@ def _error(part: dict[str, Any]) -> str:
 def _normalizer(report: dict[str, Any]) -> str:
     if report["normalizer"] == "exact":
         return "exact, the sum over all rankings"
+    kind = "balanced" if report["normalizer"] == "balanced" else "von Mises–Fisher approximation"
     if report["components"][0]["normalizer_error"] is None:
-        return "von Mises–Fisher approximation"
-    return "von Mises–Fisher approximation; off by: true ln of the sum less the one used, nats an agent"
+        return kind
+    return f"{kind}; off by: true ln of the sum less the one used, nats an agent"
 
 
 def _print_scores(report: dict[str, Any]) -> None:

@@ -364,8 +364,9 @@ def fit_angle(
     normalizer: Annotated[
         Normalizer,
         typer.Option(
-            help="The sum over all rankings: exact (em and sir, up to 20 items) or the von Mises–Fisher "
-            "approximation (vmf); auto is exact for em and sir up to 12 items."
+            help="The sum over all rankings: exact (up to 20 items), balanced (for more) or the von "
+            "Mises–Fisher approximation (vmf); em and sir take any, and auto is exact for them up to 12 "
+            "items, balanced up to 200."
         ),
     ] = Normalizer.AUTO,
     bound: Annotated[

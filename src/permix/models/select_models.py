@@ -244,7 +244,8 @@ def _normalizer_columns(fits: Sequence[AngleFit]) -> dict[str, Any]:
 def _normalizer_remark(table: pd.DataFrame) -> str | None:
     from permix.models.angle_fit import NOTABLE_ERROR
 
-    off = table[(table["normalizer_error"].abs() > NOTABLE_ERROR) | table["guarded"]]
+    far = (table["normalizer_error"].abs() > NOTABLE_ERROR) | table["guarded"]
+    off = table[far & (table["normalizer"] == "vmf")]
     if off.empty:
         return None
     numbers = ", ".join(map(str, off["n_components"]))
@@ -253,5 +254,5 @@ def _normalizer_remark(table: pd.DataFrame) -> str | None:
     return (
         f"with {numbers} component(s) the von Mises–Fisher normaliser is off{how_far}: probabilities do not "
         "sum to one, and concentrated components seem better than they are, so too many may be chosen. "
-        "inference='em' or 'sir' with normalizer='exact' (up to 20 items) has no such error"
+        "inference='em' or 'sir' with normalizer='exact' (up to 20 items) or 'balanced' has no such error"
     )

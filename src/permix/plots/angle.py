@@ -275,7 +275,7 @@ def _kinds_of(model: Any) -> tuple[tuple[Any, ...], list[_Scores], int]:
         place = np.argsort([number[item] for item in part["item"]])
         low, high = (part[name].to_numpy()[place] if name in part else None for name in ("low", "high"))
         name = f"component {k + 1} · {100 * components.weights[k]:.1f} %"
-        kinds.append(_Scores(name, components.directions[k], low, high))
+        kinds.append(_Scores(name, part["score"].to_numpy()[place], low, high))
     return components.items, kinds, components.n_components
 
 
