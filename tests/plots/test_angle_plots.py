@@ -15,6 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 import permix
 from permix import plots
 from permix.errors import DataError, PermixWarning
+from permix.models.angle_results import consensus_table
 
 DRINKS = ("tea", "coffee", "milk", "juice", "cocoa", "water")
 
@@ -136,7 +137,9 @@ def test_classes_of_a_classifier(made):
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["east", "west"]
     order = [int(name) for name in names_on(axes)]
     for k, line in enumerate(dots(axes)):
-        np.testing.assert_allclose(line.get_xdata(), classifier.directions_[k, order])
+        scores = consensus_table(classifier._fits[k]).set_index("item")["score"]
+        np.testing.assert_allclose(line.get_xdata(), scores[order])
+        assert line.get_xdata() @ classifier.directions_[k, order] > 0.99
 
 
 def test_others_are_sent_elsewhere(model, made):
