@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from permix.families import Categorical, Family, Gaussian, GaussianNIW, Multinomial
 
@@ -34,3 +35,7 @@ CASES: dict[str, tuple[Family, np.ndarray]] = {
     "categorical": (Categorical(pseudo_count=0.6), _answers),
 }
 CASES = {name: (family.resolve(X), X) for name, (family, X) in CASES.items()}
+
+# Names for tests that compile much for every family: two of the Gaussian flavours wait for `make test-slow`.
+SLOW_CASES = {"gaussian-isotropic", "gaussian-niw"}
+MOST_CASES = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW_CASES else name for name in CASES]

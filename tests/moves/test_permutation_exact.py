@@ -14,7 +14,7 @@ from permix.moves.permutation import LearningPermutation, Permutation, scratch_f
 from permix.moves.projection import Projection
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess, Gamma, canonical_labels
-from tests.families.cases import CASES
+from tests.families.cases import CASES, MOST_CASES
 from tests.moves.mixture_cases import PRIORS as FIXED
 from tests.moves.mixture_cases import chain_frequencies, state_of
 from tests.moves.test_permutation_kernels import assert_up_to_date
@@ -91,7 +91,7 @@ def slope_of(move, state):
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("prior", PRIORS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", MOST_CASES)
 def test_steps_follow_the_exact_transition_matrix(name, prior, method, order):
     model = augmented(name, prior, order)
     state = state_of(name, PRIORS[prior], 4)
@@ -114,7 +114,7 @@ class Uncorrected(Permutation):
         return log_count(1)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", MOST_CASES)
 def test_steps_reject_moves_with_a_mistake(name, monkeypatch):
     model = augmented(name, "dp")
     state = state_of(name, PRIORS["dp"], 4)
@@ -227,7 +227,7 @@ def test_interleaved_with_gibbs(name, prior, method, order):
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("prior", FIXED)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", MOST_CASES)
 def test_every_combination(name, prior, method, order, together):
     move = Permutation(method, order, width=2)
     assert_chain_is_right(name, prior, Cycle([move, Gibbs()]) if together else move, 40_000, seed=3)
@@ -348,7 +348,7 @@ def test_burn_in_learns_the_number_of_clusters_and_then_leaves_it():
 
 
 @pytest.mark.parametrize("move", [Permutation(method, n_clusters=2.0) for method in METHODS] + [Projection()])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", MOST_CASES)
 def test_a_used_move_repeats_a_fresh_one(name, move):
     """Nothing of earlier steps, or of another state, is left in the arrays a move works in."""
 

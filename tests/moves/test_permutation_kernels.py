@@ -27,7 +27,7 @@ from permix.moves.projection_kernel import order_along
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess, Gamma, canonical_labels
 from permix.partitions.concentration_kernel import draw_concentration, log_mean_power
-from tests.families.cases import CASES
+from tests.families.cases import CASES, MOST_CASES
 from tests.moves.mixture_cases import PRIORS, state_of
 from tests.oracles import permutation_augmented as oracle
 from tests.oracles.mixtures import total_variation, total_variation_bound
@@ -36,7 +36,7 @@ KINDS = ("uniform", "markov")
 SLOPE = -0.7
 BEAMS = ((1, 0.0), (2, 0.0), (2, 0.2), (5, 1e-3), (40, 0.0))
 
-every_case = pytest.mark.parametrize("name", CASES)
+every_case = pytest.mark.parametrize("name", MOST_CASES)
 every_prior = pytest.mark.parametrize("prior", PRIORS)
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
