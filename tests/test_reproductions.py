@@ -68,6 +68,17 @@ TINY = {
     "meila_chen_fig7": "--n-items 10 --a 2 10 --b 4",
     "meila_chen_fig8": ("--n-train 50 100 --n-test 50 --n-replicates 2 --n-draws 20 --n-burn-in 20"),
     "meila_chen_fig9": "--n-train 50 --n-test 50 --n-replicates 2 --widths 0.1 --n-draws 10 --n-burn-in 10",
+    "xu_fig11_12": "--n-draws 3 --n-burn-in 3 --n-held-out 2",
+    "xu_fig14": "--n-genes 12 --n-restarts 2 --n-folds 2 --n-splits 1",
+    "xu_fig3": "--n-items 3 --n-rankings 20 --n-draws 200 --n-candidates 1000 --n-data-sets 2",
+    "xu_fig4_to_7": (
+        "--figure4-items 10 --figure4-rankings 25 --figure6-items 5 --figure6-rankings 100 --n-repetitions 2"
+    ),
+    "xu_fig8": "--n-rankings 10 20 --n-repetitions 2 --n-draws 50",
+    "xu_fig9": "--n-items 6 --n-rankings 60 --step 2 --n-draws 10 --n-burn-in 5 --n-repetitions 2",
+    "xu_table1": "--n-items 3 4 --figure-items 3 5 --n-directions 5",
+    "xu_table2": "--n-draws 50",
+    "xu_table3_4": "--n-components 1 2 3 --n-restarts 1 --n-draws 10 --n-burn-in 5 --n-folds 2",
 }
 SYNTHETIC = (
     "liang_fig2",
@@ -79,6 +90,11 @@ SYNTHETIC = (
     "meila_chen_fig6",
     "meila_chen_fig7",
     "meila_chen_fig8",
+    "xu_fig3",
+    "xu_fig4_to_7",
+    "xu_fig8",
+    "xu_fig9",
+    "xu_table1",
 )
 # Chains of some ten sweeps do not agree, and say so.
 TINY_CHAINS = pytest.mark.filterwarnings("ignore::permix.errors.ConvergenceWarning")
@@ -130,7 +146,7 @@ def test_index_lists_all_and_runs_one(capsys):
     index.main([])
     listed = capsys.readouterr().out
     assert all(name in listed for name in TINY)
-    index.main(["fig3", *TINY["lu_boutilier_fig3"].split(), "--json"])
+    index.main(["lu_boutilier_fig3", *TINY["lu_boutilier_fig3"].split(), "--json"])
     assert '"title": "Figure 3' in capsys.readouterr().out
     with pytest.raises(SystemExit, match="no reproduction 'fig33'"):
         index.main(["fig33"])

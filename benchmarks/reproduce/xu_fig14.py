@@ -47,7 +47,7 @@ def tumours() -> tuple[np.ndarray, np.ndarray, list[str]]:
     folder = next((f / "breast-er" for f in data_folders() if (f / "breast-er").is_dir()), None)
     if folder is None:
         raise DataNotFound(
-            "breast-er: no such folder under PERMIX_DATA; export nkis of the Bioconductor package genefu"
+            "breast-er: not found under PERMIX_DATA; export nkis of the Bioconductor package genefu"
         )
     with gzip.open(folder / "nkis_expression.csv.gz", "rt") as lines:
         table = list(csv.reader(lines))
