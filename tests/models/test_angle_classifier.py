@@ -17,6 +17,7 @@ import permix
 from permix import AngleClassifier, AngleMixture, Rankings
 from permix.errors import DataError, PermixWarning
 from permix.sampling.seeds import seed_sequence
+from tests.models.conventions import CANNOT_APPLY_TO_CLASSIFIERS
 from tests.oracles import angle as oracle
 
 INFERENCES = ("vi", "em", "sir", "quadrature")
@@ -39,43 +40,6 @@ def planted():
     return permix.datasets.make_angle_mixture(240, 5, 2, concentration=6.0, random_state=4)
 
 
-NOT_ORDERINGS = "fits rows of real numbers, which are no orderings of items, and they are refused"
-CANNOT_APPLY = dict.fromkeys(
-    (
-        "check_fit_score_takes_y",
-        "check_estimators_overwrite_params",
-        "check_dont_overwrite_parameters",
-        "check_estimators_fit_returns_self",
-        "check_readonly_memmap_input",
-        "check_n_features_in_after_fitting",
-        "check_positive_only_tag_during_fit",
-        "check_estimators_dtypes",
-        "check_dtype_object",
-        "check_pipeline_consistency",
-        "check_estimators_nan_inf",
-        "check_estimators_pickle",
-        "check_f_contiguous_array_estimator",
-        "check_classifier_data_not_an_array",
-        "check_classifiers_one_label",
-        "check_classifiers_classes",
-        "check_classifiers_train",
-        "check_classifiers_regression_target",
-        "check_supervised_y_2d",
-        "check_methods_sample_order_invariance",
-        "check_methods_subset_invariance",
-        "check_fit2d_1sample",
-        "check_fit2d_1feature",
-        "check_dict_unchanged",
-        "check_fit_idempotent",
-        "check_fit_check_is_fitted",
-        "check_n_features_in",
-        "check_fit2d_predict1d",
-        "check_requires_y_none",
-    ),
-    NOT_ORDERINGS,
-)
-
-
 class FromScores(AngleClassifier):
     """Rows are scores of items, the highest is best; two items get a third that nobody likes."""
 
@@ -86,7 +50,7 @@ class FromScores(AngleClassifier):
         return np.argsort(-scores, axis=1, kind="stable")
 
 
-@parametrize_with_checks([quick()], expected_failed_checks=lambda estimator: CANNOT_APPLY)
+@parametrize_with_checks([quick()], expected_failed_checks=lambda estimator: CANNOT_APPLY_TO_CLASSIFIERS)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 

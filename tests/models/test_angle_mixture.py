@@ -25,6 +25,7 @@ from permix.models.angle_components import AnglePrior, cap_of, largest_concentra
 from permix.models.angle_data import AngleData
 from permix.models.angle_restarts import first_law
 from permix.models.angle_settings import AngleSettings
+from tests.models.conventions import CANNOT_APPLY_TO_CLUSTERERS
 from tests.oracles import angle as oracle
 
 INFERENCES = ("vi", "em", "sir", "quadrature")
@@ -46,42 +47,6 @@ def planted():
     return permix.datasets.make_angle_mixture(400, 6, 2, concentration=12.0, random_state=1)
 
 
-# scikit-learn's conventions. Its checks make tables of random numbers, which are no orderings: the estimator
-# refuses them, as it must. They run on it as it is, with the reason for every check that cannot apply, and
-# on a variant that reads a row of numbers as scores, so that all conventions are really exercised.
-
-NOT_ORDERINGS = "fits rows of real numbers, which are no orderings of items, and they are refused"
-CANNOT_APPLY = dict.fromkeys(
-    (
-        "check_fit_score_takes_y",
-        "check_estimators_overwrite_params",
-        "check_dont_overwrite_parameters",
-        "check_estimators_fit_returns_self",
-        "check_readonly_memmap_input",
-        "check_n_features_in_after_fitting",
-        "check_positive_only_tag_during_fit",
-        "check_estimators_dtypes",
-        "check_dtype_object",
-        "check_pipeline_consistency",
-        "check_estimators_nan_inf",
-        "check_estimators_pickle",
-        "check_f_contiguous_array_estimator",
-        "check_clustering",
-        "check_non_transformer_estimators_n_iter",
-        "check_methods_sample_order_invariance",
-        "check_methods_subset_invariance",
-        "check_fit2d_1sample",
-        "check_fit2d_1feature",
-        "check_dict_unchanged",
-        "check_fit_idempotent",
-        "check_fit_check_is_fitted",
-        "check_n_features_in",
-        "check_fit2d_predict1d",
-    ),
-    NOT_ORDERINGS,
-)
-
-
 class FromScores(AngleMixture):
     """Rows are scores of items, the highest is best; two items get a third that nobody likes."""
 
@@ -92,7 +57,7 @@ class FromScores(AngleMixture):
         return np.argsort(-scores, axis=1, kind="stable")
 
 
-@parametrize_with_checks([quick(1)], expected_failed_checks=lambda estimator: CANNOT_APPLY)
+@parametrize_with_checks([quick(1)], expected_failed_checks=lambda estimator: CANNOT_APPLY_TO_CLUSTERERS)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 

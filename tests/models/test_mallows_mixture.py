@@ -21,6 +21,7 @@ from permix.models import mallows_predict
 from permix.models.mallows_mixture import MallowsMixture
 from permix.models.mallows_results import sample_rankings, warn_if_unsettled
 from permix.models.preference_input import as_preferences
+from tests.models.conventions import CANNOT_APPLY_TO_CLUSTERERS
 from tests.models.mallows_cases import fit_of, two_kinds
 
 
@@ -46,40 +47,6 @@ def fitted(planted):
     return quick(3).fit(planted.data)
 
 
-# scikit-learn's conventions. Its checks make tables of random numbers, which are no orderings: the estimator
-# refuses them, as it must. They run on it as it is, with the reason for every check that cannot apply, and
-# on a variant that reads a row of numbers as scores, so that all conventions are really exercised.
-
-NOT_ORDERINGS = "fits rows of real numbers, which are no orderings of items, and they are refused"
-CANNOT_APPLY = dict.fromkeys(
-    (
-        "check_fit_score_takes_y",
-        "check_estimators_overwrite_params",
-        "check_dont_overwrite_parameters",
-        "check_estimators_fit_returns_self",
-        "check_readonly_memmap_input",
-        "check_n_features_in_after_fitting",
-        "check_positive_only_tag_during_fit",
-        "check_estimators_dtypes",
-        "check_dtype_object",
-        "check_pipeline_consistency",
-        "check_estimators_nan_inf",
-        "check_estimators_pickle",
-        "check_f_contiguous_array_estimator",
-        "check_clustering",
-        "check_non_transformer_estimators_n_iter",
-        "check_methods_sample_order_invariance",
-        "check_methods_subset_invariance",
-        "check_fit2d_1sample",
-        "check_fit2d_1feature",
-        "check_dict_unchanged",
-        "check_fit_idempotent",
-        "check_fit_check_is_fitted",
-        "check_n_features_in",
-        "check_fit2d_predict1d",
-    ),
-    NOT_ORDERINGS,
-)
 CANNOT_APPLY_TO_SCORES = {
     "check_clustering": "expects three clusters of points in the plane; two scores have only two orders",
     "check_fit2d_1feature": "one item has one ranking; such data are refused",
@@ -94,7 +61,9 @@ class FromScores(MallowsMixture):
         return as_preferences(Rankings.from_orders(np.argsort(-scores, axis=1, kind="stable")))
 
 
-@parametrize_with_checks([quick(1, n_restarts=1)], expected_failed_checks=lambda estimator: CANNOT_APPLY)
+@parametrize_with_checks(
+    [quick(1, n_restarts=1)], expected_failed_checks=lambda estimator: CANNOT_APPLY_TO_CLUSTERERS
+)
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 

@@ -204,6 +204,13 @@ def log_posterior(order, n, length, prior_length, prior_shape, prior_rate, kappa
 
 
 @kernel
+def log_posteriors(order, n, length, prior_length, prior_shape, prior_rate, kappas, out):
+    """Fill ``out`` with :func:`log_posterior` at many κ."""
+    for i in range(kappas.size):
+        out[i] = log_posterior(order, n, length, prior_length, prior_shape, prior_rate, kappas[i])
+
+
+@kernel
 def posterior_slope(order, n, length, prior_length, prior_shape, prior_rate, kappa):
     """Return the derivative of :func:`log_posterior` in ln κ."""
     value = prior_shape - prior_rate * kappa + length * kappa * bessel(order, length * kappa)[1]
@@ -302,13 +309,6 @@ def draw_from_grid(rng, nodes, probabilities):
 
 
 @kernel
-def evidence_term(order, n, length, prior_length, prior_shape, prior_rate, shape, rate):
-    """Return what q(κ) = Gamma(shape, rate) adds to the evidence bound: E[M(βκ) - M(β₀κ) - N M(κ)] - KL."""
-    _, moment, gain = gamma_expectations(order, length, prior_length, shape, rate)
-    return gain - n * moment - gamma_divergence(shape, rate, prior_shape, prior_rate)
-
-
-@kernel
 def laplace_gamma(order, n, length, prior_length, prior_shape, prior_rate):
     """Return the Gamma law with the mode and the curvature of p(κ | Y) in ln κ."""
     mode = posterior_mode(order, n, length, prior_length, prior_shape, prior_rate, MOST)
@@ -322,12 +322,19 @@ def laplace_gamma(order, n, length, prior_length, prior_shape, prior_rate):
 
 
 @kernel
-def _gains(order, n, length, prior_length, kappas, out):
-    """Fill ``out`` with M(βκ) - M(β₀κ) - N M(κ) at nodes κ."""
+def evidence_at(order, n, length, prior_length, prior_shape, prior_rate, shape, rate):
+    """Return what q(κ) = Gamma(shape, rate) adds to the evidence bound, E[g(κ)] - KL(q ‖ prior).
+
+    g(κ) = M(βκ) - M(β₀κ) - N M(κ). Also the nodes κ, their weights, and g there.
+    """
+    kappas, weights = gamma_nodes(shape, rate)
+    gains = np.empty(kappas.size)
     for i in range(kappas.size):
-        out[i] = log_sphere_moment(order, length * kappas[i]) - n * log_sphere_moment(order, kappas[i])
+        gains[i] = log_sphere_moment(order, length * kappas[i]) - n * log_sphere_moment(order, kappas[i])
         if prior_length > 0.0:
-            out[i] -= log_sphere_moment(order, prior_length * kappas[i])
+            gains[i] -= log_sphere_moment(order, prior_length * kappas[i])
+    value = (weights * gains).sum() - gamma_divergence(shape, rate, prior_shape, prior_rate)
+    return value, kappas, weights, gains
 
 
 @kernel
@@ -339,10 +346,8 @@ def nearest_gamma(order, n, length, prior_length, prior_shape, prior_rate, shape
     bound. The published bounds (7) and (8) give the same mean but far too narrow a law, by a factor of 2 to
     8.
     """
-    kappas, weights = gamma_nodes(shape, rate)
-    gains = np.empty(kappas.size)
-    _gains(order, n, length, prior_length, kappas, gains)
-    best = (weights * gains).sum() - gamma_divergence(shape, rate, prior_shape, prior_rate)
+    known = (order, n, length, prior_length, prior_shape, prior_rate)
+    best, kappas, weights, gains = evidence_at(*known, shape, rate)
     for _ in range(max_iter):
         # Weighted regression on x = κ/mean - 1 and z = ln(κ/mean) - x, which are nearly uncorrelated.
         mean = shape / rate
@@ -368,11 +373,7 @@ def nearest_gamma(order, n, length, prior_length, prior_shape, prior_rate, shape
             new_shape = shape + size * (target_shape - shape)
             new_rate = rate + size * (target_rate - rate)
             if new_shape > 0.0 and new_rate > 0.0:
-                new_kappas, new_weights = gamma_nodes(new_shape, new_rate)
-                new_gains = np.empty(new_kappas.size)
-                _gains(order, n, length, prior_length, new_kappas, new_gains)
-                value = (new_weights * new_gains).sum()
-                value -= gamma_divergence(new_shape, new_rate, prior_shape, prior_rate)
+                value, new_kappas, new_weights, new_gains = evidence_at(*known, new_shape, new_rate)
                 if value >= best:
                     improved = value > best + little
                     shape, rate, best = new_shape, new_rate, value

@@ -70,8 +70,9 @@ class Evidence:
 
     def log_density(self, kappas: Array) -> Array:
         """Return ln p(κ | Y) as a density of κ, without its constant; minus infinity above the cap."""
-        values = np.array([kernels.log_posterior(*self.known, kappa) for kappa in kappas]) - np.log(kappas)
-        return np.where(kappas <= self.cap, values, -np.inf)
+        values = np.empty(len(kappas))
+        kernels.log_posteriors(*self.known, kappas, values)
+        return np.where(kappas <= self.cap, values - np.log(kappas), -np.inf)
 
     def proposal(self) -> tuple[float, float]:
         """Return shape and rate of a Gamma law somewhat wider than p(κ | Y)."""
