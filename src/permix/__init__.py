@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from permix import datasets as datasets
     from permix import errors as errors
+    from permix import mondrian as mondrian
     from permix import moves as moves
     from permix import plots as plots
     from permix.data import Preferences as Preferences
@@ -103,7 +104,7 @@ _HOME = {
     "write_preflib": "permix.data",
     "write_table": "permix.data",
 }
-_MODULES = {"datasets", "errors", "moves", "plots"}
+_MODULES = {"datasets", "errors", "mondrian", "moves", "plots"}
 
 __all__ = ["__version__", *sorted(_HOME), *sorted(_MODULES)]
 

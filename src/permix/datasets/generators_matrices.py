@@ -7,7 +7,6 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from permix.datasets.mondrian import MondrianTree, sample_mondrian
 from permix.datasets.truth import (
     Floats,
     Ints,
@@ -20,6 +19,7 @@ from permix.datasets.truth import (
     readable,
 )
 from permix.errors import DataError
+from permix.partitions.mondrian import MondrianTree, sample_mondrian
 
 CellFamily = Literal["categorical", "gaussian", "poisson", "bernoulli"]
 

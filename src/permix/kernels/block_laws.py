@@ -41,12 +41,12 @@ class MomentLaw(NamedTuple):
     rate: float
 
 
-def log_block(stats, n, sums):
-    """Return ln p(cells) of a block under the law ``stats``."""
+def log_block(law, n, sums):
+    """Return ln p(cells) of a block."""
     raise NotImplementedError("log_block is implemented per law; call it from compiled code")
 
 
-def log_gain(stats, n, sums, m, slots, values, n_active):
+def log_gain(law, n, sums, m, slots, values, n_active):
     """Return ln p(cells and ``m`` more) - ln p(cells).
 
     The further cells add ``values[a]`` to slot ``slots[a]``, for the first ``n_active`` entries.
@@ -109,24 +109,24 @@ def total_rise(law, n):
     return total
 
 
-@implements(log_block, of=CountLaw)
-def _log_block_of_counts(stats, n, sums):
-    total = -total_rise(stats, n)
+@implements(log_block, of=CountLaw, argument="law")
+def _log_block_of_counts(law, n, sums):
+    total = -total_rise(law, n)
     for slot in range(sums.shape[0]):
         if sums[slot] > 0:
-            total += slot_rise(stats, sums[slot])
+            total += slot_rise(law, sums[slot])
     return total
 
 
-@implements(log_gain, of=CountLaw)
-def _log_gain_of_counts(stats, n, sums, m, slots, values, n_active):
+@implements(log_gain, of=CountLaw, argument="law")
+def _log_gain_of_counts(law, n, sums, m, slots, values, n_active):
     if m == 0:
         return 0.0
-    gain = total_rise(stats, n) - total_rise(stats, n + m)
+    gain = total_rise(law, n) - total_rise(law, n + m)
     for a in range(n_active):
         if values[a] != 0:
             present = sums[slots[a]]
-            gain += slot_rise(stats, present + values[a]) - slot_rise(stats, present)
+            gain += slot_rise(law, present + values[a]) - slot_rise(law, present)
     return gain
 
 
@@ -147,17 +147,17 @@ def log_moments(law, n, total, squares):
     return value - 0.5 * n * math.log(2.0 * math.pi)
 
 
-@implements(log_block, of=MomentLaw)
-def _log_block_of_moments(stats, n, sums):
-    return log_moments(stats, n, sums[0], sums[1])
+@implements(log_block, of=MomentLaw, argument="law")
+def _log_block_of_moments(law, n, sums):
+    return log_moments(law, n, sums[0], sums[1])
 
 
-@implements(log_gain, of=MomentLaw)
-def _log_gain_of_moments(stats, n, sums, m, slots, values, n_active):
+@implements(log_gain, of=MomentLaw, argument="law")
+def _log_gain_of_moments(law, n, sums, m, slots, values, n_active):
     if m == 0:
         return 0.0
-    after = log_moments(stats, n + m, sums[0] + values[0], sums[1] + values[1])
-    return after - log_moments(stats, n, sums[0], sums[1])
+    after = log_moments(law, n + m, sums[0] + values[0], sums[1] + values[1])
+    return after - log_moments(law, n, sums[0], sums[1])
 
 
 @kernel

@@ -44,14 +44,14 @@ def is_instance(numba_type: object, cls: type) -> bool:
     return isinstance(numba_type, types.BaseNamedTuple) and numba_type.instance_class is cls
 
 
-def implements(declared: Callable[..., object], of: type) -> Callable[[F], F]:
+def implements(declared: Callable[..., object], of: type, argument: str = "stats") -> Callable[[F], F]:
     """Register a plain function as what ``declared`` does for the NamedTuple ``of``.
 
     ``declared`` is a contract: a Python function that compiled code calls by name. Numba looks at the type of
-    its argument ``stats`` and compiles the implementation registered for that type.
+    one argument, ``stats`` unless another is named, and compiles the implementation registered for that type.
     """
     signature = inspect.signature(declared)
-    position = list(signature.parameters).index("stats")
+    position = list(signature.parameters).index(argument)
 
     def register(implementation: F) -> F:
         def choose(*arguments: object) -> F | None:

@@ -14,6 +14,9 @@ from permix.sampling.protocol import Array
 Tally = dict[str, list[int]]
 # Consecutive draws of one chain: name -> array whose first axis is the draw.
 Block = dict[str, Array]
+# Vectors whose names begin so may differ in length between draws: they are padded at the end, whole numbers
+# with -1 and others with NaN.
+RAGGED = "tree_"
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,29 @@ def stack(records: Sequence[Mapping[str, Array]]) -> Block:
     for record in records:
         if list(record) != names:
             raise ValueError(f"every draw must hold the same quantities: {names}, then {list(record)}")
-    return {name: np.stack([record[name] for record in records]) for name in names}
+    block = {}
+    for name in names:
+        values = [record[name] for record in records]
+        if ragged(name):
+            longest = max(len(value) for value in values)
+            values = [_padded(value, longest) for value in values]
+        block[name] = np.stack(values)
+    return block
+
+
+def ragged(name: str) -> bool:
+    """Say whether a quantity may differ in length between draws."""
+    return name.startswith(RAGGED)
+
+
+def _padded(array: Array, length: int) -> Array:
+    """Return the array with its last axis made longer."""
+    missing = (*array.shape[:-1], length - array.shape[-1])
+    # Joining widens unsigned types, which have no -1, by itself.
+    whole = array.dtype.kind in "iu"
+    return np.concatenate(
+        [array, np.full(missing, -1 if whole else np.nan, np.int8 if whole else None)], axis=-1
+    )
 
 
 def length(block: Block) -> int:
@@ -87,6 +112,9 @@ def assemble(chains: Sequence[Sequence[Block]], n_draws: int) -> dict[str, Array
     arrays: dict[str, Array] = {}
     for name in chains[0][0]:
         parts = [[block[name] for block in chain] for chain in chains]
+        if ragged(name):
+            longest = max(part.shape[-1] for chain in parts for part in chain)
+            parts = [[_padded(part, longest) for part in chain] for chain in parts]
         shapes = {part.shape[1:] for chain in parts for part in chain}
         if len(shapes) > 1:
             raise ValueError(f"{name!r} must have one shape in every draw, but has {sorted(shapes)}")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from permix.datasets import make_mondrian_matrix
-from permix.datasets.mondrian import sample_mondrian
+from permix.partitions.mondrian import sample_mondrian
 
 N = 6000
 

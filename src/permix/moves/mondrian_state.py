@@ -1,0 +1,210 @@
+"""The state of a Mondrian sampler: nested cuts of the unit square, and where rows and columns are on it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+
+from permix.errors import DataError
+from permix.families.encoded_matrix import EncodedMatrix
+from permix.kernels.base_lines import BaseLines
+from permix.kernels.block_laws import CountLaw, MomentLaw
+from permix.kernels.cell_lines import Lines
+from permix.moves.mondrian_lines_kernel import recount, sweep_lines
+from permix.moves.mondrian_shift_kernel import graft
+from permix.moves.mondrian_tree_kernel import (
+    Tree,
+    copy_tree,
+    count_leaves,
+    log_density,
+    log_likelihood_below,
+    new_tree,
+    nodes_below,
+)
+from permix.partitions.mondrian import MondrianTree, check_budget
+
+FIRST_CAPACITY = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class MondrianData:
+    """What the cells of a matrix say, by row and by column, and the law of a block; never written."""
+
+    law: CountLaw | MomentLaw
+    by_row: Lines | BaseLines
+    by_column: Lines | BaseLines
+    n_rows: int
+    n_columns: int
+    n_slots: int
+    sums_dtype: type
+    log_constant: float = 0.0
+
+    @classmethod
+    def of(cls, matrix: EncodedMatrix) -> MondrianData:
+        """Return those of a matrix."""
+        family = matrix.family
+        return cls(
+            matrix.law,
+            matrix.by_row,
+            matrix.by_column,
+            matrix.n_rows,
+            matrix.n_columns,
+            family.n_slots,
+            family.sums_dtype,
+            matrix.log_constant,
+        )
+
+
+class MondrianState:
+    """A Mondrian partition and coordinates of rows and columns.
+
+    Parameters
+    ----------
+    data : MondrianData
+        Shared between chains.
+    budget : float
+        Budget of the Mondrian process on the unit square.
+    rng : Generator
+        Draws the first coordinates; the first partition has no cut (algorithm 2).
+
+    Notes
+    -----
+    ``places`` holds the coordinates of rows and of columns. Cached statistics of leaves are in ``tree``.
+    """
+
+    def __init__(self, data: MondrianData, budget: float, rng: np.random.Generator) -> None:
+        self.data = data
+        self.budget = check_budget(budget)
+        self.places = (rng.random(data.n_rows), rng.random(data.n_columns))
+        self.lines = (data.by_row, data.by_column)
+        self.n_moved = 0
+        self._allocate(FIRST_CAPACITY)
+        self.refresh()
+
+    def _allocate(self, capacity: int) -> None:
+        self.tree: Tree = new_tree(capacity, self.data.n_slots, self.data.sums_dtype)
+        self.spare: Tree = new_tree(capacity, self.data.n_slots, self.data.sums_dtype)
+
+    def make_room(self, n_nodes: int) -> None:
+        """Give the tree at least ``n_nodes`` unused nodes."""
+        capacity = len(self.tree.axis)
+        needed = capacity - int(self.tree.n_free[0]) + n_nodes
+        if needed > capacity:
+            while capacity < needed:
+                capacity *= 2
+            old = self.tree
+            self._allocate(capacity)
+            copy_tree(old, self.tree)
+
+    def sweep(self, rng: np.random.Generator, axis: int) -> int:
+        """Draw the coordinate of every row (axis 0) or column (axis 1) given all else."""
+        return int(
+            sweep_lines(
+                rng,
+                axis,
+                self.data.law,
+                self.tree,
+                self.lines[axis],
+                self.places[axis],
+                self.places[1 - axis],
+            )
+        )
+
+    def refresh(self) -> None:
+        """Recompute all statistics of leaves."""
+        recount(self.data.law, self.tree, 0, self.lines[0], self.places[0], self.places[1])
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of leaves."""
+        return int(count_leaves(self.tree))
+
+    def log_likelihood(self) -> float:
+        """Log marginal likelihood of all cells given the blocks."""
+        return float(log_likelihood_below(self.tree, 0)) + self.data.log_constant
+
+    def log_prior(self) -> float:
+        """Log density of the cuts; that of the coordinates is 0."""
+        return float(log_density(self.tree, 0, self.budget)) - 2.0 * self.budget
+
+    def log_joint(self) -> float:
+        """Log of prior density × marginal likelihood."""
+        return self.log_prior() + self.log_likelihood()
+
+    def preorder(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Axis, cut and time of all nodes in pre-order."""
+        nodes = nodes_below(self.tree, 0)
+        axis = self.tree.axis[nodes]
+        inner = axis >= 0
+        cuts = np.where(inner, self.tree.cut[nodes], np.nan)
+        return axis, cuts, np.where(inner, self.tree.time[nodes], np.nan)
+
+    def partition(self) -> MondrianTree:
+        """Return the cuts as the user sees them."""
+        return MondrianTree.from_preorder(*self.preorder(), self.budget)
+
+    def intervals(self, axis: int) -> np.ndarray:
+        """Number of the interval between neighbouring cuts that each row or column is in."""
+        cuts = np.sort(self.tree.cut[self.tree.axis == axis])
+        return np.searchsorted(cuts, self.places[axis], side="right")
+
+    def record(self) -> dict[str, float | int | np.ndarray]:
+        """One draw."""
+        axis, cuts, times = self.preorder()
+        rows, columns = self.intervals(0), self.intervals(1)
+        log_likelihood = self.log_likelihood()
+        row_intervals, column_intervals = np.unique(rows), np.unique(columns)
+        table = MondrianTree.from_preorder(axis, cuts, times, self.budget).table()
+        return {
+            "row_labels": rows,
+            "column_labels": columns,
+            "n_row_clusters": len(row_intervals),
+            "n_column_clusters": len(column_intervals),
+            "n_blocks": len(np.unique(table[np.ix_(row_intervals, column_intervals)])),
+            "n_cuts": int(np.count_nonzero(axis >= 0)),
+            "log_likelihood": log_likelihood,
+            "log_joint": log_likelihood + self.log_prior(),
+            "tree_axis": axis,
+            "tree_cut": cuts,
+            "tree_time": times,
+        }
+
+    def progress(self) -> dict[str, float]:
+        """Live numbers."""
+        return {
+            "blocks": float(self.n_blocks),
+            "log joint": self.log_joint(),
+            "moved": float(self.n_moved),
+        }
+
+    def checkpoint(self) -> dict[str, np.ndarray]:
+        """Everything that cannot be recomputed."""
+        axis, cuts, times = self.preorder()
+        return {
+            "rows": self.places[0].copy(),
+            "columns": self.places[1].copy(),
+            "axis": axis,
+            "cuts": cuts,
+            "times": times,
+        }
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take back what ``checkpoint`` gave."""
+        for places, name in zip(self.places, ("rows", "columns"), strict=True):
+            saved = np.asarray(arrays[name], dtype=np.float64)
+            if saved.shape != places.shape or not np.all((saved >= 0) & (saved < 1)):
+                raise DataError(f"the checkpoint's coordinates of {name} do not fit this matrix")
+            places[:] = saved
+        # Building the tree checks it: compiled code does not.
+        tree = MondrianTree.from_preorder(arrays["axis"], arrays["cuts"], arrays["times"], self.budget)
+        self.set_partition(tree)
+
+    def set_partition(self, partition: MondrianTree) -> None:
+        """Cut as given; nodes are numbered in pre-order."""
+        self._allocate(max(FIRST_CAPACITY, 1 << (len(partition.axis) + 1).bit_length()))
+        # Positions as shares of their rectangle would be rounded: cuts are put down as they are.
+        axis, cuts, times = partition.to_preorder()
+        graft(self.tree, 0, axis, cuts, times)
+        self.refresh()
