@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import permix
 from permix.datasets import make_mondrian_matrix
-from permix.partitions.mondrian import sample_mondrian
+from permix.errors import DataError
+from permix.partitions.mondrian import MondrianTree, sample_mondrian
 
 N = 6000
 
@@ -79,3 +81,79 @@ def test_cells_of_other_families():
     residual = made.data - made.parameters[made.blocks]
     seen = residual[~np.isnan(residual)]
     assert abs(seen.std() - 1) < 5 / np.sqrt(2 * seen.size)
+
+
+def test_tree_comes_back_from_its_preorder():
+    tree = sample_mondrian(np.random.default_rng(4), 3.0)
+    axis, cuts, times = tree.to_preorder()
+    # What follows the last node is ignored: draws are padded.
+    again = MondrianTree.from_preorder(
+        np.append(axis, [-1, -1]), np.append(cuts, [np.nan] * 2), np.append(times, [np.nan] * 2), 3.0
+    )
+    for first, second in zip(tree, again, strict=True):
+        np.testing.assert_allclose(first, second)
+
+
+def test_table_agrees_with_locate():
+    rng = np.random.default_rng(5)
+    tree = sample_mondrian(rng, 3.0)
+    rows, columns = rng.random(50), rng.random(40)
+    by_interval = tree.table()[
+        np.ix_(np.searchsorted(tree.row_cuts(), rows), np.searchsorted(tree.column_cuts(), columns))
+    ]
+    np.testing.assert_array_equal(by_interval, tree.locate(rows, columns))
+    assert set(tree.table().ravel()) == set(range(tree.n_blocks))
+
+
+def test_log_density_is_the_product_of_its_steps():
+    """Waiting times Exp(τ), cuts uniform along τ: the τ cancel; a leaf has e^(-τ × what is left)."""
+    tree = sample_mondrian(np.random.default_rng(6), 2.5, (0.0, 2.0, 0.0, 0.7))
+    tau = tree.rectangles[:, 1] - tree.rectangles[:, 0] + tree.rectangles[:, 3] - tree.rectangles[:, 2]
+    expected = 0.0
+    for node in range(len(tree.axis)):
+        left = 0.0 if tree.axis[node] < 0 else tree.budgets[tree.children[node, 0]]
+        expected -= tau[node] * (tree.budgets[node] - left)
+    assert tree.n_cuts > 3
+    assert tree.log_density() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("axis", "cuts", "times", "message"),
+    [
+        ([0, -1], [0.5, np.nan], [0.1, np.nan], "breaks off"),
+        ([0, -1, -1], [1.5, np.nan, np.nan], [0.1, np.nan, np.nan], "outside its rectangle"),
+        ([0, -1, -1], [0.5, np.nan, np.nan], [2.0, np.nan, np.nan], "or its budget"),
+        ([0, 0, -1, -1, -1], [0.5, 0.2, 0, 0, 0], [0.5, 0.1, 0, 0, 0], "or its budget"),
+        ([3, -1, -1], [0.5, 0, 0], [0.5, 0, 0], "axis 3"),
+        ([0, -1, -1], [0.5, 0], [0.5, 0, 0], "one axis, one cut"),
+        ([0, -1, -1], [np.nan, 0, 0], [0.5, 0, 0], "outside"),
+    ],
+)
+def test_what_is_no_tree_is_refused(axis, cuts, times, message):
+    with pytest.raises(DataError, match=message):
+        MondrianTree.from_preorder(axis, cuts, times, 1.0)
+
+
+@pytest.mark.parametrize("budget", [-1, np.nan, np.inf, "1", True])
+def test_absurd_budgets_are_refused(budget):
+    with pytest.raises(DataError, match="budget"):
+        permix.mondrian.sample(budget)
+    with pytest.raises(DataError, match="budget"):
+        permix.mondrian.expected_blocks(budget)
+
+
+def test_rectangles_must_have_an_inside():
+    with pytest.raises(DataError, match="rectangle"):
+        permix.mondrian.sample(1.0, (0, 0, 0, 1))
+
+
+def test_budget_for_is_the_inverse_of_expected_blocks():
+    for n in (1, 4.0, 30):
+        assert permix.mondrian.expected_blocks(permix.mondrian.budget_for(n)) == pytest.approx(n)
+    with pytest.raises(DataError, match="n_blocks"):
+        permix.mondrian.budget_for(0.5)
+
+
+def test_same_seed_same_partition():
+    first, second = (permix.mondrian.sample(2.0, random_state=9) for _ in range(2))
+    np.testing.assert_array_equal(first.cuts, second.cuts)

@@ -8,6 +8,7 @@ import numpy as np
 
 from permix.moves.base import Cycle, Info, Move, check_at_least
 from permix.moves.mondrian_cuts_kernel import change_cuts
+from permix.moves.mondrian_rotate_kernel import rotate_cuts
 from permix.moves.mondrian_shift_kernel import (
     draw_cuts,
     draw_times,
@@ -97,6 +98,27 @@ class ShiftCuts(Move):
 
 
 @dataclasses.dataclass
+class RotateCuts(Move):
+    """Exchange the order of crossing cuts.
+
+    Parameters
+    ----------
+    n_proposals : int
+        Nodes looked at a step; those whose parts are not both cut across cost nothing.
+    """
+
+    n_proposals: int = 20
+
+    def __post_init__(self) -> None:
+        check_at_least(self.n_proposals, "n_proposals", 1)
+
+    def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
+        """Propose exchanges."""
+        tried, made = rotate_cuts(rng, self.n_proposals, state.budget, state.tree, state.places)
+        return Info("rotate", int(tried), int(made))
+
+
+@dataclasses.dataclass
 class RedrawSubtree(Move):
     """Replace everything below a node by a draw from the prior.
 
@@ -136,4 +158,4 @@ class RedrawSubtree(Move):
 
 def mondrian_moves() -> Cycle:
     """Return what one iteration does by default."""
-    return Cycle([ChangeCuts(), PlaceLines(), ShiftCuts(), RedrawSubtree()])
+    return Cycle([ChangeCuts(), PlaceLines(), ShiftCuts(), RotateCuts(), RedrawSubtree()])

@@ -50,7 +50,7 @@ def draw_times(rng, budget, tree):
 
 
 @kernel
-def _random_cut(rng, tree):
+def random_cut(rng, tree):
     """Draw one of the cuts, or -1 where there is none."""
     n = np.int64(rng.random() * (count_leaves(tree) - 1))
     for node in range(tree.axis.shape[0]):
@@ -98,7 +98,7 @@ def stretch_cuts(rng, n_proposals, budget, tree, places):
     """Move cuts between their neighbours, lines with them; returns how many moved."""
     n_accepted = 0
     for _ in range(n_proposals):
-        node = _random_cut(rng, tree)
+        node = random_cut(rng, tree)
         if node < 0:
             return 0
         axis = tree.axis[node]
@@ -141,7 +141,7 @@ def shift_cuts(rng, n_proposals, law, budget, tree, spare, data, places):
     """Move cuts past lines; returns how many moved. ``spare`` is a tree of the same capacity to write on."""
     n_accepted = 0
     for _ in range(n_proposals):
-        node = _random_cut(rng, tree)
+        node = random_cut(rng, tree)
         if node < 0:
             return 0
         axis = tree.axis[node]

@@ -1,0 +1,131 @@
+"""Exchanging the order of crossing cuts in a Mondrian partition.
+
+A node cut along one axis at x, whose parts are both cut along the other, at y1 and y2 with no line and no cut
+between them, divides its cells into the same four groups as a node cut at y1 first whose parts are cut at x
+and at some x2 with nothing between x and x2. Adding and removing cuts hardly ever gets from one to the other,
+since all that is below would have to go; yet where the data hold no cut on one side of y1, only one of the
+two orders can drop it. The exchange keeps x and y1, draws x2 uniformly from where nothing lies between, gives
+y2 up, and draws the times of both lower cuts from their conditionals; its inverse is an exchange, too. The
+likelihood stays.
+"""
+
+from __future__ import annotations
+
+import math
+
+from permix.kernels.jit import kernel
+from permix.moves.mondrian_shift_kernel import random_cut
+from permix.moves.mondrian_tree_kernel import (
+    draw_time,
+    extent,
+    log_density,
+    log_time_integral,
+    nodes_below,
+)
+
+
+@kernel
+def rotate_cuts(rng, n_proposals, budget, tree, places):
+    """Propose exchanges; returns how many could be tried and how many were made."""
+    n_tried = 0
+    n_accepted = 0
+    for _ in range(n_proposals):
+        node = random_cut(rng, tree)
+        if node < 0:
+            break
+        axis = tree.axis[node]
+        left, right = tree.left[node], tree.right[node]
+        if tree.axis[left] != 1 - axis or tree.axis[right] != 1 - axis:
+            continue
+        x, y1, y2 = tree.cut[node], tree.cut[left], tree.cut[right]
+        below, above = _gap(tree, 1 - axis, places[1 - axis], y1, left, right)
+        if not below < y2 < above:
+            continue
+        low, high = _gap(tree, axis, places[axis], x, node, node)
+        x2 = low + (high - low) * rng.random()
+        if not low < x2 < high:
+            continue
+        n_tried += 1
+        log_ratio = math.log((high - low) / (above - below))
+        time_left, time_right = tree.time[left], tree.time[right]
+        log_ratio += _log_time_density(tree, left, budget) + _log_time_density(tree, right, budget)
+        log_ratio -= log_density(tree, node, budget)
+        _exchange(tree, node, x2)
+        for child in (left, right):
+            width = extent(tree, child, 1 - tree.axis[child])
+            tree.time[child] = draw_time(rng, width, tree.time[node], _latest(tree, child, budget))
+        log_ratio -= _log_time_density(tree, left, budget) + _log_time_density(tree, right, budget)
+        log_ratio += log_density(tree, node, budget)
+        if -rng.standard_exponential() < log_ratio:
+            n_accepted += 1
+        else:
+            _exchange(tree, node, y2)
+            tree.time[left] = time_left
+            tree.time[right] = time_right
+    return n_tried, n_accepted
+
+
+@kernel
+def _gap(tree, axis, places, place, first, second):
+    """Return the nearest lines or cuts of an axis below and above ``place``, two nodes left out."""
+    below, above = 0.0, 1.0
+    for node in range(tree.axis.shape[0]):
+        if tree.axis[node] == axis and node != first and node != second:
+            if tree.cut[node] <= place:
+                below = max(below, tree.cut[node])
+            else:
+                above = min(above, tree.cut[node])
+    for line in range(places.shape[0]):
+        if places[line] < place:
+            below = max(below, places[line])
+        else:
+            above = min(above, places[line])
+    return below, above
+
+
+@kernel
+def _latest(tree, node, budget):
+    """Return the time before which a node has to be cut."""
+    latest = budget
+    for child in (tree.left[node], tree.right[node]):
+        if tree.axis[child] >= 0:
+            latest = min(latest, tree.time[child])
+    return latest
+
+
+@kernel
+def _log_time_density(tree, node, budget):
+    """Return the log density of a cut's time under its conditional."""
+    width = extent(tree, node, 1 - tree.axis[node])
+    latest = _latest(tree, node, budget)
+    earliest = tree.time[tree.parent[node]]
+    return -width * (latest - tree.time[node]) - log_time_integral(width, earliest, latest)
+
+
+@kernel
+def _exchange(tree, node, second):
+    """Cut at the left part's cut first; the parts are then cut where the node was, and at ``second``."""
+    left, right = tree.left[node], tree.right[node]
+    axis = tree.axis[node]
+    x = tree.cut[node]
+    tree.cut[node] = tree.cut[left]
+    tree.axis[node] = 1 - axis
+    tree.axis[left] = axis
+    tree.axis[right] = axis
+    tree.cut[left] = x
+    tree.cut[right] = second
+    upper = tree.right[left]
+    tree.right[left] = tree.left[right]
+    tree.left[right] = upper
+    tree.parent[tree.right[left]] = left
+    tree.parent[upper] = right
+    below = nodes_below(tree, node)
+    for index in range(below.shape[0]):
+        parent = below[index]
+        if tree.axis[parent] >= 0:
+            for child in (tree.left[parent], tree.right[parent]):
+                for side in range(2):
+                    tree.low[child, side] = tree.low[parent, side]
+                    tree.high[child, side] = tree.high[parent, side]
+            tree.high[tree.left[parent], tree.axis[parent]] = tree.cut[parent]
+            tree.low[tree.right[parent], tree.axis[parent]] = tree.cut[parent]
