@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -9,8 +11,9 @@ from permix.datasets import make_mondrian_matrix
 from permix.errors import DataError
 from permix.families.cells import CategoricalCells, cell_family
 from permix.families.encoded_matrix import encode_matrix
-from permix.kernels.base_lines import base_lines
+from permix.kernels.base_lines import base_lines, label_lines
 from permix.kernels.block_laws import count_law
+from permix.kernels.cell_lines import lines_of, transposed
 from permix.moves.mondrian import (
     ChangeCuts,
     PlaceLines,
@@ -19,7 +22,10 @@ from permix.moves.mondrian import (
     ShiftCuts,
     mondrian_moves,
 )
+from permix.moves.mondrian_bases_kernel import sweep_base_lines
+from permix.moves.mondrian_lines_kernel import sweep_lines
 from permix.moves.mondrian_state import MondrianData, MondrianState
+from permix.moves.mondrian_tree_kernel import nodes_below
 from permix.partitions import adjusted_rand
 from permix.partitions.mondrian import sample_mondrian
 
@@ -53,19 +59,46 @@ def some_bases(n_rows=30, n_columns=20, seed=0):
     return MondrianData(law, *sides, n_rows, n_columns, sum(n_labels), np.int64), labels
 
 
+def some_filled(share=0.4):
+    rows, columns = np.nonzero(np.random.default_rng(5).random((30, 20)) < share)
+    by_row = lines_of(rows, columns, np.zeros(len(rows), dtype=np.int64), 30)
+    return by_row, transposed(by_row, 20)
+
+
+def some_labels(filled):
+    """The bases of ``some_bases``, cell by cell."""
+    data, _ = some_bases()
+    row_classes, column_classes = data.by_row.classes, data.by_row.other_classes
+    starts = [*data.by_row.table_starts, len(data.by_row.tables)]
+    tables = [
+        data.by_row.tables[starts[m] : starts[m + 1]].reshape(-1, data.by_row.n_other_classes[m])
+        for m in range(3)
+    ]
+    sides = label_lines(row_classes, column_classes, tables, *filled)
+    return dataclasses.replace(data, by_row=sides[0], by_column=sides[1])
+
+
 def cached(state):
-    leaves = state.tree.axis == -1
-    return (
-        state.tree.n_cells[leaves].copy(),
-        state.tree.sums[leaves].copy(),
-        state.tree.log_marginal[leaves].copy(),
+    """Statistics of leaves in pre-order."""
+    nodes = nodes_below(state.tree, 0)
+    leaves = nodes[state.tree.axis[nodes] < 0]
+    return tuple(
+        array[leaves].copy() for array in (state.tree.n_cells, state.tree.sums, state.tree.log_marginal)
     )
 
 
-@pytest.mark.parametrize("data", ["categorical", "gaussian", "bases"])
+def data_of(kind):
+    if kind == "bases":
+        return some_bases()[0]
+    if kind == "labels":
+        return some_labels(some_filled())
+    return MondrianData.of(encoded(kind)[0])
+
+
+@pytest.mark.parametrize("data", ["categorical", "gaussian", "bases", "labels"])
 def test_caches_equal_recomputation_after_every_move(data):
     rng = np.random.default_rng(1)
-    state = MondrianState(some_bases()[0] if data == "bases" else MondrianData.of(encoded(data)[0]), 2.0, rng)
+    state = MondrianState(data_of(data), 2.0, rng)
     accepted = dict.fromkeys(range(5), 0)
     for step in range(80):
         for place, move in enumerate(
@@ -78,6 +111,37 @@ def test_caches_equal_recomputation_after_every_move(data):
                 np.testing.assert_allclose(old, new, rtol=1e-9, atol=1e-9, err_msg=f"step {step}")
             state.partition()  # checks the tree
     assert all(accepted.values())
+
+
+def test_labels_cell_by_cell_draw_what_bases_draw():
+    """With all cells filled the two ways to write bases down must not differ in anything."""
+    records = []
+    for data in (some_bases()[0], some_labels(some_filled(1.1))):
+        rng = np.random.default_rng(3)
+        state = MondrianState(data, 2.0, rng)
+        for _ in range(20):
+            mondrian_moves().step(rng, state)
+        records.append(state.record())
+    assert records[0]["n_blocks"] > 3
+    for name in records[0]:
+        np.testing.assert_allclose(records[0][name], records[1][name], err_msg=name)
+
+
+def test_sweep_of_bases_draws_what_the_plain_sweep_draws():
+    data, _ = some_bases()
+    for axis in (0, 1):
+        states = []
+        for sweep in (sweep_lines, sweep_base_lines):
+            rng = np.random.default_rng(7)
+            state = MondrianState(data, 2.0, rng)
+            for _ in range(15):
+                ChangeCuts(6, 1).step(rng, state)
+                other = state.places[1 - axis]
+                sweep(rng, axis, data.law, state.tree, state.lines[axis], state.places[axis], other)
+            states.append(state)
+        np.testing.assert_allclose(states[0].places[axis], states[1].places[axis])
+        np.testing.assert_array_equal(states[0].tree.sums, states[1].tree.sums)
+        assert states[0].n_blocks > 3
 
 
 def test_bases_say_what_their_cells_say():
@@ -119,8 +183,6 @@ def test_state_comes_back_from_its_checkpoint():
     other_rng.bit_generator.state = generator
     for each in (state, other):
         each.refresh()
-    # Nodes are numbered anew: a state that goes on must do so from its own checkpoint, too.
-    state.restore(saved)
     for _ in range(20):
         move.step(rng, state)
         move.step(other_rng, other)

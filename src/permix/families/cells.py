@@ -420,7 +420,9 @@ def as_numbers(values: Array, family: str) -> npt.NDArray[np.float64]:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         for position, value in enumerate(np.asarray(values, dtype=object).tolist()):
-            if isinstance(value, str):
+            try:
+                float(value)
+            except (TypeError, ValueError):
                 text = f"{value!r} is not a number, and the family {family} takes numbers"
                 raise CellValueError(
                     position, "{place}: " + text.replace("{", "{{").replace("}", "}}")

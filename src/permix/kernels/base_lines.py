@@ -1,8 +1,10 @@
 """Base co-clusterings of a matrix, the data of an ensemble: every cell has one block label in each of them.
 
-A base is known by a class of each row, a class of each column and a table of labels: cells in rows of one
-class and columns of one class have the same label. So what a row says is known from how many columns of each
-class there are, and no cell is ever looked at.
+Where some cells count and others do not, such as the filled ones, their labels are written down cell by cell
+(:class:`LabelLines`). Where all cells count, there are too many (:class:`BaseLines`): a base is known by a
+class of each row, a class of each column and a table of labels, and cells in rows of one class and columns of
+one class have the same label. So what a row says is known from how many columns of each class there are, and
+no cell is ever looked at.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+
+from permix.kernels.cell_lines import Lines
 
 
 class BaseLines(NamedTuple):
@@ -23,6 +27,31 @@ class BaseLines(NamedTuple):
     n_other_classes: np.ndarray  # (M,) int64
     table_starts: np.ndarray  # (M,) int64: where the table of base m begins
     tables: np.ndarray  # int64: slot by (class, other class), row by row, base after base
+
+
+class LabelLines(NamedTuple):
+    """Labels of some cells in M bases, by line; slots as in :class:`BaseLines`."""
+
+    starts: np.ndarray  # (lines + 1,) int64
+    others: np.ndarray  # (cells,) int32: where the cell is on the other axis
+    slots: np.ndarray  # (cells, M) int32
+
+
+def label_lines(
+    row_classes: np.ndarray,
+    column_classes: np.ndarray,
+    tables: list[np.ndarray],
+    by_row: Lines,
+    by_column: Lines,
+) -> tuple[LabelLines, LabelLines]:
+    """Return the labels of the cells of a matrix seen from its rows and from its columns."""
+    sides = []
+    for lines, transposed in ((by_row, False), (by_column, True)):
+        own = np.repeat(np.arange(len(lines.starts) - 1), np.diff(lines.starts))
+        rows, columns = (lines.others, own) if transposed else (own, lines.others)
+        slots = [table[row_classes[rows, m], column_classes[columns, m]] for m, table in enumerate(tables)]
+        sides.append(LabelLines(lines.starts, lines.others, np.column_stack(slots).astype(np.int32)))
+    return sides[0], sides[1]
 
 
 def base_lines(

@@ -15,7 +15,7 @@ import numpy as np
 from numba.core import types
 from numba.extending import overload
 
-from permix.kernels.base_lines import BaseLines
+from permix.kernels.base_lines import BaseLines, LabelLines
 from permix.kernels.block_laws import log_gain
 from permix.kernels.cell_lines import Lines
 from permix.kernels.jit import is_instance, kernel
@@ -103,10 +103,36 @@ def _bases_by_interval(data, line, other_intervals, n_intervals, counts, cells, 
     return n_active
 
 
+def _labels_by_interval(data, line, other_intervals, n_intervals, counts, cells, values, slots, seen):
+    n_active = 0
+    for g in range(n_intervals):
+        cells[g] = 0
+    for cell in range(data.starts[line], data.starts[line + 1]):
+        g = other_intervals[data.others[cell]]
+        if g >= 0:
+            cells[g] += 1
+            for m in range(data.slots.shape[1]):
+                slot = data.slots[cell, m]
+                a = seen[slot]
+                if a < 0:
+                    a = n_active
+                    seen[slot] = a
+                    slots[a] = slot
+                    for other in range(n_intervals):
+                        values[other, a] = 0
+                    n_active += 1
+                values[g, a] += 1
+    for a in range(n_active):
+        seen[slots[a]] = -1
+    return n_active
+
+
 @overload(by_interval)
 def _choose_by_interval(data, line, other_intervals, n_intervals, counts, cells, values, slots, seen):
     if is_instance(data, BaseLines):
         return _bases_by_interval
+    if is_instance(data, LabelLines):
+        return _labels_by_interval
     if is_instance(data, Lines):
         levels = isinstance(data.types[2].dtype, types.Integer)
         return _levels_by_interval if levels else _numbers_by_interval

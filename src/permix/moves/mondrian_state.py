@@ -9,9 +9,11 @@ import numpy as np
 
 from permix.errors import DataError
 from permix.families.encoded_matrix import EncodedMatrix
-from permix.kernels.base_lines import BaseLines
+from permix.kernels.base_lines import BaseLines, LabelLines
 from permix.kernels.block_laws import CountLaw, MomentLaw
 from permix.kernels.cell_lines import Lines
+from permix.moves.mondrian_bases_kernel import sweep_base_lines
+from permix.moves.mondrian_labels_kernel import sweep_label_lines
 from permix.moves.mondrian_lines_kernel import recount, sweep_lines
 from permix.moves.mondrian_shift_kernel import graft
 from permix.moves.mondrian_tree_kernel import (
@@ -26,6 +28,8 @@ from permix.moves.mondrian_tree_kernel import (
 from permix.partitions.mondrian import MondrianTree, check_budget
 
 FIRST_CAPACITY = 64
+# Labels have many slots of which a line fills few; each kind of them has a sweep of its own.
+SWEEPS = {Lines: sweep_lines, BaseLines: sweep_base_lines, LabelLines: sweep_label_lines}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,8 +37,8 @@ class MondrianData:
     """What the cells of a matrix say, by row and by column, and the law of a block; never written."""
 
     law: CountLaw | MomentLaw
-    by_row: Lines | BaseLines
-    by_column: Lines | BaseLines
+    by_row: Lines | BaseLines | LabelLines
+    by_column: Lines | BaseLines | LabelLines
     n_rows: int
     n_columns: int
     n_slots: int
@@ -101,7 +105,7 @@ class MondrianState:
     def sweep(self, rng: np.random.Generator, axis: int) -> int:
         """Draw the coordinate of every row (axis 0) or column (axis 1) given all else."""
         return int(
-            sweep_lines(
+            SWEEPS[type(self.data.by_row)](
                 rng,
                 axis,
                 self.data.law,
@@ -113,7 +117,12 @@ class MondrianState:
         )
 
     def refresh(self) -> None:
-        """Recompute all statistics of leaves."""
+        """Number nodes in pre-order and recompute statistics, so that resumed chains go on the same way."""
+        self._put_down(*self.preorder())
+
+    def _put_down(self, axis: np.ndarray, cuts: np.ndarray, times: np.ndarray) -> None:
+        self._allocate(max(FIRST_CAPACITY, 1 << (len(axis) + 1).bit_length()))
+        graft(self.tree, 0, axis, cuts, times)
         recount(self.data.law, self.tree, 0, self.lines[0], self.places[0], self.places[1])
 
     @property
@@ -197,14 +206,8 @@ class MondrianState:
             if saved.shape != places.shape or not np.all((saved >= 0) & (saved < 1)):
                 raise DataError(f"the checkpoint's coordinates of {name} do not fit this matrix")
             places[:] = saved
-        # Building the tree checks it: compiled code does not.
-        tree = MondrianTree.from_preorder(arrays["axis"], arrays["cuts"], arrays["times"], self.budget)
-        self.set_partition(tree)
-
-    def set_partition(self, partition: MondrianTree) -> None:
-        """Cut as given; nodes are numbered in pre-order."""
-        self._allocate(max(FIRST_CAPACITY, 1 << (len(partition.axis) + 1).bit_length()))
-        # Positions as shares of their rectangle would be rounded: cuts are put down as they are.
-        axis, cuts, times = partition.to_preorder()
-        graft(self.tree, 0, axis, cuts, times)
-        self.refresh()
+        axis = np.asarray(arrays["axis"], dtype=np.int64)
+        cuts, times = (np.asarray(arrays[name], dtype=np.float64) for name in ("cuts", "times"))
+        # Building a tree checks it, as compiled code does not; it would round the times.
+        MondrianTree.from_preorder(axis, cuts, times, self.budget)
+        self._put_down(axis, cuts, times)

@@ -1,0 +1,124 @@
+"""Gibbs over the places of lines whose cells have labels in several bases.
+
+There are hundreds of slots, and the cells of a line fill few of them in any one leaf. So the cells of a line
+are sorted by interval, those in a leaf are then neighbours, and only the slots that they fill are looked at.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from permix.kernels.block_laws import slot_rise, total_rise
+from permix.kernels.jit import kernel
+from permix.kernels.random import categorical_log_overwrite
+from permix.moves.mondrian_lines_kernel import intervals_of
+from permix.moves.mondrian_tree_kernel import edges_of, interval_at, leaf_ranges, mark_leaves
+
+
+@kernel
+def _sort_cells(data, line, other_intervals, order, starts):
+    """Write the cells of a line by interval; those in interval g are ``order[starts[g] : starts[g + 1]]``."""
+    for g in range(starts.shape[0]):
+        starts[g] = 0
+    for cell in range(data.starts[line], data.starts[line + 1]):
+        starts[other_intervals[data.others[cell]] + 1] += 1
+    for g in range(1, starts.shape[0]):
+        starts[g] += starts[g - 1]
+    for cell in range(data.starts[line], data.starts[line + 1]):
+        g = other_intervals[data.others[cell]]
+        order[starts[g]] = cell
+        starts[g] += 1
+    for g in range(starts.shape[0] - 1, 0, -1):
+        starts[g] = starts[g - 1]
+    starts[0] = 0
+
+
+@kernel
+def _put(data, order, first, last, tree, leaf, sign):
+    """Add cells to a leaf, or take them away."""
+    tree.n_cells[leaf] += sign * (last - first)
+    for position in range(first, last):
+        for m in range(data.slots.shape[1]):
+            tree.sums[leaf, data.slots[order[position], m]] += sign
+
+
+@kernel
+def _log_gain(law, data, order, first, last, n, sums, added, filled):
+    """Return ln p(cells of the leaf and these) - ln p(cells of the leaf); ``added`` is 0 before and after."""
+    n_filled = 0
+    for position in range(first, last):
+        for m in range(data.slots.shape[1]):
+            slot = data.slots[order[position], m]
+            if added[slot] == 0:
+                filled[n_filled] = slot
+                n_filled += 1
+            added[slot] += 1
+    gain = total_rise(law, n) - total_rise(law, n + last - first)
+    for a in range(n_filled):
+        slot = filled[a]
+        gain += slot_rise(law, sums[slot] + added[slot]) - slot_rise(law, sums[slot])
+        added[slot] = 0
+    return gain
+
+
+@kernel
+def sweep_label_lines(rng, axis, law, tree, data, places, other_places):
+    """Draw the coordinate of every line of ``axis`` in turn; returns how many changed their interval."""
+    edges = edges_of(tree, 0, axis)
+    other_edges = edges_of(tree, 0, 1 - axis)
+    n_intervals = edges.shape[0] - 1
+    leaves, ranges = leaf_ranges(tree, 0, axis, edges, other_edges)
+    other_intervals = np.empty(other_places.shape[0], np.int64)
+    intervals_of(other_places, other_edges, 0.0, 1.0, other_intervals)
+    longest = 0
+    for line in range(places.shape[0]):
+        longest = max(longest, data.starts[line + 1] - data.starts[line])
+    order = np.empty(longest, np.int64)
+    starts = np.empty(other_edges.shape[0], np.int64)
+    added = np.zeros(tree.sums.shape[1], np.int64)
+    filled = np.empty(tree.sums.shape[1], np.int64)
+    steps = np.empty(n_intervals + 1)
+    scores = np.empty(n_intervals)
+    log_lengths = np.empty(n_intervals)
+    for h in range(n_intervals):
+        length = edges[h + 1] - edges[h]
+        log_lengths[h] = math.log(length) if length > 0.0 else -np.inf
+    n_moved = 0
+    for line in range(places.shape[0]):
+        if n_intervals == 1:
+            places[line] = rng.random()
+            continue
+        own = interval_at(edges, places[line])
+        _sort_cells(data, line, other_intervals, order, starts)
+        for h in range(n_intervals + 1):
+            steps[h] = 0.0
+        for index in range(leaves.shape[0]):
+            first, last = starts[ranges[index, 2]], starts[ranges[index, 3]]
+            if first == last:
+                continue
+            leaf = leaves[index]
+            if ranges[index, 0] <= own < ranges[index, 1]:
+                _put(data, order, first, last, tree, leaf, -1)
+            gain = _log_gain(
+                law, data, order, first, last, tree.n_cells[leaf], tree.sums[leaf], added, filled
+            )
+            steps[ranges[index, 0]] += gain
+            steps[ranges[index, 1]] -= gain
+        total = 0.0
+        for h in range(n_intervals):
+            total += steps[h]
+            scores[h] = total + log_lengths[h]
+        chosen = categorical_log_overwrite(rng, scores, n_intervals)
+        if chosen != own:
+            n_moved += 1
+        places[line] = edges[chosen] + (edges[chosen + 1] - edges[chosen]) * rng.random()
+        if not places[line] < edges[chosen + 1]:  # rounded up to the end of the interval
+            places[line] = edges[chosen]
+        for index in range(leaves.shape[0]):
+            if ranges[index, 0] <= chosen < ranges[index, 1]:
+                first, last = starts[ranges[index, 2]], starts[ranges[index, 3]]
+                _put(data, order, first, last, tree, leaves[index], 1)
+    mark_leaves(law, tree, 0)
+    return n_moved
