@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from permix.data import write as write
     from permix.data import write_preflib as write_preflib
     from permix.data import write_table as write_table
+    from permix.data.cells import Cells as Cells
+    from permix.data.cells_io import read_cells as read_cells
     from permix.data.distances import distance as distance
     from permix.data.distances import distance_matrix as distance_matrix
     from permix.distributions import Angle as Angle
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from permix.models.angle_classifier import AngleClassifier as AngleClassifier
     from permix.models.angle_mixture import AngleMixture as AngleMixture
     from permix.models.blurring_mean_shift import BlurringMeanShift as BlurringMeanShift
+    from permix.models.co_clustering import CoClustering as CoClustering
+    from permix.models.co_clustering_ensemble import CoClusteringEnsemble as CoClusteringEnsemble
     from permix.models.dp_mallows import DPMallowsMixture as DPMallowsMixture
     from permix.models.dp_mixture import DPMixture as DPMixture
     from permix.models.kemeny import KemenyResult as KemenyResult
@@ -65,6 +69,9 @@ _HOME = {
     "AngleClassifier": "permix.models.angle_classifier",
     "AngleMixture": "permix.models.angle_mixture",
     "BlurringMeanShift": "permix.models.blurring_mean_shift",
+    "Cells": "permix.data.cells",
+    "CoClustering": "permix.models.co_clustering",
+    "CoClusteringEnsemble": "permix.models.co_clustering_ensemble",
     "Categorical": "permix.families",
     "DPMallowsMixture": "permix.models.dp_mallows",
     "DPMixture": "permix.models.dp_mixture",
@@ -95,6 +102,7 @@ _HOME = {
     "load": "permix.models.persistence",
     "point_estimate": "permix.partitions",
     "read": "permix.data",
+    "read_cells": "permix.data.cells_io",
     "read_preflib": "permix.data",
     "read_table": "permix.data",
     "select_components": "permix.models.select_components",

@@ -22,7 +22,7 @@ from permix.models.dp_mallows import DPMallowsMixture
 from permix.models.dp_mallows_pairs import predict_pairwise
 from permix.models.dp_mallows_predict import ListPredictive
 from permix.models.preference_input import as_preferences
-from tests.models import test_mallows_mixture
+from tests.models.conventions import CANNOT_APPLY_TO_CLUSTERERS
 from tests.models.dp_mallows_cases import FOUR, fit_of
 
 
@@ -173,7 +173,7 @@ def test_bad_data_are_named():
 
 CANNOT_APPLY = {
     check: reason
-    for check, reason in test_mallows_mixture.CANNOT_APPLY.items()
+    for check, reason in CANNOT_APPLY_TO_CLUSTERERS.items()
     if check != "check_non_transformer_estimators_n_iter"
 }
 CANNOT_APPLY_TO_SCORES = {

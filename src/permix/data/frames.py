@@ -15,9 +15,9 @@ from permix.errors import FileFormatError
 if TYPE_CHECKING:
     import pandas as pd
 
-_DECIMAL_COMMA = r"[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?"
+DECIMAL_COMMA = r"[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?"
 # Not "None" or "none", which are answers that people give.
-_NOTHING = BLANK | {"N/A", "n/a", "#N/A", "NULL", "null", "<NA>"}
+NOTHING = BLANK | {"N/A", "n/a", "#N/A", "NULL", "null", "<NA>"}
 
 
 def read_frame(path: PathLike, delimiter: str | None = None) -> pd.DataFrame:
@@ -69,7 +69,7 @@ def read_frame(path: PathLike, delimiter: str | None = None) -> pd.DataFrame:
         index_col=False,
         skip_blank_lines=False,
         keep_default_na=False,
-        na_values=sorted(_NOTHING),
+        na_values=sorted(NOTHING),
         low_memory=False,
     )
     if delimiter == ";":
@@ -77,7 +77,7 @@ def read_frame(path: PathLike, delimiter: str | None = None) -> pd.DataFrame:
             known = frame[name].dropna()
             if infer_dtype(known) != "string" or not known.str.contains(",").any():
                 continue
-            if known.str.fullmatch(_DECIMAL_COMMA).all():
+            if known.str.fullmatch(DECIMAL_COMMA).all():
                 frame[name] = known.str.replace(",", ".").astype(np.float64)
     return frame
 

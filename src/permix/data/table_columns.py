@@ -151,8 +151,12 @@ def table_from_file(path: PathLike, delimiter: str | None = None) -> Table:
     return Table(list(names), columns, lambda row: f"{path}, line {lines[row]}", str(path))
 
 
-def file_rows(path: PathLike, text: str, delimiter: str | None = None) -> Iterator[tuple[int, list[str]]]:
+def file_rows(
+    path: PathLike, text: str, delimiter: str | None = None, *, header: bool = True
+) -> Iterator[tuple[int, list[str]]]:
     """Yield line number and stripped fields of the header and of every row; blank lines are skipped.
+
+    With ``header=False`` the first line is a row like all others, and its entries may be equal.
 
     Raises
     ------
@@ -178,11 +182,13 @@ def file_rows(path: PathLike, text: str, delimiter: str | None = None) -> Iterat
         fields = [field.strip() for field in row]
         if not names:
             names = fields
-            _refuse_same_names(path, names, start)
+            rows = 0 if header else 1
+            if header:
+                refuse_same_names(path, names, start)
         elif len(fields) != len(names):
             raise FileFormatError(
-                f"{path}, line {start}: {len(fields)} fields where the header has {len(names)}: "
-                f"{shorten(delimiter.join(row))!r}",
+                f"{path}, line {start}: {len(fields)} fields where the "
+                f"{'header' if header else 'first line'} has {len(names)}: {shorten(delimiter.join(row))!r}",
                 path,
                 start,
             )
@@ -193,7 +199,8 @@ def file_rows(path: PathLike, text: str, delimiter: str | None = None) -> Iterat
         raise FileFormatError(f"{path}: a header, but no rows after it", path)
 
 
-def _refuse_same_names(path: PathLike, names: list[str], line: int) -> None:
+def refuse_same_names(path: PathLike, names: list[str], line: int) -> None:
+    """Refuse a header with two columns of one name."""
     seen: set[str] = set()
     for name in names:
         if name in seen:

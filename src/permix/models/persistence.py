@@ -33,6 +33,13 @@ KINDS = {
     "DPMallowsMixture": Kind(
         "permix.models.dp_mallows_files:dp_mallows_from_archive", "permix.models.dp_mallows:DPMallowsMixture"
     ),
+    "CoClustering": Kind(
+        "permix.models.cocluster_files:cocluster_from_archive", "permix.models.co_clustering:CoClustering"
+    ),
+    "CoClusteringEnsemble": Kind(
+        "permix.models.cocluster_files:ensemble_from_archive",
+        "permix.models.co_clustering_ensemble:CoClusteringEnsemble",
+    ),
     "AngleMixture": Kind(
         "permix.models.angle_files:angle_from_archive", "permix.models.angle_mixture:AngleMixture"
     ),

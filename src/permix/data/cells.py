@@ -1,0 +1,369 @@
+"""Matrices with missing cells: the filled cells, sorted by row and column, with the names of both."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from permix.data.cells_arrays import dense_entries, sparse_entries
+from permix.data.cells_checks import (
+    Names,
+    called,
+    checked_positions,
+    checked_shape,
+    clean_names,
+    clean_values,
+    encode_names,
+    index_of,
+    match_names,
+    unless_plain,
+)
+from permix.data.columns import is_frame
+from permix.data.labels import Array
+from permix.errors import DataError, PermixWarning
+
+CellLayout = Literal["auto", "wide", "long"]
+
+
+class Cells:
+    """The filled cells of a matrix; all others are missing.
+
+    Most people need no more than :meth:`coerce`, :meth:`from_long`, :meth:`from_frame` or
+    :func:`permix.read_cells`.
+
+    Parameters
+    ----------
+    rows, columns : sequence of int
+        Where each filled cell is, counted from 0, in any order.
+    values : sequence of numbers or of str
+        What is in it: all numbers, or all text.
+    shape : (int, int)
+        Number of rows and of columns.
+    row_names, column_names : sequence of str, optional
+        Left out, rows and columns are known by number.
+    origin : str, optional
+        Words for where the cells come from and how they were read; shown by ``repr``.
+
+    Attributes
+    ----------
+    rows, columns : ndarray of int32
+        Sorted by row, then column.
+    values : ndarray
+        float64, or objects of type str.
+
+    Examples
+    --------
+    >>> cells = Cells([0, 1, 1], [1, 0, 2], [4, 2, 5], (2, 3), row_names=["Ann", "Bo"])
+    >>> cells
+    Cells: 2 rows x 3 columns, 3 of 6 cells filled (50%)
+    >>> cells.dense()
+    array([[nan,  4., nan],
+           [ 2., nan,  5.]])
+    """
+
+    rows: npt.NDArray[np.int32]
+    columns: npt.NDArray[np.int32]
+    values: Array
+    shape: tuple[int, int]
+    row_names: Names
+    column_names: Names
+    origin: str
+
+    def __init__(
+        self,
+        rows: object,
+        columns: object,
+        values: object,
+        shape: tuple[int, int],
+        row_names: Iterable[object] | None = None,
+        column_names: Iterable[object] | None = None,
+        origin: str = "",
+    ) -> None:
+        self.shape = checked_shape(shape)
+        self.row_names = clean_names(row_names, self.shape[0], "row")
+        self.column_names = clean_names(column_names, self.shape[1], "column")
+        self.origin = origin
+        row = checked_positions(rows, self.shape[0], "row")
+        column = checked_positions(columns, self.shape[1], "column")
+        filled, present = clean_values(values)
+        if not len(row) == len(column) == len(present):
+            raise DataError(
+                f"there are {len(row)} row positions, {len(column)} column positions and {len(present)} "
+                "values; give one of each per cell"
+            )
+        row, column = row[present], column[present]
+        key = row * self.shape[1] + column
+        if np.any(key[1:] <= key[:-1]):
+            order = np.argsort(key, kind="stable")
+            row, column, filled, key = row[order], column[order], filled[order], key[order]
+        self.rows, self.columns, self.values = row.astype(np.int32), column.astype(np.int32), filled
+        self._refuse(key)
+        for array in (self.rows, self.columns, self.values):
+            array.flags.writeable = False
+
+    def _refuse(self, key: Array) -> None:
+        if not len(key):
+            raise DataError("the matrix has no filled cell; there is nothing to learn from")
+        twice = np.flatnonzero(key[1:] == key[:-1])
+        if twice.size:
+            at = int(twice[0])
+            raise DataError(
+                f"{self.place(at)} is given twice ({self.values[at]} and {self.values[at + 1]}); keep one "
+                "value per cell, for example the mean or the latest"
+            )
+        if self.values.dtype.kind == "f" and not np.isfinite(self.values).all():
+            at = int(np.argmax(~np.isfinite(self.values)))
+            raise DataError(
+                f"{self.place(at)}: {self.values[at]} is not finite; use a finite number, or NaN for missing"
+            )
+
+    # -- other ways in ---------------------------------------------------------------------------
+
+    @classmethod
+    def coerce(cls, X: object) -> Cells:
+        """Take a matrix in any usual form.
+
+        Parameters
+        ----------
+        X : Cells, array, masked array, list of rows, sparse matrix or wide data frame
+            NaN, None and what is masked are missing. In a sparse matrix (scipy, any format) what is stored
+            is filled, zeros included, and what is not stored is missing. A data frame has a column for
+            every column of the matrix; long frames go to :meth:`from_frame`.
+
+        Examples
+        --------
+        >>> Cells.coerce([[1, None], [0, 1]])
+        Cells: 2 rows x 2 columns, 3 of 4 cells filled (75%)
+        """
+        if isinstance(X, cls):
+            return X
+        if hasattr(X, "tocoo"):
+            return warn_of_empty(cls(*sparse_entries(X)))
+        if is_frame(X):
+            from permix.data.cells_io import refuse_long_frame
+
+            refuse_long_frame(X)
+            return cls.from_frame(X, layout="wide")
+        return warn_of_empty(cls(*dense_entries(X)))
+
+    @classmethod
+    def from_long(
+        cls,
+        rows: object,
+        columns: object,
+        values: object,
+        shape: tuple[int, int] | None = None,
+        row_names: Iterable[object] | None = None,
+        column_names: Iterable[object] | None = None,
+    ) -> Cells:
+        """Make a matrix from one entry per filled cell.
+
+        Parameters
+        ----------
+        rows, columns : sequences of str or int
+            Names of row and column. Integers are names too (user 17), and come out in ascending order, text
+            in order of first appearance; with ``shape`` integers are positions counted from 0.
+        values : sequence
+            Missing ones are left out.
+        shape : (int, int), optional
+            Number of rows and columns, for positions.
+        row_names, column_names : sequence, optional
+            All names, in the order wanted; also those without a filled cell.
+
+        Examples
+        --------
+        >>> cells = Cells.from_long(["Ann", "Bo", "Bo"], ["tea", "tea", "milk"], [5, 2, 4])
+        >>> cells.row_names, cells.column_names, cells.rows.tolist(), cells.columns.tolist()
+        (('Ann', 'Bo'), ('tea', 'milk'), [0, 1, 1], [0, 0, 1])
+        """
+        if shape is not None:
+            return warn_of_empty(cls(rows, columns, values, shape, row_names, column_names))
+        row, names = encode_names(rows, row_names, "row")
+        column, others = encode_names(columns, column_names, "column")
+        if not names or not others:
+            raise DataError("the matrix has no filled cell; there is nothing to learn from")
+        size = (len(names), len(others))
+        return warn_of_empty(cls(row, column, values, size, unless_plain(names), unless_plain(others)))
+
+    @classmethod
+    def from_frame(
+        cls, frame: object, layout: CellLayout = "auto", *, row_column: str | Literal[False] | None = None
+    ) -> Cells:
+        """Take a pandas or polars frame, wide or long.
+
+        Parameters
+        ----------
+        frame : data frame
+        layout : {"auto", "wide", "long"}
+            * ``wide``: a column for every column of the matrix; a pandas index other than 0, 1, 2, … holds
+              the names of rows.
+            * ``long``: one filled cell in each row of the frame, with columns for row, column and value
+              (called so, or ``user``, ``item``, ``rating`` and the like; else the first three).
+            * ``auto``: long where the names of columns say so, wide where it cannot be long, and an error
+              that asks where it could be both.
+        row_column : str or False, optional
+            Wide frames: the column that names the rows. Left out, a first column called ``name``, ``id``,
+            ``user`` and the like, one without a name, or one of text, all different, beside numbers; False
+            means that there is none.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> Cells.from_frame(pd.DataFrame({"user": ["a", "b"], "film": ["x", "y"], "rating": [3, 4]}))
+        Cells: 2 rows x 2 columns, 2 of 4 cells filled (50%), from a frame, read as a long table
+        """
+        from permix.data.cells_io import cells_from_frame
+
+        return warn_of_empty(cells_from_frame(frame, layout, row_column))
+
+    # -- what people ask -------------------------------------------------------------------------
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.shape[0]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.shape[1]
+
+    @property
+    def n_cells(self) -> int:
+        """Number of filled cells."""
+        return len(self.values)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether values are text."""
+        return self.values.dtype.kind == "O"
+
+    def row_index(self, name: object) -> int:
+        """Position of a row given by name, or by number from 0 where no name is a number."""
+        return index_of(name, self.row_names, self._row_places, self.shape[0], "row")
+
+    def column_index(self, name: object) -> int:
+        """Position of a column given by name, or by number from 0 where no name is a number."""
+        return index_of(name, self.column_names, self._column_places, self.shape[1], "column")
+
+    def row_name(self, position: int) -> str:
+        """Name of a row; where there are none, its number from 1."""
+        return str(position + 1) if self.row_names is None else self.row_names[position]
+
+    def column_name(self, position: int) -> str:
+        """Name of a column; where there are none, its number from 1."""
+        return str(position + 1) if self.column_names is None else self.column_names[position]
+
+    def place(self, position: int) -> str:
+        """Words for where the filled cell number ``position`` is; numbers in them count from 1."""
+        row, column = int(self.rows[position]), int(self.columns[position])
+        return f"{called('row', row, self.row_names)}, {called('column', column, self.column_names)}"
+
+    def dense(self) -> Array:
+        """Return the whole matrix: NaN where missing, or None where values are text."""
+        table: Array = np.full(self.shape, None if self.is_text else np.nan, dtype=self.values.dtype)
+        table[self.rows, self.columns] = self.values
+        return table
+
+    def split(self, share: float = 0.25, random_state: Any = None) -> tuple[Cells, Cells]:
+        """Hold a share of the filled cells out, at random.
+
+        Parameters
+        ----------
+        share : float
+            Between 0 and 1.
+        random_state : int, Generator, optional
+
+        Returns
+        -------
+        kept, held_out : Cells
+            Both with all rows and columns and their names.
+
+        Examples
+        --------
+        >>> kept, held_out = Cells.coerce(np.ones((4, 5))).split(0.25, random_state=0)
+        >>> kept.n_cells, held_out.n_cells, held_out.shape
+        (15, 5, (4, 5))
+        """
+        if not isinstance(share, int | float | np.number) or not 0.0 < share < 1.0:
+            raise DataError(f"the share of held-out cells must be above 0 and below 1, got {share!r}")
+        n = round(float(share) * self.n_cells)
+        if n in (0, self.n_cells):
+            raise DataError(f"a share of {share:g} of {self.n_cells} cells leaves one part empty")
+        rng = np.random.default_rng(random_state)
+        held = np.zeros(self.n_cells, dtype=np.bool_)
+        held[rng.choice(self.n_cells, size=n, replace=False, shuffle=False)] = True
+        return self._some(~held), self._some(held)
+
+    def _some(self, chosen: Array) -> Cells:
+        names = (self.row_names, self.column_names)
+        return type(self)(self.rows[chosen], self.columns[chosen], self.values[chosen], self.shape, *names)
+
+    def aligned(self, other: Cells, *, rows: bool = True) -> Cells:
+        """Return the same cells on the rows and columns of another matrix.
+
+        Columns (and rows) that both name are matched by name, else by position.
+
+        Parameters
+        ----------
+        other : Cells
+        rows : bool
+            False leaves the rows alone: they are new.
+
+        Raises
+        ------
+        DataError
+            For a row or column that the other does not have; positions need equal numbers.
+        """
+        (n_rows, n_columns), (other_rows, other_columns) = self.shape, other.shape
+        column_map = match_names(self.column_names, other.column_names, n_columns, other_columns, "column")
+        row_map: Array = np.arange(n_rows)
+        if rows:
+            row_map = match_names(self.row_names, other.row_names, n_rows, other_rows, "row")
+        return type(self)(
+            row_map[self.rows],
+            column_map[self.columns],
+            self.values,
+            (other_rows if rows else n_rows, other_columns),
+            other.row_names if rows else self.row_names,
+            other.column_names,
+        )
+
+    @cached_property
+    def _row_places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.row_names or ())}
+
+    @cached_property
+    def _column_places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.column_names or ())}
+
+    def __repr__(self) -> str:
+        n = self.shape[0] * self.shape[1]
+        source = f", {self.origin}" if self.origin else ""
+        return (
+            f"Cells: {self.shape[0]} rows x {self.shape[1]} columns, {self.n_cells} of {n} cells filled "
+            f"({100 * self.n_cells / n:.3g}%){source}"
+        )
+
+
+def warn_of_empty(cells: Cells) -> Cells:
+    """Warn of rows and columns that say nothing."""
+    for positions, size, what in (
+        (cells.rows, cells.n_rows, "row"),
+        (cells.columns, cells.n_columns, "column"),
+    ):
+        empty = np.flatnonzero(np.bincount(positions, minlength=size) == 0)
+        if empty.size:
+            names = cells.row_names if what == "row" else cells.column_names
+            warnings.warn(
+                f"{empty.size} {what}(s) have no filled cell (first: {called(what, int(empty[0]), names)}); "
+                "only the prior says where they belong",
+                PermixWarning,
+                stacklevel=3,
+            )
+    return cells

@@ -1,0 +1,205 @@
+"""Checks of what a matrix is made of: shape, positions, names, values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from permix.data.labels import MOST_ITEMS, Array, as_column, as_objects, factorize, is_missing, some_names
+from permix.data.table_columns import BLANK
+from permix.errors import DataError
+
+Names = tuple[str, ...] | None
+
+
+def checked_shape(shape: Any) -> tuple[int, int]:
+    """Check the shape of a matrix."""
+    try:
+        rows, columns = (int(size) for size in shape)
+    except (TypeError, ValueError):
+        raise DataError(f"the shape of a matrix is (rows, columns), not {shape!r}") from None
+    for size, what in ((rows, "rows"), (columns, "columns")):
+        if size < 1:
+            raise DataError(f"the matrix has no {what} (shape {rows} x {columns}); it needs at least one")
+        if size > MOST_ITEMS:
+            raise DataError(
+                f"the matrix has {size:,} {what}; more than {MOST_ITEMS:,} are not taken. Leave those "
+                "without filled cells out"
+            )
+    return rows, columns
+
+
+def checked_positions(values: object, size: int, what: str) -> npt.NDArray[np.int64]:
+    """Check positions of rows or columns, counted from 0."""
+    places = np.asarray(values)
+    if places.ndim != 1:
+        raise DataError(f"positions of {what}s must be a flat sequence; theirs have shape {places.shape}")
+    if places.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if places.dtype.kind not in "iu":
+        raise DataError(
+            f"positions of {what}s are whole numbers from 0, not {places.dtype}; for names use "
+            "Cells.from_long"
+        )
+    bad = np.flatnonzero((places < 0) | (places >= size))
+    if bad.size:
+        raise DataError(
+            f"entry {int(bad[0]) + 1}: {what} {places[bad[0]]} does not exist; {what}s are counted from 0 "
+            f"to {size - 1}"
+        )
+    return places.astype(np.int64)
+
+
+def clean_names(names: Iterable[object] | None, n: int, what: str) -> Names:
+    """Check names of rows or columns: one each, all different, text (numbers are written out)."""
+    if names is None:
+        return None
+    if isinstance(names, str):
+        raise DataError(f"{what}_names={names!r} is one string; pass a list with one name per {what}")
+    cleaned = tuple(_name(name, what) for name in names)
+    if len(cleaned) != n:
+        raise DataError(f"there are {n} {what}s but {len(cleaned)} names for them; give one each")
+    if len(set(cleaned)) < n:
+        seen: dict[str, int] = {}
+        for place, name in enumerate(cleaned):
+            if name in seen:
+                raise DataError(
+                    f"{what}s {seen[name] + 1} and {place + 1} are both called {name!r}; rename one"
+                )
+            seen[name] = place
+    return cleaned
+
+
+def _name(value: object, what: str) -> str:
+    if is_missing(value):
+        raise DataError(f"the name of a {what} is missing; every {what} needs one")
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        value = int(value)
+    return str(value)
+
+
+def called(what: str, position: int, names: Names) -> str:
+    """Words for a row or column; numbers count from 1."""
+    return f"{what} {position + 1 if names is None else repr(names[position])}"
+
+
+def index_of(name: object, names: Names, places: dict[str, int], n: int, what: str) -> int:
+    """Find a row or column: by name first; by number where numbers are no names."""
+    whole = isinstance(name, int | np.integer) and not isinstance(name, bool)
+    if names is not None and (isinstance(name, str) or whole) and str(name) in places:
+        return places[str(name)]
+    numbered = names is None or not any(known.isdecimal() for known in names)
+    if whole and numbered and 0 <= int(name) < n:  # type: ignore[call-overload]
+        return int(name)  # type: ignore[call-overload]
+    known = f"are numbered 0 to {n - 1}" if names is None else f"are {some_names(names)}"
+    raise DataError(f"there is no {what} {name!r}; the {what}s {known}")
+
+
+def encode_names(values: object, names: Iterable[object] | None, what: str) -> tuple[Array, tuple[str, ...]]:
+    """Turn a column of names into positions among ``names``, or among those found."""
+    column = as_column(values, what)
+    if column.ndim != 1:
+        raise DataError(f"names of {what}s must be a flat sequence; theirs have shape {column.shape}")
+    found, codes = factorize(column)
+    written = []
+    for code, value in enumerate(found.tolist()):
+        if is_missing(value):
+            at = int(np.argmax(codes == code))
+            raise DataError(f"entry {at + 1}: the {what} is missing; name it or leave the entry out")
+        written.append(_name(value, what))
+    if names is None:
+        chosen = tuple(dict.fromkeys(written))
+    else:
+        listed = list(names)
+        chosen = clean_names(listed, len(listed), what) or ()
+    place_of = {name: place for place, name in enumerate(chosen)}
+    table = np.zeros(len(written), dtype=np.int64)
+    for code, name in enumerate(written):
+        if name not in place_of:
+            at = int(np.argmax(codes == code))
+            raise DataError(
+                f"entry {at + 1}: there is no {what} {name!r}; the {what}s are {some_names(chosen)}"
+            )
+        table[code] = place_of[name]
+    return table[codes], chosen
+
+
+def unless_plain(names: tuple[str, ...]) -> Names:
+    """Names 0, 1, 2, … say nothing that positions do not."""
+    return None if all(name == str(place) for place, name in enumerate(names)) else names
+
+
+def match_names(ours: Names, theirs: Names, n_ours: int, n_theirs: int, what: str) -> Array:
+    """Position among theirs of each of our rows or columns."""
+    if ours is None or theirs is None:
+        if n_ours != n_theirs:
+            raise DataError(
+                f"this matrix has {n_ours} {what}s and the one that was fitted {n_theirs}; without names on "
+                "both sides they must be the same"
+            )
+        return np.arange(n_ours)
+    if ours == theirs:
+        return np.arange(n_ours)
+    place_of = {name: place for place, name in enumerate(theirs)}
+    for name in ours:
+        if name not in place_of:
+            raise DataError(
+                f"the {what} {name!r} is unknown; the fitted {what}s are {some_names(theirs)}. Rename it or "
+                "leave it out"
+            )
+    return np.array([place_of[name] for name in ours], dtype=np.int64)
+
+
+def clean_values(values: object) -> tuple[Array, Array]:
+    """Return the values that are there, all floats or all text, and which are there."""
+    column = values if isinstance(values, np.ndarray) else _as_flat(values)
+    if column.ndim != 1:
+        raise DataError(f"values must be a flat sequence; theirs have shape {column.shape}")
+    if column.dtype.kind in "biuf":
+        numbers = column.astype(np.float64)
+        present = ~np.isnan(numbers)
+        return numbers[present], present
+    if column.dtype.kind not in "OUT":
+        raise DataError(f"values of type {column.dtype} are neither numbers nor text; convert them first")
+    entries = column.tolist()
+    present = np.array([not is_blank(entry) for entry in entries], dtype=np.bool_)
+    kept = column[present].tolist()
+    text = [isinstance(entry, str) for entry in kept]
+    if kept and all(text):
+        return as_objects([str(entry) for entry in kept]), present
+    if any(text):
+        at, other = text.index(True), text.index(False)
+        raise DataError(
+            f"some values are text ({kept[at]!r}) and some are not ({kept[other]!r}); write all as text, "
+            "or all as numbers"
+        )
+    try:
+        return np.array([float(entry) for entry in kept], dtype=np.float64), present
+    except (TypeError, ValueError, OverflowError):
+        raise DataError(f"{_first_odd(kept)} is neither a number nor text") from None
+
+
+def is_blank(entry: object) -> bool:
+    """Say whether nothing is in a cell: None, NaN, blank text, and NA or NaN in text."""
+    return entry in BLANK if isinstance(entry, str) else is_missing(entry)
+
+
+def _as_flat(values: object) -> Array:
+    if hasattr(values, "to_numpy"):
+        return np.asarray(values.to_numpy())
+    try:
+        return as_objects(list(values))  # type: ignore[call-overload]
+    except TypeError:
+        raise DataError(f"a {type(values).__name__} is not a sequence of values") from None
+
+
+def _first_odd(entries: Sequence[object]) -> str:
+    for entry in entries:
+        try:
+            float(entry)  # type: ignore[arg-type]
+        except (TypeError, ValueError, OverflowError):
+            return f"the value {entry!r} of type {type(entry).__name__}"
+    raise AssertionError("all are numbers")

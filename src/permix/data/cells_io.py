@@ -1,0 +1,492 @@
+"""Matrices with missing cells from tables and files: wide, long, or scipy's sparse ``.npz``.
+
+What a file does not say is decided by plain rules, and asked for where two readings would fit:
+
+long or wide
+    A table is long when three of its columns are called row, column and value, or by usual names for them.
+    One of three columns without such names could be long when its first and its second column both repeat
+    and no pair of them does: then the caller must say.
+header
+    The first line holds names when some entry is no number while all below are numbers, or when all is
+    text and none of its entries occurs below it. Where it holds 1, 2, 3, … the caller must say.
+names of rows
+    The first column holds names when it has no name itself or is called ``name``, ``id``, ``user`` and the
+    like, or when it is text beside numbers. Where it holds 1, 2, 3, … the caller must say.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from permix.data.cells import CellLayout, Cells, warn_of_empty
+from permix.data.cells_arrays import sparse_entries
+from permix.data.cells_checks import clean_values, encode_names, unless_plain
+from permix.data.column_names import USUAL_NAMES, plain
+from permix.data.frames import DECIMAL_COMMA, NOTHING
+from permix.data.labels import Array, Label, as_column, as_objects, factorize
+from permix.data.table_columns import (
+    BLANK,
+    Table,
+    file_rows,
+    guess_delimiter,
+    missing_mask,
+    naturals,
+    numbers,
+    refuse_same_names,
+    table_from_frame,
+)
+from permix.data.text_files import PathLike, plain_suffix, read_text
+from permix.errors import DataError, FileFormatError, PermixWarning
+from permix.files import MAX_BYTES
+
+LAYOUTS = ("auto", "wide", "long")
+ROW_NAMES = USUAL_NAMES["agent"] | {"row", "rows", "rowname", "name", "id", "document", "doc", "gene", "i"}
+COLUMN_NAMES = USUAL_NAMES["item"] | {"column", "columns", "columnname", "col", "feature", "variable"}
+COLUMN_NAMES |= {"word", "term", "question", "j"}
+VALUE_NAMES = USUAL_NAMES["rating"] | {"values", "cell", "answer", "count", "level", "entry", "x"}
+
+
+class _LongPlaces(NamedTuple):
+    row: int
+    column: int
+    value: int
+
+
+def read_cells(
+    path: PathLike,
+    layout: CellLayout = "auto",
+    *,
+    header: bool | None = None,
+    row_column: str | Literal[False] | None = None,
+    delimiter: str | None = None,
+) -> Cells:
+    """Read a matrix with missing cells from a file.
+
+    Parameters
+    ----------
+    path : path
+        A CSV or TSV file, plain or gzipped, wide (a line for every row of the matrix) or long (a line for
+        every filled cell: row, column, value); or a sparse matrix that ``scipy.sparse.save_npz`` wrote.
+        Blank cells (and NA, N/A, NaN, NULL) are missing; in a sparse matrix, what is not stored.
+    layout : {"auto", "wide", "long"}
+        Text files only. Left out, long where the header says so and wide where it cannot be long; an error
+        asks where it could be both. ``repr`` of the result says which it was.
+    header : bool, optional
+        Whether the first line holds names of columns; left out, found by what is in it.
+    row_column : str or False, optional
+        Wide tables: the column that names the rows. Left out, it is found as in :meth:`Cells.from_frame`.
+    delimiter : str, optional
+        Left out, a tab for ``.tsv`` and otherwise the most frequent of comma, semicolon, tab and ``|`` in
+        the first line.
+
+    Returns
+    -------
+    Cells
+
+    Raises
+    ------
+    FileFormatError
+        When the file is damaged, cut short, or not what its name says.
+    DataError
+        When a cell is given twice or is not finite, or the layout is open to doubt.
+
+    Examples
+    --------
+    >>> cells = permix.read_cells("ratings.csv")  # doctest: +SKIP
+    """
+    if layout not in LAYOUTS:
+        raise DataError(f"layout={layout!r} must be 'auto', 'wide' or 'long'")
+    if plain_suffix(path) == "npz":
+        if layout == "long" or header is not None or row_column is not None or delimiter is not None:
+            raise DataError(
+                f"{path}: a sparse matrix has neither lines nor names; layout, header, row_column and "
+                "delimiter are for text files"
+            )
+        return warn_of_empty(_read_npz(path))
+    table = _table_of_file(path, delimiter, header, layout)
+    return warn_of_empty(_cells_of_table(table, layout, row_column, f"from {path}", from_text=True))
+
+
+def cells_from_frame(frame: object, layout: str, row_column: str | Literal[False] | None) -> Cells:
+    """Take a data frame; see :meth:`Cells.from_frame`."""
+    if layout not in LAYOUTS:
+        raise DataError(f"layout={layout!r} must be 'auto', 'wide' or 'long'")
+    return _cells_of_table(
+        table_from_frame(frame), layout, row_column, "from a frame", index=_index_names(frame)
+    )
+
+
+def refuse_long_frame(frame: object) -> None:
+    """Refuse a frame whose columns are called row, column and value where a wide one is expected."""
+    names = [str(name) for name in getattr(frame, "columns", ())]
+    if len(names) == 3 and _long_places(names) is not None:
+        raise DataError(
+            f"the frame has columns {', '.join(map(repr, names))}: it looks long, with one cell in each row. "
+            "Pass permix.Cells.from_frame(frame, layout='long'), or layout='wide' if it is a matrix of three "
+            "columns"
+        )
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def _cells_of_table(
+    table: Table,
+    layout: str,
+    row_column: str | Literal[False] | None,
+    origin: str,
+    *,
+    index: list[str] | None = None,
+    from_text: bool = False,
+) -> Cells:
+    if not table.columns or table.n_rows == 0:
+        raise DataError(f"{table.source}: there are no rows")
+    if layout == "auto":
+        layout = _detect(table, row_column)
+    if layout == "long":
+        if row_column is not None:
+            raise DataError(f"{table.source}: row_column is for wide tables, and this is a long one")
+        return _long(table, f"{origin}, read as a long table", from_text)
+    return _wide(table, row_column, index, f"{origin}, read as a wide table", from_text)
+
+
+def _long_places(names: list[Any]) -> _LongPlaces | None:
+    """Places of the columns for row, column and value, where names say which they are."""
+    plain_names = [plain(str(name)) for name in names]
+    found = []
+    for exact, usual in (("row", ROW_NAMES), ("column", COLUMN_NAMES), ("value", VALUE_NAMES)):
+        places = [place for place, name in enumerate(plain_names) if name == exact]
+        places = places or [place for place, name in enumerate(plain_names) if name in usual]
+        if len(places) != 1:
+            return None
+        found.append(places[0])
+    return _LongPlaces(*found)
+
+
+def _detect(table: Table, row_column: str | Literal[False] | None) -> str:
+    if row_column is not None:
+        return "wide"
+    if _long_places(table.names) is not None:
+        return "long"
+    if len(table.names) != 3:
+        return "wide"
+    first, second, third = ([str(entry) for entry in column] for column in table.columns)
+    if any(missing_mask(column).any() for column in table.columns[:2]) or not any(
+        entry not in BLANK for entry in third
+    ):
+        return "wide"
+    pairs = set(zip(first, second, strict=True))
+    repeats = len(set(first)) < len(first) and len(set(second)) < len(second)
+    if not repeats or len(pairs) < len(first):
+        return "wide"
+    raise DataError(
+        f"{table.source}: a table of three columns in which no pair of the first two is repeated could be "
+        "long (row, column, value) or a matrix of three columns; say layout='long' or layout='wide'"
+    )
+
+
+def _long(table: Table, origin: str, from_text: bool) -> Cells:
+    places = _long_places(table.names)
+    if places is None:
+        if len(table.names) != 3:
+            raise DataError(
+                f"{table.source}: a long table has columns row, column and value (or user, item, rating and "
+                f"the like); this one has {', '.join(map(repr, table.names[:8]))}. Rename its columns"
+            )
+        places = _LongPlaces(0, 1, 2)
+    others = [name for place, name in enumerate(table.names) if place not in places]
+    if others:
+        warnings.warn(
+            f"{table.source}: columns {', '.join(map(repr, others[:5]))} are not used; a cell has a row, a "
+            "column and a value",
+            PermixWarning,
+            stacklevel=4,
+        )
+    codes, names = [], []
+    for place, what in ((places.row, "row"), (places.column, "column")):
+        distinct, code = factorize(as_column(table.columns[place], what))  # names are few, cells many
+        blank = missing_mask(distinct)
+        if blank.any():
+            at = table.where(int(np.argmax(blank[code])))
+            raise DataError(f"{at}: nothing in column {table.names[place]!r}; fill it or drop the line")
+        order, name = encode_names(naturals(distinct), None, what)
+        codes.append(order[code])
+        names.append(name)
+    values = table.columns[places.value]
+    if from_text:
+        values = _parsed(values, lambda at: table.where(at))
+    rows, columns = codes
+    _refuse_twice(table, rows, columns, names)
+    shape = (len(names[0]), len(names[1]))
+    return Cells(rows, columns, values, shape, unless_plain(names[0]), unless_plain(names[1]), origin)
+
+
+def _refuse_twice(table: Table, rows: Array, columns: Array, names: list[tuple[str, ...]]) -> None:
+    key = rows * len(names[1]) + columns
+    order = np.argsort(key, kind="stable")
+    twice = np.flatnonzero(key[order[1:]] == key[order[:-1]])
+    if twice.size:
+        first, second = int(order[twice[0]]), int(order[twice[0] + 1])
+        raise DataError(
+            f"{table.where(second)}: row {names[0][rows[second]]!r}, column {names[1][columns[second]]!r} is "
+            f"given twice (first: {table.where(first)}); keep one value per cell, for example the mean "
+            "or the latest"
+        )
+
+
+def _wide(
+    table: Table,
+    row_column: str | Literal[False] | None,
+    index: list[str] | None,
+    origin: str,
+    from_text: bool,
+) -> Cells:
+    named = _row_name_place(table, row_column, index)
+    kept = [place for place in range(len(table.names)) if place != named]
+    if not kept:
+        raise DataError(f"{table.source}: a column of names and no other; a matrix needs values")
+    shape = (table.n_rows, len(kept))
+    row_names = index if named is None else [str(name) for name in _row_names(table, named)]
+    column_names = [table.names[place] for place in kept]
+    unnamed = [str(name) for name in column_names] == [str(place) for place in range(len(kept))]
+    columns = [table.columns[place] for place in kept]
+    if all(column.dtype.kind in "biuf" for column in columns):
+        flat = np.column_stack([column.astype(np.float64) for column in columns]).reshape(-1)
+    else:
+        flat = np.column_stack([column.astype(object) for column in columns]).reshape(-1)
+
+    def where(at: int) -> str:
+        row, column = divmod(at, len(kept))
+        return f"{table.where(row)}, column {column_names[column]!r}"
+
+    values = _parsed(flat, where) if from_text else _uniform(flat, where)
+    rows, places = np.divmod(np.arange(flat.size), len(kept))
+    return Cells(rows, places, values, shape, row_names, None if unnamed else column_names, origin)
+
+
+def _row_names(table: Table, place: int) -> Array:
+    blank = missing_mask(table.columns[place])
+    if blank.any():
+        at = table.where(int(np.argmax(blank)))
+        raise DataError(f"{at}: nothing in column {table.names[place]!r}, which names the rows; fill it")
+    return naturals(table.columns[place])
+
+
+def _row_name_place(
+    table: Table, row_column: str | Literal[False] | None, index: list[str] | None
+) -> int | None:
+    """Place of the column that names the rows, None where there is none; an error where it is unclear."""
+    if row_column is False:
+        return None
+    if row_column is not None:
+        return table.find(row_column, "row")
+    if index is not None or len(table.names) < 2:
+        return None
+    first, name = table.columns[0], table.names[0]
+    if plain(str(name)) in ROW_NAMES | {"", "index", "unnamed0"}:
+        return 0
+    here = numbers(first)
+    others = [numbers(column) for column in table.columns[1:]]
+    if here is None:
+        if all(column is not None for column in others):
+            return 0
+        elsewhere: set[str] = set()
+        for column in table.columns[1:]:
+            elsewhere.update(str(entry) for entry in column.tolist())
+        entries = [str(entry) for entry in first.tolist()]
+        return (
+            0
+            if len(entries) > 2 and len(set(entries)) == len(entries) and not elsewhere & set(entries)
+            else None
+        )
+    if _counts_up(here) and not all(column is not None and _counts_up(column) for column in others):
+        raise DataError(
+            f"{table.source}: the first column, {name!r}, holds {here[0]:g}, {here[1]:g}, {here[2]:g}, …: it "
+            f"could number the rows or be part of the matrix; say row_column={name!r} or row_column=False"
+        )
+    return None
+
+
+def _counts_up(values: Array) -> bool:
+    """Whether numbers go 0, 1, 2, … or 1, 2, 3, …, at least three of them."""
+    return bool(
+        len(values) > 2
+        and values[0] in (0.0, 1.0)
+        and np.array_equal(values, values[0] + np.arange(len(values)))
+    )
+
+
+def _index_names(frame: Any) -> list[str] | None:
+    """Names in a pandas index, unless it just counts."""
+    index = getattr(frame, "index", None)
+    if index is None or not hasattr(index, "tolist"):
+        return None
+    listed = index.tolist()
+    if listed == list(range(len(listed))):
+        return None
+    return [str(name) for name in listed]
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+def _parsed(texts: Array, where: Any) -> Array:
+    """Entries of a text file as numbers, or as text where some are no numbers."""
+    distinct: dict[Any, float] = {}
+    odd: str | None = None
+    for entry in set(texts.tolist()):
+        if entry in NOTHING:
+            distinct[entry] = np.nan
+            continue
+        try:
+            distinct[entry] = _number(entry)
+        except ValueError:
+            odd = entry
+    if odd is None:
+        return np.array([distinct[entry] for entry in texts.tolist()], dtype=np.float64)
+    if any(value == value for value in distinct.values()):
+        at, odd = next((place, entry) for place, entry in enumerate(texts.tolist()) if entry not in distinct)
+        warnings.warn(
+            f"{where(at)}: {odd!r} is not a number, while other cells hold numbers; all are taken as text. "
+            "Mend it if it is a slip",
+            PermixWarning,
+            stacklevel=6,
+        )
+    return as_objects([None if entry in NOTHING else entry for entry in texts.tolist()])
+
+
+def _number(text: str) -> float:
+    if "_" in text:  # Python's own way of grouping digits, which files do not mean
+        raise ValueError(text)
+    return float(text)
+
+
+def _uniform(flat: Array, where: Any) -> Array:
+    """Values of a frame, with the place of the first that does not fit the others."""
+    try:
+        clean_values(flat)
+    except DataError as error:
+        kinds = [isinstance(entry, str) for entry in flat.tolist()]
+        if any(kinds):
+            raise DataError(f"{where(kinds.index(True))}: {error}") from None
+        raise
+    return flat
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def _table_of_file(path: PathLike, delimiter: str | None, header: bool | None, layout: str) -> Table:
+    text = read_text(path)
+    delimiter = delimiter or guess_delimiter(path, text)
+    rows = list(file_rows(path, text, delimiter, header=False))
+    lines = [line for line, _ in rows]
+    fields = [row for _, row in rows]
+    if header is None:
+        header = _has_header(path, fields, layout)
+    names: list[Label] = list(range(len(fields[0])))
+    if header:
+        refuse_same_names(path, fields[0], lines[0])
+        names = list(fields[0])
+        lines, fields = lines[1:], fields[1:]
+        if not fields:
+            raise FileFormatError(f"{path}: a header, but no rows after it", path)
+    columns = [as_objects(list(column)) for column in zip(*fields, strict=True)]
+    if delimiter == ";":
+        columns = [_decimal_points(column) for column in columns]
+    return Table(names, columns, lambda row: f"{path}, line {lines[row]}", str(path))
+
+
+def _decimal_points(column: Array) -> Array:
+    """Read 1,5 as 1.5 where all entries are such numbers: so spreadsheets write where the mark is a comma."""
+    entries = column.tolist()
+    if not any("," in entry for entry in entries):
+        return column
+    if not all(entry in NOTHING or re.fullmatch(DECIMAL_COMMA, entry) for entry in entries):
+        return column
+    return as_objects([entry.replace(",", ".") for entry in entries])
+
+
+def _has_header(path: PathLike, fields: list[list[str]], layout: str) -> bool:
+    """Whether the first line holds names; an error where that is open."""
+    first, body = fields[0], fields[1:]
+    if not body:
+        return not all(_is_number(entry) for entry in first)
+    if _long_places(first) is not None:
+        return True
+    if layout == "long":
+        # Values tell: names of rows and columns may be anything.
+        return len(first) > 2 and not _is_number(first[2]) and all(_is_number(row[2]) for row in body)
+    if first[0] == "" and all(row[0] != "" for row in body):
+        return True
+    if plain(first[0]) in ROW_NAMES | {"index"}:
+        return True
+    named = [place for place in range(len(first)) if not _is_number(first[place])]
+    if named:
+        numeric_below = [place for place in named if all(_is_number(row[place]) for row in body)]
+        if numeric_below:
+            return True
+        below = {entry for row in body for entry in row}
+        return len(set(first)) == len(first) and not set(first) & below
+    values = np.array([float(entry) if entry not in NOTHING else np.nan for entry in first])
+    rest = values[1:] if len(values) > 3 and not _counts_up(values) else values
+    if _counts_up(rest):
+        raise FileFormatError(
+            f"{path}, line 1: the first line holds {rest[0]:g}, {rest[1]:g}, {rest[2]:g}, …: it could number "
+            "the columns or be part of the matrix; say header=True or header=False",
+            path,
+            1,
+        )
+    return False
+
+
+def _is_number(text: str) -> bool:
+    if text in NOTHING:
+        return True
+    try:
+        _number(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_npz(path: PathLike) -> Cells:
+    """Read a sparse matrix without trusting the file: nothing is unpickled, sizes and indices are checked."""
+    import scipy.sparse
+
+    file = Path(path)
+    if file.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, not a file")
+    if not file.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    try:
+        with zipfile.ZipFile(file) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+            if size > MAX_BYTES:
+                raise FileFormatError(f"{path}: it would unpack to {size} bytes, more than {MAX_BYTES}", path)
+            members = {member.filename.removesuffix(".npy") for member in archive.infolist()}
+        if "format" not in members:
+            raise FileFormatError(
+                f"{path}: no sparse matrix in it; write it with scipy.sparse.save_npz(path, matrix)", path
+            )
+        matrix = scipy.sparse.load_npz(file)
+        if hasattr(matrix, "check_format"):
+            matrix.check_format(full_check=True)
+        if matrix.dtype.kind not in "biuf":
+            raise FileFormatError(f"{path}: values of type {matrix.dtype} are no numbers", path)
+    except FileFormatError:
+        raise
+    except (
+        *(zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, LookupError, TypeError),
+        *(AttributeError, OverflowError, RuntimeError, MemoryError),
+    ) as error:
+        reason = str(error) or type(error).__name__
+        raise FileFormatError(f"{path}: not a sparse matrix, or damaged ({reason})", path) from error
+    return Cells(*sparse_entries(matrix), origin=f"from {path}, a sparse matrix")

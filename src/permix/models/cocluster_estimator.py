@@ -1,0 +1,274 @@
+"""What co-clusterings and their ensembles have in common as scikit-learn estimators."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, BiclusterMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from permix.data.agent_table import AgentTable
+from permix.data.cells import Cells
+from permix.data.columns import is_frame
+from permix.errors import DataError, PermixWarning
+from permix.families.cells import CELL_FAMILIES, CategoricalCells
+from permix.models.cocluster_files import save_cocluster
+from permix.models.cocluster_fit import BlockFit
+from permix.models.cocluster_predict import BlockPredictions
+from permix.partitions import similarity_matrix
+from permix.posterior import summary, to_datatree
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+Array = npt.NDArray[Any]
+DIMS = {
+    **{name: ["node"] for name in ("tree_axis", "tree_cut", "tree_time")},
+    "row_memberships": ["row", "row_cluster"],
+    "column_memberships": ["column", "column_cluster"],
+    "block_cells": ["row_cluster", "column_cluster"],
+    "block_sums": ["row_cluster", "column_cluster", "slot"],
+}
+
+
+def _has_levels(estimator: Any) -> bool:
+    """Whether cells have one of finitely many values; scikit-learn's way to say what a model does not do."""
+    family = getattr(estimator, "family_", estimator.family)
+    family = CELL_FAMILIES.get(family, CategoricalCells) if isinstance(family, str) else family
+    if not getattr(family, "has_levels", True):
+        raise AttributeError(
+            f"cells of the family {family.name} have no levels, hence no probabilities of these; predict has "
+            "their means, score the density of given values"
+        )
+    return True
+
+
+class BlockEstimator(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Results and predictions, once the blocks have been drawn."""
+
+    def _adopt(self, fit: BlockFit) -> Self:
+        """Show a fit under scikit-learn's names."""
+        self._fit = fit
+        self._answers = BlockPredictions(fit)
+        self._tree: xr.DataTree | None = None  # made when asked for: xarray takes a second to import
+        self.blocks_ = fit.blocks
+        self.block_labels_ = fit.blocks.table
+        self.row_labels_ = fit.row_labels
+        self.column_labels_ = fit.column_labels
+        self.n_row_clusters_ = fit.n_row_clusters
+        self.n_column_clusters_ = fit.n_column_clusters
+        self.tree_ = fit.tree
+        self.log_likelihood_ = fit.log_likelihood
+        self.n_features_in_ = fit.shape[1]
+        if fit.matrix is not None:
+            self.family_ = fit.family
+            self.block_parameters_ = fit.block_parameters
+        return self
+
+    def _restored(self, fit: BlockFit) -> Self:
+        """Show a fit that was read from a file."""
+        names = None if fit.cells is None else fit.cells.column_names
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        return self._adopt(fit)
+
+    @property
+    def posterior_(self) -> xr.DataTree:
+        """All draws in ArviZ's schema: ``row_labels`` over chain, draw, row; ``n_row_clusters``, ..."""
+        check_is_fitted(self)
+        if self._tree is None:
+            cells = self._fit.cells
+            names = {} if cells is None else {"row": cells.row_names, "column": cells.column_names}
+            coords = {what: list(known) for what, known in names.items() if known is not None}
+            self._tree = to_datatree(self._fit.draws, coords=coords, dims=DIMS)
+        return self._tree
+
+    @property
+    def rows_(self) -> npt.NDArray[np.bool_]:
+        """Which rows (axis 1) are in each block (axis 0); scikit-learn's convention for biclusters."""
+        return self._members(axis=1)[:, self.row_labels_]
+
+    @property
+    def columns_(self) -> npt.NDArray[np.bool_]:
+        """Which columns (axis 1) are in each block (axis 0)."""
+        return self._members(axis=0)[:, self.column_labels_]
+
+    def _members(self, axis: int) -> npt.NDArray[np.bool_]:
+        """Say which row classes, or column classes, each block has."""
+        check_is_fitted(self)
+        blocks = np.arange(self.blocks_.n_blocks)
+        return np.asarray((self.block_labels_[None] == blocks[:, None, None]).any(axis=axis + 1))
+
+    # -- cells -----------------------------------------------------------------------------------
+
+    def predict(self, X: Any = None, cells: Any = None) -> Array:
+        """Return the most probable value of cells in levels, the expected value of others.
+
+        Parameters
+        ----------
+        X : matrix, optional
+            New rows over the same columns, with what is known of them; left out, the fitted rows.
+        cells : sequence of (row, column), or Cells, optional
+            The cells asked for, by name or by number from 0; left out, the whole table.
+
+        Returns
+        -------
+        ndarray of shape (cells,), or (rows, columns)
+
+        Notes
+        -----
+        Probabilities are averaged over draws, at most 200, evenly spaced. A new row belongs to every cluster
+        of rows, also a new one, by how well its cells fit, and draws count by how probable they make these.
+        """
+        return self._ask().predict(self._new_rows(X), cells)
+
+    @available_if(_has_levels)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any = None, cells: Any = None) -> Array:
+        """Return the probability of every level, in the order of ``family_.levels``, as the last axis.
+
+        Parameters
+        ----------
+        X, cells
+            As in :meth:`predict`.
+
+        Returns
+        -------
+        ndarray of shape (cells, levels), or (rows, columns, levels)
+        """
+        return self._ask().predict_proba(self._new_rows(X), cells)
+
+    def predict_mean(self, X: Any = None, cells: Any = None) -> Array:
+        """Return the expected value of cells, also of those in levels, where these are numbers.
+
+        Parameters
+        ----------
+        X, cells
+            As in :meth:`predict`.
+
+        Returns
+        -------
+        ndarray of shape (cells,), or (rows, columns)
+        """
+        return self._ask().predict_mean(self._new_rows(X), cells)
+
+    def complete(self, X: Any = None) -> Array:
+        """Return the whole table: filled cells as they are, missing ones as :meth:`predict` has them.
+
+        Parameters
+        ----------
+        X : matrix, optional
+            New rows; left out, the fitted ones.
+        """
+        return self._ask().complete(self._new_rows(X))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean ln p of the filled cells of X, taken as further cells of the fitted rows.
+
+        Parameters
+        ----------
+        X : matrix
+            Held-out cells: over the same rows and columns, or with their names.
+        y : ignored
+
+        Notes
+        -----
+        p is averaged over draws, then its logarithm over cells. It is a density for the family gaussian.
+        """
+        return self._ask().score(self._cells(X, reset=False))
+
+    def perplexity(self, X: Any) -> float:
+        """Return exp of minus the :meth:`score`: as if cells had so many equally probable values."""
+        return self._ask().perplexity(self._cells(X, reset=False))
+
+    # -- new rows --------------------------------------------------------------------------------
+
+    def predict_rows(self, X: Any) -> npt.NDArray[np.int64]:
+        """Return the most probable cluster of ``row_labels_`` for each new row."""
+        return self._ask().predict_rows(self._cells(X, reset=False))
+
+    def predict_rows_proba(self, X: Any) -> Array:
+        """Return the probability of each cluster of ``row_labels_``, given that a new row is in one."""
+        return self._ask().predict_rows_proba(self._cells(X, reset=False))
+
+    def score_samples(self, X: Any) -> Array:
+        """Return ln p(filled cells) of each new row, p averaged over draws."""
+        return self._ask().score_rows(self._cells(X, reset=False))
+
+    # -- partitions ------------------------------------------------------------------------------
+
+    def row_similarity(self) -> npt.NDArray[np.float32]:
+        """Return the posterior probability that two rows share a cluster, rows × rows."""
+        check_is_fitted(self)
+        return similarity_matrix(self._fit.draws.arrays["row_labels"])
+
+    def column_similarity(self) -> npt.NDArray[np.float32]:
+        """Return the posterior probability that two columns share a cluster, columns × columns."""
+        check_is_fitted(self)
+        return similarity_matrix(self._fit.draws.arrays["column_labels"])
+
+    def summary(self) -> pd.DataFrame:
+        """Return mean, spread, effective sample size and R-hat of every scalar quantity."""
+        check_is_fitted(self)
+        return summary(self._fit.draws)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file; :func:`permix.load` reads it.
+
+        The file is a zip of JSON and ``.npy`` arrays; it holds the draws and the data.
+        """
+        check_is_fitted(self)
+        save_cocluster(self._fit, path)
+
+    # -- input -----------------------------------------------------------------------------------
+
+    def _ask(self) -> BlockPredictions:
+        check_is_fitted(self)
+        self._fit.known_matrix  # noqa: B018
+        return self._answers
+
+    def _new_rows(self, X: Any) -> Cells | None:
+        return None if X is None else self._cells(X, reset=False)
+
+    def _cells(self, X: Any, *, reset: bool) -> Cells:
+        """Return a matrix as filled cells; arrays and frames are checked as scikit-learn does."""
+        if reset:
+            return self._read(X, reset=True)
+        with warnings.catch_warnings():
+            # New rows and held-out cells need not fill every column.
+            warnings.filterwarnings("ignore", ".*have no filled cell", PermixWarning)
+            return self._read(X, reset=False)
+
+    def _read(self, X: Any, *, reset: bool) -> Cells:
+        if isinstance(X, AgentTable):
+            raise DataError(
+                f"{type(X).__name__} are no matrix: for mixtures of rankings see permix.MallowsMixture; for "
+                "ratings give the table of ratings itself"
+            )
+        if reset:
+            self.__dict__.pop("feature_names_in_", None)
+        if isinstance(X, Cells) or np.ma.isMaskedArray(X):
+            return Cells.coerce(X)
+        if is_frame(X):
+            cells = Cells.coerce(X)
+            if cells.shape == tuple(X.shape):  # a frame may have a column of names of rows
+                validate_data(self, X, reset=reset, skip_check_array=True)
+            return cells
+        if hasattr(X, "tocoo"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return Cells.coerce(X)
+        return Cells.coerce(validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.non_deterministic = False
+        return tags

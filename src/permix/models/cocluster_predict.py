@@ -1,0 +1,169 @@
+"""What a fitted co-clustering says about cells and about new rows, in the user's terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from permix.data.cells import Cells
+from permix.errors import DataError
+from permix.families.cells import CategoricalCells
+from permix.families.encoded_matrix import EncodedMatrix, encode_matrix
+from permix.models.cocluster_fit import BlockFit, naming_cells
+from permix.posterior.blocks import BlockPredictive
+
+Array = npt.NDArray[Any]
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+#: Places asked for: (row, column) pairs by name or number, a :class:`Cells`, or None for the whole table.
+Places = Any
+
+
+class BlockPredictions:
+    """Answers of a fit about cells and rows; probabilities are averaged over at most 200 draws.
+
+    Parameters
+    ----------
+    fit : BlockFit
+        With a matrix.
+    """
+
+    def __init__(self, fit: BlockFit) -> None:
+        self.fit = fit
+
+    # -- cells -----------------------------------------------------------------------------------
+
+    def predict_proba(self, new: Cells | None = None, cells: Places = None) -> FloatArray:
+        """Return the probability of every level, levels last."""
+        family = self.fit.family
+        if not family.has_levels:
+            raise DataError(
+                f"cells of the family {family.name} have no levels, hence no probabilities of these; predict "
+                "has their means, score the density of given values"
+            )
+        return self._values(new, cells)
+
+    def predict_mean(self, new: Cells | None = None, cells: Places = None) -> FloatArray:
+        """Return the expected value of cells."""
+        family = self.fit.family
+        values = self._values(new, cells)
+        if not isinstance(family, CategoricalCells):
+            return values[..., 0]
+        assert family.levels is not None
+        if not all(isinstance(level, int | float) for level in family.levels):
+            raise DataError("values that are text have no mean; predict_proba has their probabilities")
+        return np.asarray(values @ np.array(family.levels, dtype=np.float64))
+
+    def predict(self, new: Cells | None = None, cells: Places = None) -> Array:
+        """Return the most probable value of cells in levels, the mean of others."""
+        family = self.fit.family
+        if not isinstance(family, CategoricalCells):
+            return self.predict_mean(new, cells)
+        best = self._values(new, cells).argmax(axis=-1)
+        return level_array(family)[best]
+
+    def complete(self, new: Cells | None = None) -> Array:
+        """Return the whole table: filled cells as they are, others as :meth:`predict` has them."""
+        known = self.fit.known_cells
+        if new is not None:
+            known = new.aligned(known, rows=False)
+        table = self.predict(new)
+        if table.dtype != object:
+            table = table.astype(np.float64)  # levels that are whole numbers, beside means
+        table[known.rows, known.columns] = known.values
+        return table
+
+    def log_probability(self, held_out: Cells) -> FloatArray:
+        """Return ln p(value) of each filled cell, taken as further cells of the fitted rows.
+
+        Densities for the family gaussian.
+        """
+        cells = held_out.aligned(self.fit.known_cells)
+        with naming_cells(cells):
+            codes = self.fit.family.encode(cells.values)
+        return self.fit.predictive.log_probability(cells.rows, cells.columns, codes)
+
+    def score(self, held_out: Cells) -> float:
+        """Return the mean of :meth:`log_probability`."""
+        return float(self.log_probability(held_out).mean())
+
+    def perplexity(self, held_out: Cells) -> float:
+        """Return exp of minus the score."""
+        return float(np.exp(-self.score(held_out)))
+
+    def _values(self, new: Cells | None, cells: Places) -> FloatArray:
+        predictive = self.fit.predictive
+        if new is None:
+            return predictive.values(*places(self.fit.known_cells, cells))
+        matrix = self._new(new)
+        return self._folding().new_row_values(matrix, *places(new, cells, self.fit.known_cells))
+
+    # -- new rows --------------------------------------------------------------------------------
+
+    def score_rows(self, new: Cells) -> FloatArray:
+        """Return ln p(filled cells) of each new row."""
+        return self._folding().row_log_evidence(self._new(new))
+
+    def predict_rows_proba(self, new: Cells) -> FloatArray:
+        """Return the probability of each row cluster of the point estimate, given that a row is in one."""
+        fit = self.fit
+        self._folding()
+        matrix = self._new(new)
+        joint = BlockPredictive(fit.known_matrix, [fit.blocks]).row_log_joint(matrix)[:, : fit.n_row_clusters]
+        return np.asarray(np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None]))
+
+    def predict_rows(self, new: Cells) -> IntArray:
+        """Return the most probable row cluster of each new row."""
+        return self.predict_rows_proba(new).argmax(axis=1)
+
+    def _folding(self) -> BlockPredictive:
+        predictive = self.fit.predictive
+        if not isinstance(predictive, BlockPredictive):
+            raise DataError(
+                "with membership='mixed' a row belongs to no one cluster, and new rows cannot be given their "
+                "clusters without running chains: fit all rows together, or use membership='hard'"
+            )
+        return predictive
+
+    def _new(self, new: Cells) -> EncodedMatrix:
+        cells = new.aligned(self.fit.known_cells, rows=False)
+        with naming_cells(cells):
+            return encode_matrix(self.fit.family, cells.rows, cells.columns, cells.values, cells.shape)
+
+
+def places(
+    cells: Cells, asked: Places, columns: Cells | None = None
+) -> tuple[IntArray, IntArray] | tuple[()]:
+    """Return rows and columns of the cells asked for, as positions; nothing for the whole table.
+
+    ``columns``, where given, are the cells whose column names count.
+    """
+    if asked is None:
+        return ()
+    named = cells if columns is None else columns
+    if isinstance(asked, Cells):
+        asked = asked.aligned(named, rows=columns is None)
+        if columns is not None and asked.n_rows > cells.n_rows:
+            raise DataError(f"cells has {asked.n_rows} rows, but there are {cells.n_rows} new ones")
+        return asked.rows.astype(np.int64), asked.columns.astype(np.int64)
+    if not isinstance(asked, Iterable) or isinstance(asked, str | bytes | dict):
+        raise DataError(f"cells must be a sequence of (row, column) pairs, got {asked!r}")
+    rows, others = [], []
+    for pair in np.asarray(asked, dtype=object) if isinstance(asked, np.ndarray) else list(asked):
+        if isinstance(pair, str | bytes) or not hasattr(pair, "__len__") or len(pair) != 2:
+            raise DataError(f"cells must be (row, column) pairs, got {pair!r}")
+        rows.append(cells.row_index(pair[0]))
+        others.append(named.column_index(pair[1]))
+    return np.array(rows, dtype=np.int64), np.array(others, dtype=np.int64)
+
+
+def level_array(family: CategoricalCells) -> Array:
+    """Return the levels as an array that holds them without loss."""
+    assert family.levels is not None
+    levels = list(family.levels)
+    if any(isinstance(level, str) for level in levels):
+        return np.array(levels, dtype=object)
+    return np.array(levels)
