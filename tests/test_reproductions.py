@@ -68,6 +68,12 @@ TINY = {
     "meila_chen_fig7": "--n-items 10 --a 2 10 --b 4",
     "meila_chen_fig8": ("--n-train 50 100 --n-test 50 --n-replicates 2 --n-draws 20 --n-burn-in 20"),
     "meila_chen_fig9": "--n-train 50 --n-test 50 --n-replicates 2 --widths 0.1 --n-draws 10 --n-burn-in 10",
+    "wang_fig2": "--n 30 --n-iterations 20",
+    "wang_fig4": "--n-users 30 --n-bases 2 --n-iterations 12",
+    "wang_table2_3": (
+        "--n-repeats 2 --n-bases 2 --n-iterations 6 --n-mondrian-iterations 6 --n-mixed-iterations 6 "
+        "--n-kept 2 --n-synthetic 30 --n-users 30"
+    ),
     "xu_fig11_12": "--n-draws 3 --n-burn-in 3 --n-held-out 2",
     "xu_fig14": "--n-genes 12 --n-restarts 2 --n-folds 2 --n-splits 1",
     "xu_fig3": "--n-items 3 --n-rankings 20 --n-draws 200 --n-candidates 1000 --n-data-sets 2",
@@ -90,6 +96,7 @@ SYNTHETIC = (
     "meila_chen_fig6",
     "meila_chen_fig7",
     "meila_chen_fig8",
+    "wang_fig2",
     "xu_fig3",
     "xu_fig4_to_7",
     "xu_fig8",

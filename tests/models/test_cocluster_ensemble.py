@@ -132,6 +132,22 @@ def test_predictions(fitted, parts):
     assert set(fitted.predict_rows(parts[0].dense()[:2])) <= set(range(fitted.n_row_clusters_))
 
 
+def test_labels_of_filled_cells_or_of_all(parts, tmp_path):
+    """Log likelihoods are those of as many labels as count, and the choice is kept in files."""
+    kept = parts[0]
+    pairs = [([0] * 15 + [1] * 15, [0] * 10 + [1] * 10)] * 2
+    uniform = np.log(1 / 4)
+    found = {}
+    for which, n in (("filled", kept.n_cells), ("all", 600)):
+        model = ensemble("mondrian", label_cells=which, label_pseudo_count=0.1).fit(kept, bases=pairs)
+        # Four labels that cuts explain exactly: far better than four equally probable ones.
+        assert 2 * n * uniform < model.log_likelihood_ < 0
+        model.save(tmp_path / f"{which}.permix")
+        assert permix.load(tmp_path / f"{which}.permix").label_cells == which
+        found[which] = model.log_likelihood_
+    assert found["filled"] != found["all"]
+
+
 def test_a_store_keeps_bases_and_consensus(parts, tmp_path):
     kept = parts[0]
     options = {"n_base": 2, "n_draws": 10, "n_burn_in": 10}
@@ -152,6 +168,8 @@ def test_a_store_keeps_bases_and_consensus(parts, tmp_path):
         ({"base": "dp"}, {}, "base must be a CoClustering"),
         ({"base": permix.CoClustering(pseudo_count=3.0)}, {}, "both must be the same"),
         ({"label_pseudo_count": 0.0}, {}, "label_pseudo_count must be a number above 0"),
+        ({"prior": "dp", "label_cells": "all"}, {}, "label_cells goes with prior='mondrian'"),
+        ({"prior": "mondrian", "label_cells": "some"}, {}, "label_cells must be one of"),
         ({"prior": "dp", "budget": 2.0}, {}, "budget=2.0 would change nothing"),
         ({"prior": "mondrian", "concentration": 2.0}, {}, "concentration=2.0 would change nothing"),
         ({"base": permix.CoClustering()}, {"bases": [([0], [0])] * 2}, "base=... would change nothing"),

@@ -12,19 +12,27 @@ OPTIONS = {
     "agent_column": "--agent-column",
     "assignments": "--assignments",
     "bound": "--bound",
+    "budget": "--budget",
     "center_search": "--center-search",
     "concentration": "--concentration",
     "count_column": "--count-column",
     "criterion": "--criterion",
     "decay": "--decay",
     "discount": "--discount",
+    "family": "--family",
+    "header": "--header",
     "inference": "--inference",
+    "label_cells": "--label-cells",
+    "label_pseudo_count": "--label-pseudo-count",
     "layout": "--layout",
     "length": "--length",
     "max_iter": "--max-iter",
+    "membership": "--membership",
+    "n_base": "--ensemble",
     "n_burn_in": "--burn-in",
     "n_candidates": "--candidates",
     "n_chains": "--chains",
+    "n_column_clusters": "--column-clusters",
     "n_components": "--components",
     "n_draws": "--draws",
     "n_folds": "--folds",
@@ -32,21 +40,27 @@ OPTIONS = {
     "n_jobs": "--jobs",
     "n_particles": "--particles",
     "n_restarts": "--restarts",
+    "n_row_clusters": "--row-clusters",
     "n_samples": "--samples",
     "n_thin": "--thin",
     "normalizer": "--normalizer",
     "on_cycle": "--on-cycle",
+    "prior": "--prior",
     "prior_rate": "--prior-rate",
     "prior_shape": "--prior-shape",
     "prior_strength": "--prior-strength",
     "pseudo_count": "--pseudo-count",
     "random_state": "--seed",
+    "row_column": "--id",
     "rule": "--rule",
     "sampler": "--sampler",
     "to_layout": "--to-layout",
     "tol": "--tol",
     "unlisted": "--unlisted",
 }
+
+# These are also quantities that chains have: options only where something is assigned to them.
+QUANTITIES = ("n_column_clusters", "n_row_clusters")
 
 # Models that a message may send the user to, as commands.
 COMMANDS = {"permix.MallowsMixture takes": "permix fit mallows takes"}
@@ -58,7 +72,8 @@ def in_options(message: str) -> str:
         message = re.sub(rf"(?<![-\w]){argument} ?= ?['\"]([-\w]+)['\"]", rf"{option} \1", message)
         message = re.sub(rf"(?<![-\w]){argument}=(?=-?\w)", f"{option} ", message)
         # Words of plain English, such as layout, are options only where something is assigned to them.
-        message = re.sub(rf"(?<![-\w]){argument}{'=?' if '_' in argument else '='}(?!\w)", option, message)
+        bare = "_" in argument and argument not in QUANTITIES
+        message = re.sub(rf"(?<![-\w]){argument}{'=?' if bare else '='}(?!\w)", option, message)
     for name, command in COMMANDS.items():
         message = message.replace(name, command)
     # Further values of an option, as in --inference em or 'sir', have no quotes either.

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from permix.cli import cocluster_command as cocluster_command
 from permix.cli.fit_commands import fit_app
 from permix.cli.options import (
     AgentColumn,
+    AnyLayout,
     CountColumn,
     Force,
     Json,
@@ -113,14 +115,18 @@ def consensus(
 
 @app.command(
     epilog="Examples: `permix predict tastes.permix newcomers.csv -o kinds.csv`, "
-    "`permix predict tastes.permix newcomers.csv --what ranking -o completed.soc`"
+    "`permix predict tastes.permix newcomers.csv --what ranking -o completed.soc`, "
+    "`permix predict ratings.permix -o missing.csv`"
 )
 def predict(
     fit: Annotated[Path, typer.Argument(help="A fitted model.")],
     file: Annotated[
-        Path,
-        typer.Argument(help="New agents, in any format info reads; for a DPMixture new rows of its table."),
-    ],
+        Path | None,
+        typer.Argument(
+            help="New agents, in any format info reads; for a DPMixture new rows of its table, for a "
+            "co-clustering new rows of its matrix, or nothing: then its own missing cells."
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -130,12 +136,14 @@ def predict(
         ),
     ] = None,
     what: Annotated[
-        What,
+        What | None,
         typer.Option(
-            help="The component or cluster of each agent; the order of the pairs an agent did not state; "
-            "or each agent's ranking completed."
+            help="The component or cluster of each agent or row; the order of the pairs an agent did not "
+            "state; each agent's ranking completed; or missing cells of a matrix "
+            "[default: components, of a co-clustering cells].",
+            show_default=False,
         ),
-    ] = What.COMPONENTS,
+    ] = None,
     top: Annotated[
         int | None, typer.Option(help="pairwise: only so many pairs of each agent, the surest.", min=1)
     ] = None,
@@ -154,13 +162,17 @@ def predict(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed, for agents that need Monte Carlo.", min=0)] = 0,
-    layout: LayoutOption = Layout.AUTO,
+    layout: Annotated[
+        AnyLayout,
+        typer.Option(help="Layout of a CSV file; of a matrix: wide or long.", case_sensitive=False),
+    ] = AnyLayout.AUTO,
     unlisted: UnlistedOption = None,
     count_column: CountColumn = None,
     agent_column: AgentColumn = None,
     on_cycle: OnCycleOption = None,
     id_column: Annotated[
-        str | None, typer.Option("--id", help="DPMixture: column that names the rows and is not data.")
+        str | None,
+        typer.Option("--id", help="DPMixture, co-clustering: column that names the rows and is not data."),
     ] = None,
     ignore: Annotated[
         list[str] | None, typer.Option(help="DPMixture: column to leave out; may be repeated.")
@@ -172,9 +184,10 @@ def predict(
     from permix.cli.inspect import ReadOptions
     from permix.cli.predict import NewData, Question, run_predict
 
-    votes = ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle)
+    votes = ReadOptions(file or Path(), layout, unlisted, count_column, agent_column, on_cycle)
     question = Question(what, top, samples, seed, length)
-    run_predict(fit, NewData(votes, id_column, ignore or []), question, output, force, json)
+    data = NewData(votes, id_column, ignore or [], there=file is not None)
+    run_predict(fit, data, question, output, force, json)
 
 
 @app.command(epilog="Example: `permix sample tastes.permix -n 1000 -o made.soc`")

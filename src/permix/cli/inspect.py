@@ -279,11 +279,16 @@ def show_fit(file: Path, as_json: bool) -> None:
 def _described(fit: Any) -> tuple[dict[str, Any], Callable[[dict[str, Any], str], None]]:
     """Report what a fit of any kind found, and say who prints it."""
     from permix.models.angle_fit import AngleFit
+    from permix.models.cocluster_fit import BlockFit
     from permix.models.dp_mallows_fit import DPMallowsFit
     from permix.models.mallows_fit import MallowsFit
     from permix.models.mean_shift import MeanShiftFit
     from permix.models.mixture_fit import MixtureFit
 
+    if isinstance(fit, BlockFit):
+        from permix.cli.cocluster_report import block_report, print_blocks
+
+        return block_report(fit), print_blocks
     if isinstance(fit, MixtureFit):
         return fit_report(fit), partial(print_fit, fit)
     if isinstance(fit, AngleFit):

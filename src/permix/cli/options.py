@@ -126,11 +126,63 @@ class Rule(enum.StrEnum):
 
 
 class What(enum.StrEnum):
-    """What to say about new agents."""
+    """What to say about new agents or rows."""
 
     COMPONENTS = "components"
     PAIRWISE = "pairwise"
     RANKING = "ranking"
+    CELLS = "cells"
+
+
+class BlockPrior(enum.StrEnum):
+    """Priors over partitions of a matrix into blocks."""
+
+    DP = "dp"
+    DIRICHLET = "dirichlet"
+    MONDRIAN = "mondrian"
+
+
+class CellFamilyName(enum.StrEnum):
+    """What the cells of a block are."""
+
+    CATEGORICAL = "categorical"
+    BERNOULLI = "bernoulli"
+    POISSON = "poisson"
+    GAUSSIAN = "gaussian"
+
+
+class LabelCells(enum.StrEnum):
+    """Which cells' labels a consensus of nested cuts is drawn from."""
+
+    FILLED = "filled"
+    ALL = "all"
+
+
+class Membership(enum.StrEnum):
+    """Who has a cluster: a whole row, or each of its cells."""
+
+    HARD = "hard"
+    MIXED = "mixed"
+
+
+class MatrixLayout(enum.StrEnum):
+    """Layouts of CSV files with a matrix."""
+
+    AUTO = "auto"
+    WIDE = "wide"
+    LONG = "long"
+
+
+class AnyLayout(enum.StrEnum):
+    """Layouts of CSV files with votes or with a matrix."""
+
+    AUTO = "auto"
+    ORDERS = "orders"
+    RANKS = "ranks"
+    PAIRS = "pairs"
+    RATINGS = "ratings"
+    WIDE = "wide"
+    LONG = "long"
 
 
 def _not_zero(jobs: int | None) -> int | None:

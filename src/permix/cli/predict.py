@@ -33,11 +33,12 @@ N_PARTICLES = 256
 
 
 class NewData(NamedTuple):
-    """The file to predict for, read as votes or as a table of numbers, whichever the model takes."""
+    """The file to predict for, read as votes, table or matrix, whichever the model takes."""
 
     votes: ReadOptions
     id_column: str | None
     ignore: list[str]
+    there: bool = True  # a co-clustering fills in its own matrix where no file is given
 
     def refuse_vote_options(self) -> None:
         """Options that say how to read votes say nothing about a table of numbers."""
@@ -59,7 +60,7 @@ class NewData(NamedTuple):
 class Question(NamedTuple):
     """What is asked of the model; None means not given."""
 
-    what: str
+    what: str | None
     top: int | None
     samples: int | None
     seed: int
@@ -81,13 +82,14 @@ def run_predict(
 ) -> None:
     """Say what a fitted model makes of new data."""
     from permix.models.angle_fit import AngleFit
+    from permix.models.cocluster_fit import BlockFit
     from permix.models.dp_mallows_fit import DPMallowsFit
     from permix.models.mallows_fit import MallowsFit
     from permix.models.mean_shift import MeanShiftFit
     from permix.models.mixture_fit import MixtureFit
     from permix.models.persistence import load_fit
 
-    what = question.what
+    what = question.what or "components"
     if question.top is not None and what != "pairwise":
         raise typer.BadParameter("--top belongs to --what pairwise")
     if question.length is not None and what != "ranking":
@@ -99,8 +101,19 @@ def run_predict(
             raise typer.BadParameter(
                 f"--output {output}: this answer is a table; end its name in .csv or .tsv"
             )
-        check_targets([output], [fit_file, data.votes.file], force)
+        check_targets([output], [fit_file, *([data.votes.file] if data.there else [])], force)
     fit = load_fit(fit_file)
+    if isinstance(fit, BlockFit):
+        from permix.cli.cocluster_predict import predict_blocks
+
+        predict_blocks(fit, data, question, output, as_json)
+        return
+    if not data.there:
+        raise typer.BadParameter(f"give a file of new data as well; {fit_file} holds no cells to fill in")
+    if what == "cells" or data.votes.layout in ("wide", "long"):
+        option = "--what cells" if what == "cells" else f"--layout {data.votes.layout}"
+        raise typer.BadParameter(f"{option} belongs to a co-clustering; {fit_file} is of another kind")
+    question = question._replace(what=what)
     if isinstance(fit, DPMallowsFit):
         from permix.cli.list_predict import predict_lists
 
@@ -372,6 +385,7 @@ def run_sample(
     """Draw new rankings or rows from a fitted model."""
     from permix.models import angle_results
     from permix.models.angle_fit import AngleFit
+    from permix.models.cocluster_fit import BlockFit
     from permix.models.dp_mallows_fit import DPMallowsFit
     from permix.models.mallows_fit import MallowsFit
     from permix.models.mallows_results import sample_rankings
@@ -387,6 +401,11 @@ def run_sample(
     if isinstance(fit, MixtureFit):
         _give_rows(fit, size, output, seed, as_json)
         return
+    if isinstance(fit, BlockFit):
+        raise DataError(
+            f"{fit_file} describes the cells of one matrix; permix predict {fit_file} says what the missing "
+            "ones hold"
+        )
     if isinstance(fit, MeanShiftFit):
         raise DataError(
             f"{fit_file} is a clustering by blurring mean-shift, which is no model to draw from; "

@@ -11,11 +11,13 @@ from permix.errors import DataError
 from permix.families import Categorical
 from permix.families.multinomial_kernel import Counts
 from permix.models.angle_fit import AngleFit
+from permix.models.cocluster_fit import BlockFit
 from permix.models.dp_mallows_fit import DPMallowsFit
 from permix.models.mallows_fit import MallowsFit
 from permix.models.mixture_fit import MixtureFit
 from permix.partitions import similarity_matrix
 from permix.plots.angle import angle_overview
+from permix.plots.blocks import blocks
 from permix.plots.list_mixture import kinds
 from permix.plots.rankings import components
 from permix.plots.style import COLOURS, MARKERS, finished, new_axes, new_figure, whole_numbers
@@ -138,13 +140,16 @@ def overview(model: Any, path: str | os.PathLike[str] | None = None) -> Figure:
     """Draw a fitted mixture; with ``path``, write the picture to a file as well.
 
     For a DPMixture all three pictures side by side, for a DPMallowsMixture :func:`kinds`, for a
-    MallowsMixture :func:`components`, for an AngleMixture its shares beside :func:`consensus_scores`.
+    MallowsMixture :func:`components`, for an AngleMixture its shares beside :func:`consensus_scores`, for a
+    co-clustering :func:`blocks`.
     """
     fit = getattr(model, "_fit", model)
     if isinstance(fit, DPMallowsFit):
         return kinds(fit, path)
     if isinstance(fit, AngleFit):
         return angle_overview(fit, path)
+    if isinstance(fit, BlockFit):
+        return blocks(fit, path)
     if not isinstance(fit, MixtureFit):
         return components(model, path)
     figure = new_figure(14, 4.2)
@@ -156,13 +161,13 @@ def overview(model: Any, path: str | os.PathLike[str] | None = None) -> Figure:
 
 
 def traces(model: Any, path: str | os.PathLike[str] | None = None) -> Figure:
-    """Draw the number of clusters and the log joint of every draw, a line for each chain.
+    """Draw the number of clusters (of blocks) and the log joint of every draw, a line for each chain.
 
     Chains that agree lie on top of each other; a chain that stays above or below the others is stuck.
 
     Parameters
     ----------
-    model : DPMixture or DPMallowsMixture
+    model : DPMixture, DPMallowsMixture, CoClustering or CoClusteringEnsemble
     path : path, optional
         Also write the picture to this .png, .svg or .pdf file.
 
@@ -170,9 +175,11 @@ def traces(model: Any, path: str | os.PathLike[str] | None = None) -> Figure:
     -------
     matplotlib figure
     """
-    draws = _fit_of(model).draws.arrays
+    fit = getattr(model, "_fit", model)
+    draws = (fit if isinstance(fit, BlockFit) else _fit_of(model)).draws.arrays
+    counted = "n_blocks" if isinstance(fit, BlockFit) else "n_clusters"
     figure = new_figure(8, 4.6)
-    for axes, name in zip(figure.subplots(2, 1, sharex=True), ("n_clusters", "log_joint"), strict=True):
+    for axes, name in zip(figure.subplots(2, 1, sharex=True), (counted, "log_joint"), strict=True):
         for chain, row in enumerate(draws[name]):
             axes.plot(
                 np.arange(1, len(row) + 1),
@@ -185,11 +192,11 @@ def traces(model: Any, path: str | os.PathLike[str] | None = None) -> Figure:
         axes.ticklabel_format(axis="y", useOffset=False, style="plain")
         axes.spines[["top", "right"]].set_visible(False)
     upper, lower = figure.axes
-    upper.set_ylabel("number of clusters")
+    upper.set_ylabel(f"number of {counted.removeprefix('n_')}")
     upper.yaxis.set_major_locator(whole_numbers())
     lower.set_ylabel("log joint")
     lower.set_xlabel("draw")
-    if len(draws["n_clusters"]) > 1:
+    if len(draws[counted]) > 1:
         upper.legend(fontsize="small", frameon=False, ncols=4, loc="lower right", bbox_to_anchor=(1, 1))
     return finished(figure, path)
 
@@ -202,6 +209,8 @@ def _fit_of(model: Any) -> MixtureFit | DPMallowsFit:
             raise DataError("a MallowsMixture has components, not clusters; draw it with plots.components")
         if isinstance(fit, AngleFit):
             raise DataError("an AngleMixture has components, not clusters; draw it with plots.overview")
+        if isinstance(fit, BlockFit):
+            raise DataError("a co-clustering has clusters of rows and of columns; draw it with plots.blocks")
         raise DataError(f"{type(model).__name__} is not a fitted mixture; call fit first")
     return fit
 

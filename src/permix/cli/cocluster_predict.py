@@ -1,0 +1,154 @@
+"""What ``predict`` says with co-clusterings: missing cells, and the clusters of new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import typer
+
+from permix.cli.answers import Answer, give
+from permix.cli.output import count_of
+
+if TYPE_CHECKING:
+    from permix.cli.predict import NewData, Question
+    from permix.data.cells import Cells
+    from permix.models.cocluster_fit import BlockFit
+    from permix.models.cocluster_predict import BlockPredictions
+
+# Probabilities of this many levels or clusters stand side by side where no file was asked for.
+MAX_COLUMNS = 8
+# Cells asked for at a time.
+BLOCK = 100_000
+
+
+def predict_blocks(
+    fit: BlockFit, data: NewData, question: Question, output: Path | None, as_json: bool
+) -> None:
+    """Answer about missing cells, of the fitted rows or of new ones, or about the clusters of new rows."""
+    from permix.models.cocluster_predict import BlockPredictions
+
+    what = question.what or "cells"
+    if what not in ("cells", "components"):
+        raise typer.BadParameter(f"--what {what} belongs to models of rankings; a co-clustering has cells")
+    for option, value in (("--samples", question.samples), ("--ignore", data.ignore or None)):
+        if value is not None:
+            raise typer.BadParameter(f"{option} has nothing to do with a co-clustering")
+    new = _new_rows(data)
+    answers = BlockPredictions(fit)
+    wide = output is not None or as_json
+    if what == "components":
+        if new is None:
+            raise typer.BadParameter(
+                "--what components needs a file of new rows; permix fit cocluster --row-labels writes the "
+                "clusters of the fitted ones"
+            )
+        give(_clusters(answers, new, wide), output, as_json)
+    else:
+        give(_missing(answers, new, wide), output, as_json)
+
+
+def _new_rows(data: NewData) -> Cells | None:
+    from permix.cli.cocluster import MatrixFile
+
+    options = data.votes
+    for name, value in zip(options._fields[2:], options[2:], strict=True):
+        if value is not None:
+            raise typer.BadParameter(
+                f"--{name.replace('_', '-')} belongs to models of rankings, not to a co-clustering"
+            )
+    if options.layout not in ("auto", "wide", "long"):
+        raise typer.BadParameter(f"--layout {options.layout} is for rankings; a matrix is wide or long")
+    if not data.there:
+        if data.id_column is not None or options.layout != "auto":
+            raise typer.BadParameter(
+                "--id and --layout say how to read a file of new rows, and none is given"
+            )
+        return None
+    return MatrixFile(options.file, options.layout, None, data.id_column).read()
+
+
+def _clusters(answers: BlockPredictions, new: Cells, wide: bool) -> Answer:
+    """Say which cluster of rows each new row belongs to."""
+    probabilities = answers.predict_rows_proba(new)
+    densities = answers.score_rows(new)
+    n = probabilities.shape[1]
+    shown = n if wide or n <= MAX_COLUMNS else 0
+    rows = (
+        [
+            new.row_name(place),
+            int(row.argmax()) + 1,
+            round(float(row.max()), 6),
+            round(float(density), 6),
+            *np.round(row[:shown], 6).tolist(),
+        ]
+        for place, (row, density) in enumerate(zip(probabilities, densities, strict=True))
+    )
+    return Answer(
+        f"{count_of(new.n_rows, 'new row')}: most probable cluster, and the log probability of the cells",
+        ["row", "cluster", "probability", "log_probability", *(f"p{k + 1}" for k in range(shown))],
+        rows,
+    )
+
+
+def _missing(answers: BlockPredictions, new: Cells | None, wide: bool) -> Answer:
+    """Say what the missing cells hold, and how probable that is."""
+    family = answers.fit.family
+    levels: list[Any] = list(getattr(family, "levels", None) or [])
+    shown = levels if wide or len(levels) <= MAX_COLUMNS else []
+    whose = "the fitted rows" if new is None else count_of(new.n_rows, "new row")
+    if family.has_levels:
+        title = f"Missing cells of {whose}: the most probable value, and how probable each is"
+        columns = ["row", "column", "value", "probability", *(f"p({level})" for level in shown)]
+    else:
+        title = f"Missing cells of {whose}: the expected value"
+        columns = ["row", "column", "value"]
+    return Answer(
+        title,
+        columns,
+        _missing_cells(answers, new, levels, bool(shown)),
+        if_empty="no cell is missing",
+    )
+
+
+def _missing_cells(
+    answers: BlockPredictions, new: Cells | None, levels: list[Any], each: bool
+) -> Iterator[list[Any]]:
+    from permix.data.cells import Cells
+
+    fitted = answers.fit.known_cells
+    known = fitted if new is None else new.aligned(fitted, rows=False)
+    n_columns = known.n_columns
+    size = max(1, BLOCK // n_columns)
+    for first in range(0, known.n_rows, size):
+        last = min(first + size, known.n_rows)
+        open_ = np.ones((last - first, n_columns), dtype=np.bool_)
+        here = slice(*np.searchsorted(known.rows, [first, last]))
+        open_[known.rows[here] - first, known.columns[here]] = False
+        rows, columns = np.nonzero(open_)
+        if not rows.size:
+            continue
+        names = (known.row_names, known.column_names)
+        asked = Cells(rows + first, columns, np.zeros(rows.size), known.shape, *names)
+        if levels:
+            probabilities = answers.predict_proba(new, asked)
+            best = probabilities.argmax(axis=1)
+            for place in range(rows.size):
+                p = probabilities[place]
+                yield [
+                    known.row_name(int(rows[place]) + first),
+                    known.column_name(int(columns[place])),
+                    levels[best[place]],
+                    round(float(p[best[place]]), 6),
+                    *(np.round(p, 6).tolist() if each else ()),
+                ]
+        else:
+            values = answers.predict_mean(new, asked)
+            for place in range(rows.size):
+                yield [
+                    known.row_name(int(rows[place]) + first),
+                    known.column_name(int(columns[place])),
+                    float(values[place]),
+                ]

@@ -1,0 +1,312 @@
+"""``fit cocluster``, and what other commands make of such models."""
+
+from __future__ import annotations
+
+import csv
+import json
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import permix
+from permix.cli import in_options
+from permix.cli.cocluster import concentrations_of
+from permix.data.cells import Cells
+from permix.data.cells_io import read_cells
+
+SHORT = ("--draws", 40, "--burn-in", 30, "--seed", 3)
+SHAPE = (36, 14)
+
+
+@pytest.fixture(scope="module")
+def made():
+    """Three kinds of rows, two of columns, ratings 1 to 4, a fifth of them missing."""
+    rng = np.random.default_rng(5)
+    rows, columns = np.arange(SHAPE[0]) % 3, np.arange(SHAPE[1]) % 2
+    likely = np.array([[1, 4], [4, 1], [2, 3]])[np.ix_(rows, columns)]
+    values = np.where(rng.random(SHAPE) < 0.9, likely, rng.integers(1, 5, SHAPE)).astype(float)
+    values[rng.random(SHAPE) < 0.2] = np.nan
+    return rows, columns, values
+
+
+@pytest.fixture(scope="module")
+def cells(made):
+    rows, columns = np.nonzero(~np.isnan(made[2]))
+    names = ([f"p{i}" for i in range(SHAPE[0])], [f"film {j}" for j in range(SHAPE[1])])
+    return Cells(rows, columns, made[2][rows, columns], SHAPE, *names)
+
+
+@pytest.fixture(scope="module")
+def files(cells, tmp_path_factory):
+    """The same matrix as a wide file, a long file and a sparse archive."""
+    folder = tmp_path_factory.mktemp("matrix")
+    dense = cells.dense()
+    with open(folder / "wide.csv", "w", newline="") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["name", *cells.column_names])
+        for name, row in zip(cells.row_names, dense, strict=True):
+            writer.writerow([name, *("" if np.isnan(value) else int(value) for value in row)])
+    with open(folder / "long.csv", "w", newline="") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["user", "film", "rating"])
+        for row, column, value in zip(cells.rows, cells.columns, cells.values, strict=True):
+            writer.writerow([cells.row_names[row], cells.column_names[column], int(value)])
+    stored = (cells.values, (cells.rows, cells.columns))
+    sp.save_npz(folder / "sparse.npz", sp.coo_array(stored, shape=SHAPE).tocsr())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(cells):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", permix.errors.ConvergenceWarning)
+        return permix.CoClustering(n_draws=40, n_burn_in=30, random_state=3, progress=False).fit(cells)
+
+
+@pytest.fixture
+def fit(model, tmp_path):
+    path = tmp_path / "films.permix"
+    model.save(path)
+    return path
+
+
+def table_in(path):
+    with open(path, newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))
+
+
+def test_fit_finds_the_blocks_and_agrees_with_python(run, files, model, made, tmp_path):
+    fit, picture = tmp_path / "f.permix", tmp_path / "blocks.svg"
+    rows, columns = tmp_path / "rows.csv", tmp_path / "columns.csv"
+    command = ["fit", "cocluster", files / "wide.csv", "-o", fit, *SHORT]
+    code, out, err = run(
+        *command, "--row-labels", rows, "--column-labels", columns, "--plot", picture, "--quiet"
+    )
+    assert code == 0, err
+    assert err == ""
+    for words in (
+        "36 rows, 14 columns",
+        "a grid, Dirichlet processes",
+        "Clusters of columns",
+        "Blocks: mean",
+    ):
+        assert words in out
+    assert "<svg" in picture.read_text()
+    assert not (tmp_path / "f.permix.chains").exists()
+    found = table_in(rows)
+    assert list(found[0]) == ["row", "cluster", "confidence"]
+    assert [line["row"] for line in found] == [f"p{i}" for i in range(SHAPE[0])]
+    assert [int(line["cluster"]) - 1 for line in found] == model.row_labels_.tolist()
+    assert [int(line["cluster"]) - 1 for line in table_in(columns)] == model.column_labels_.tolist()
+    assert permix.adjusted_rand(model.row_labels_, made[0]) == 1.0
+    assert permix.adjusted_rand(model.column_labels_, made[1]) == 1.0
+
+    report = json.loads(run("summary", fit, "--json")[1])
+    assert (report["model"], report["prior"], report["family"]) == ("CoClustering", "dp", "categorical")
+    assert (report["row_clusters"], report["column_clusters"], report["blocks"]) == (3, 2, 6)
+    assert report["row_cluster_sizes"] == np.bincount(model.row_labels_).tolist()
+    assert report["block_table"] == model.blocks_.table.tolist()
+    assert np.allclose(report["block_parameters"]["probabilities"], model.block_parameters_["probabilities"])
+    assert report["log_likelihood"] == pytest.approx(model.log_likelihood_)
+    assert sum(report["posterior_number_of_row_clusters"].values()) == pytest.approx(1.0)
+    assert run("summary", fit)[1] == out
+    assert run("info", fit)[1] == out
+
+    assert run(*command)[0] == 1  # it exists
+    again = json.loads(run(*command, "--force", "--json")[1])
+    assert {**again, "file": ""} == {**report, "file": ""}
+
+
+def test_all_files_hold_the_same_matrix(files, cells):
+    wide, long, sparse = (read_cells(files / name) for name in ("wide.csv", "long.csv", "sparse.npz"))
+    assert np.array_equal(wide.values, cells.values)
+    assert wide.row_names == cells.row_names
+    assert np.array_equal(long.aligned(cells).values, cells.values)
+    assert np.array_equal(sparse.values, cells.values)
+
+
+@pytest.mark.parametrize("name", ["long.csv", "sparse.npz"])
+def test_fit_says_how_it_read_the_file(run, files, tmp_path, name):
+    code, _, err = run("fit", "cocluster", files / name, "-o", tmp_path / "f.permix", *SHORT, "--jobs", 1)
+    assert code == 0
+    assert "36 rows x 14 columns" in err
+    assert ("read as a long table" if name == "long.csv" else "a sparse matrix") in err
+
+
+def test_held_out_cells(run, files, cells, tmp_path):
+    command = ["fit", "cocluster", files / "wide.csv", "-o", tmp_path / "f.permix", *SHORT]
+    code, out, _ = run(*command, "--held-out", 0.2, "--json")
+    assert code == 0
+    report = json.loads(out)
+    kept, held_out = cells.split(0.2, random_state=3)
+    assert (report["cells"], report["held_out"]["cells"]) == (kept.n_cells, held_out.n_cells)
+    model = permix.load(tmp_path / "f.permix")
+    assert report["held_out"]["perplexity"] == pytest.approx(model.perplexity(held_out))
+    assert report["held_out"]["perplexity"] < 3  # of four levels
+    assert run(*command, "--held-out", 1.5, "--force")[0] == 2
+
+
+def test_nested_cuts(run, files, cells, tmp_path):
+    fit, picture = tmp_path / "f.permix", tmp_path / "blocks.png"
+    command = ["fit", "cocluster", files / "long.csv", "--prior", "mondrian", "--budget", 1.5, *SHORT]
+    code, out, err = run(*command, "-o", fit, "--quiet", "--plot", picture)
+    assert code == 0, err
+    assert "nested cuts, Mondrian process" in out
+    assert "Blocks, by their filled cells" in out
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    report = json.loads(run("summary", fit, "--json")[1])
+    assert report["budget"] == 1.5
+    assert len(report["tree"]["axis"]) == 2 * sum(axis >= 0 for axis in report["tree"]["axis"]) + 1
+    assert sum(report["block_cells"]) == report["cells"] == cells.n_cells
+    assert run("predict", fit, "--json")[0] == 0
+
+
+def test_ensemble(run, files, tmp_path):
+    fit = tmp_path / "f.permix"
+    command = ["fit", "cocluster", files / "wide.csv", "-o", fit, *SHORT, "--ensemble", 3]
+    code, out, _ = run(*command, "--held-out", 0.2, "--quiet", "--label-pseudo-count", 0.5)
+    assert code == 0
+    assert "consensus of 3 co-clusterings" in out
+    assert "the bases averaged cell by cell" in out
+    report = json.loads(run("summary", fit, "--json")[1])
+    assert (report["model"], report["bases"]) == ("CoClusteringEnsemble", 3)
+    assert (report["row_clusters"], report["column_clusters"]) == (3, 2)
+    assert run("predict", fit, "--json")[0] == 0
+
+
+def test_finite_grid(run, files, tmp_path):
+    command = ["fit", "cocluster", files / "wide.csv", "-o", tmp_path / "f.permix", *SHORT, "--quiet"]
+    finite = ("--prior", "dirichlet", "--row-clusters", 3, "--column-clusters", 2)
+    code, out, err = run(*command, *finite, "--concentration", "2:1", "--json")
+    assert code == 0, err
+    report = json.loads(out)
+    assert (report["prior"], report["membership"]) == ("dirichlet", "hard")
+    assert report["row_clusters"] <= 3
+
+
+def test_mixed_membership(run, files, tmp_path):
+    fit, new = tmp_path / "f.permix", tmp_path / "new.csv"
+    command = ["fit", "cocluster", files / "wide.csv", "-o", fit, *SHORT, "--quiet", "--held-out", 0.2]
+    finite = ("--prior", "dirichlet", "--row-clusters", 3, "--column-clusters", 2, "--membership", "mixed")
+    assert run(*command, *finite)[0] == 0
+    report = json.loads(run("summary", fit, "--json")[1])
+    assert report["membership"] == "mixed"
+    assert run("predict", fit, "--json")[0] == 0
+    new.write_text("name,film 1,film 0\nann,4,1\n")
+    code, _, err = run("predict", fit, new)
+    assert code == 1
+    assert "--membership mixed" in err
+
+
+def test_missing_cells_of_the_fitted_rows(run, fit, model, cells, tmp_path):
+    answer = tmp_path / "missing.csv"
+    assert run("predict", fit, "-o", answer)[0] == 0
+    rows = table_in(answer)
+    assert list(rows[0])[:4] == ["row", "column", "value", "probability"]
+    assert list(rows[0])[4:] == ["p(1)", "p(2)", "p(3)", "p(4)"]
+    missing = np.argwhere(np.isnan(cells.dense()))
+    assert [(line["row"], line["column"]) for line in rows] == [
+        (cells.row_names[i], cells.column_names[j]) for i, j in missing
+    ]
+    whole = model.predict_proba()[missing[:, 0], missing[:, 1]]
+    said = np.array([[float(line[f"p({level})"]) for level in range(1, 5)] for line in rows])
+    assert np.allclose(said, whole, atol=1e-6)
+    assert [int(line["value"]) for line in rows] == (whole.argmax(axis=1) + 1).tolist()
+    code, out, _ = run("predict", fit, "--what", "cells")
+    assert code == 0
+    assert "Missing cells of the fitted rows" in out
+
+
+def test_new_rows(run, fit, model, tmp_path):
+    # Columns in another order, and not all of them.
+    new = tmp_path / "new.csv"
+    new.write_text("name,film 1,film 0,film 3\nann,4,1,4\nbob,,4,1\n")
+    rows = json.loads(run("predict", fit, new, "--what", "components", "--json")[1])["rows"]
+    cells = read_cells(new)
+    assert [row["row"] for row in rows] == ["ann", "bob"]
+    assert [row["cluster"] - 1 for row in rows] == model.predict_rows(cells).tolist()
+    assert [row["log_probability"] for row in rows] == pytest.approx(model.score_samples(cells), abs=1e-5)
+    answer = tmp_path / "cells.csv"
+    assert run("predict", fit, new, "-o", answer)[0] == 0
+    found = table_in(answer)
+    assert len(found) == 2 * SHAPE[1] - 5
+    assert {line["row"] for line in found} == {"ann", "bob"}
+    values = model.predict_proba(cells)
+    first = next(line for line in found if (line["row"], line["column"]) == ("bob", "film 1"))
+    assert float(first["p(1)"]) == pytest.approx(values[1, 1, 0], abs=1e-6)
+
+
+def test_numbers_have_no_levels(run, files, tmp_path):
+    fit = tmp_path / "f.permix"
+    command = ["fit", "cocluster", files / "wide.csv", "--family", "poisson", "-o", fit, *SHORT, "-q"]
+    assert run(*command)[0] == 0
+    rows = json.loads(run("predict", fit, "--json")[1])["rows"]
+    assert list(rows[0]) == ["row", "column", "value"]
+    model = permix.load(fit)
+    assert rows[0]["value"] == pytest.approx(model.predict(cells=[(rows[0]["row"], rows[0]["column"])])[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--budget", 2], "--budget belongs to --prior mondrian, not to dp"),
+        (["--prior", "mondrian", "--concentration", 2], "--concentration belongs to --prior dp or dirichlet"),
+        (["--prior", "dirichlet"], "needs --row-clusters"),
+        (["--prior", "dirichlet", "--ensemble", 3], "--ensemble belongs to --prior dp or mondrian"),
+        (["--label-pseudo-count", 2], "belongs to --ensemble"),
+        (["--membership", "mixed"], "--membership belongs to --prior dirichlet"),
+        (["--concentration", "1:2:3"], "ROWS:COLUMNS"),
+        (["--concentration", "many"], "gamma(SHAPE,RATE)"),
+        (["--plot", "blocks.txt"], "pictures end in"),
+    ],
+)
+def test_options_that_do_not_go_together(run, files, tmp_path, options, said):
+    code, _, err = run("fit", "cocluster", files / "wide.csv", "-o", tmp_path / "f.permix", *options)
+    assert code == 2
+    assert said in " ".join(err.replace("│", " ").split())
+
+
+def test_trouble_with_the_matrix(run, tmp_path):
+    both = tmp_path / "both.csv"
+    both.write_text("a,b,c\n1,1,5\n1,2,4\n2,1,3\n")
+    code, _, err = run("fit", "cocluster", both, "-o", tmp_path / "f.permix")
+    assert code == 1
+    assert "say --layout long or --layout wide" in err
+    text = tmp_path / "text.csv"
+    text.write_text("name,x,y\nann,good,bad\nbob,bad,bad\ncy,good,good\n")
+    code, _, err = run("fit", "cocluster", text, "-o", tmp_path / "f.permix", "--family", "gaussian")
+    assert code == 1
+    assert "row 'ann', column 'x': 'good' is not a number" in err
+    counted = tmp_path / "counted.csv"
+    counted.write_text("k,x,y,z\n1,5,5,0\n2,5,4,0\n3,1,1,1\n")
+    code, _, err = run("fit", "cocluster", counted, "-o", tmp_path / "f.permix")
+    assert "say --id k" in err
+
+
+def test_trouble_with_predictions(run, fit, tmp_path):
+    new = tmp_path / "new.csv"
+    new.write_text("name,film 0,play 1\nann,4,1\n")
+    code, _, err = run("predict", fit, new)
+    assert code == 1
+    assert "the column 'play 1' is unknown" in err
+    for options, said in (
+        (["--what", "components"], "needs a file of new rows"),
+        (["--what", "ranking"], "belongs to models of rankings"),
+        (["--samples", 10], "has nothing to do with a co-clustering"),
+        (["--id", "name"], "none is given"),
+        ([new, "--layout", "orders"], "a matrix is wide or long"),
+        ([new, "--count-column", "n"], "belongs to models of rankings"),
+    ):
+        code, _, err = run("predict", fit, *options)
+        assert code == 2, options
+        assert said in " ".join(err.replace("│", " ").split())
+    assert run("sample", fit)[0] == 1
+
+
+def test_words_of_the_command_line():
+    assert "n_row_clusters" in in_options("The chains disagree on n_row_clusters (R-hat 1.2)")
+    assert in_options("n_row_clusters=70 is more") == "--row-clusters 70 is more"
+    assert concentrations_of("3") == 3.0
+    assert concentrations_of("3:0.5") == (3.0, 0.5)

@@ -1,0 +1,186 @@
+"""Pictures of co-clusterings: cells are where they belong, borders where blocks meet."""
+
+from __future__ import annotations
+
+import warnings
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("Agg")
+
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
+
+import permix
+from permix import plots
+from permix.data.cells import Cells
+from permix.errors import DataError
+from permix.families.cells import BernoulliCells, CategoricalCells, GaussianCells, PoissonCells
+from permix.partitions.mondrian import sample_mondrian
+from permix.plots.blocks import BORDER, MISSING, draw_blocks
+from permix.posterior.blocks import BlockDraw
+
+
+def grid(rows, columns) -> BlockDraw:
+    shape = (max(rows) + 1, max(columns) + 1)
+    table = np.arange(shape[0] * shape[1]).reshape(shape)
+    return BlockDraw(np.array(rows), np.array(columns), table, np.zeros(shape[0]), 0.0)
+
+
+def picture_of(figure) -> np.ndarray:
+    return figure.axes[0].images[0].get_array()[..., :3]
+
+
+def borders_of(figure) -> set[tuple[tuple[float, float], ...]]:
+    (lines,) = (
+        c
+        for c in figure.axes[0].collections
+        if isinstance(c, LineCollection) and to_rgb(c.get_colors()[0]) == to_rgb(BORDER)
+    )
+    return {tuple(map(tuple, np.asarray(segment).tolist())) for segment in lines.get_segments()}
+
+
+def texts_of(figure) -> str:
+    axes = figure.axes[0]
+    labels = [*axes.get_xticklabels(), *axes.get_yticklabels(), *axes.texts, axes.title, axes.xaxis.label]
+    return "|".join(label.get_text() for label in labels)
+
+
+class TestCells:
+    def test_cells_are_in_the_order_of_blocks(self):
+        draw = grid([1, 0, 1], [0, 1])
+        values = np.array([[0, 1], [1, np.nan], [1, 1]])
+        cells = Cells.coerce(values)
+        shown = picture_of(draw_blocks(draw, cells, BernoulliCells()))
+        ordered = values[[1, 0, 2]]
+        pale = np.round(255 * np.array(to_rgb(MISSING)))
+        assert shown.shape == (3, 2, 3)
+        assert np.abs(shown[0, 1] - pale).max() <= 1
+        one, zero = shown[0, 0], shown[1, 0]
+        assert not np.array_equal(one, zero)
+        for row in range(3):
+            for column in range(2):
+                if not np.isnan(ordered[row, column]):
+                    assert np.array_equal(shown[row, column], one if ordered[row, column] else zero)
+
+    def test_names_and_numbers(self):
+        cells = Cells([0, 1, 2], [0, 1, 0], [1, 0, 1], (3, 2), ["ann", "bob", "cy"], ["tea", "milk"])
+        words = texts_of(draw_blocks(grid([1, 0, 1], [0, 1]), cells, BernoulliCells()))
+        assert "bob|ann|cy" in words
+        assert "4 blocks: 2 clusters of rows, 2 clusters of columns" in words
+        assert "missing cells in grey" in words
+
+    def test_large_matrices_are_drawn_as_means_within_blocks(self):
+        rng = np.random.default_rng(0)
+        rows, columns = np.arange(1500) % 3, np.arange(1200) % 2
+        draw = grid(rows, columns)
+        keep = rng.random((1500, 1200)) < 0.02
+        where = np.nonzero(keep)
+        values = draw.block_of(*where).astype(float)
+        cells = Cells(*where, values, keep.shape)
+        shown = picture_of(draw_blocks(draw, cells, GaussianCells().resolve(values)))
+        assert max(shown.shape[:2]) <= 1000
+        # A patch never mixes blocks: only six colours, and grey, are there.
+        assert len(np.unique(shown.reshape(-1, 3), axis=0)) <= 7
+
+    def test_levels_that_are_text_show_the_most_frequent(self):
+        draw = grid(np.zeros(2500, dtype=int), np.zeros(300, dtype=int))
+        rng = np.random.default_rng(1)
+        where = np.nonzero(rng.random((2500, 300)) < 0.9)
+        words = np.where(rng.random(len(where[0])) < 0.97, "often", "never").astype(object)
+        cells = Cells(*where, words, (2500, 300))
+        shown = picture_of(draw_blocks(draw, cells, CategoricalCells().resolve(words)))
+        colours, count = np.unique(shown.reshape(-1, 3), axis=0, return_counts=True)
+        assert count.max() / count.sum() > 0.97
+        assert np.abs(colours[count.argmax()] / 255 - to_rgb("#E69F00")).max() < 0.01
+
+    @pytest.mark.parametrize(
+        ("family", "values"),
+        [
+            (PoissonCells(), [0, 1, 500, 2]),
+            (GaussianCells(), [-1.5, 0.0, 2.0, 2.0]),
+            (GaussianCells(), [3.0, 3.0, 3.0, 3.0]),
+            (CategoricalCells(), [1, 2, 3, 3]),
+            (CategoricalCells(), [float(value) / 3 for value in range(4)]),
+        ],
+    )
+    def test_every_family(self, family, values, tmp_path):
+        cells = Cells([0, 0, 1, 1], [0, 1, 0, 1], values, (2, 2))
+        path = tmp_path / "blocks.png"
+        figure = draw_blocks(grid([0, 1], [0, 1]), cells, family.resolve(cells.values), path)
+        assert path.read_bytes()[:4] == b"\x89PNG"
+        assert len(figure.axes) == 2  # the matrix and its scale
+
+
+class TestBorders:
+    def test_grid(self):
+        draw = grid([0, 0, 1], [0, 1])
+        cells = Cells.coerce(np.ones((3, 2)))
+        assert borders_of(draw_blocks(draw, cells, BernoulliCells())) == {
+            ((0, 2), (2, 2)),
+            ((1, 0), (1, 3)),
+        }
+
+    def test_nested_cuts_end_where_blocks_do(self):
+        # Two columns on the left are one block; on the right rows are cut.
+        draw = BlockDraw(
+            np.array([0, 1]), np.array([0, 1, 2]), np.array([[0, 0, 1], [0, 0, 2]]), np.zeros(2), 0.0
+        )
+        cells = Cells.coerce(np.ones((2, 3)))
+        assert borders_of(draw_blocks(draw, cells, BernoulliCells())) == {
+            ((2, 1), (3, 1)),
+            ((2, 0), (2, 2)),
+        }
+
+    def test_one_block_has_none(self):
+        assert borders_of(draw_blocks(grid([0, 0], [0]), Cells.coerce([[1], [0]]), BernoulliCells())) == set()
+
+
+class TestMondrian:
+    def test_rectangles_are_the_leaves(self, tmp_path):
+        tree = sample_mondrian(np.random.default_rng(3), 3.0)
+        path = tmp_path / "tree.svg"
+        figure = plots.mondrian(tree, path)
+        boxes = [patch.get_bbox() for patch in figure.axes[0].patches]
+        assert len(boxes) == tree.n_blocks > 3
+        leaves = tree.rectangles[tree.axis < 0]
+        drawn = np.array([[box.y0, box.y1, box.x0, box.x1] for box in boxes])
+        assert np.allclose(drawn, leaves)
+        assert "<svg" in path.read_text()
+
+    def test_other_things(self):
+        with pytest.raises(DataError, match=r"plots\.blocks"):
+            plots.mondrian(np.eye(3))
+
+
+@pytest.fixture(scope="module")
+def model():
+    rng = np.random.default_rng(2)
+    X = np.kron([[0, 1], [1, 0]], np.ones((10, 6))).astype(int)
+    X = np.where(rng.random(X.shape) < 0.05, 1 - X, X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", permix.errors.ConvergenceWarning)
+        return permix.CoClustering(
+            family="bernoulli", n_draws=20, n_burn_in=20, random_state=0, progress=False
+        ).fit(X)
+
+
+class TestModels:
+    def test_blocks_and_overview(self, model, tmp_path):
+        figure = plots.blocks(model)
+        assert len(borders_of(figure)) == 2
+        plots.overview(model, tmp_path / "o.png")
+        assert (tmp_path / "o.png").exists()
+        axes = mpl.figure.Figure().subplots()
+        assert plots.blocks(model, ax=axes) is axes.figure
+
+    def test_traces(self, model):
+        assert plots.traces(model).axes[0].get_ylabel() == "number of blocks"
+
+    def test_other_pictures_and_other_models(self, model):
+        with pytest.raises(DataError, match=r"plots\.blocks"):
+            plots.clusters(model)
+        with pytest.raises(DataError, match="not a fitted co-clustering"):
+            plots.blocks(permix.CoClustering())
