@@ -21,6 +21,7 @@ SHARED = (
     "report",
     "sushi",
     "top_lists",
+    "wang_shared",
     "xu_shared",
 )
 
