@@ -110,7 +110,7 @@ def test_defaults_come_from_all_cells():
 @pytest.mark.parametrize(
     ("family", "values", "message"),
     [
-        (CategoricalCells(levels=(1, 2)), [1.0, 5.0], r"cell 2: 5.0 is none of the known values \(1, 2\)"),
+        (CategoricalCells(levels=(1, 2)), [1.0, 5.0], r"cell 2: 5 is none of the known values \(1, 2\)"),
         (BernoulliCells(), [0.0, 2.0], "none of the known values"),
         (PoissonCells(), [1.0, 2.5], "cell 2: 2.5 is not a count"),
         (PoissonCells(), [-1.0], "not a count"),
@@ -171,3 +171,14 @@ def test_encoded_matrix():
         matrix.family, np.array([0, 0, 1]), np.array([0, 2, 1]), np.array([1.0, 2.0, 3.0]), X.shape
     )
     assert same.law == matrix.law
+
+
+def test_numbers_of_any_size_have_a_scale():
+    """Squares of very large numbers overflow, those of very small ones vanish."""
+    values = np.array([1.0, 2.0, 4.0, 9.0])
+    for unit in (1e300, 1.0, 1e-300):
+        family = GaussianCells().resolve(values * unit)
+        assert family.prior_mean == pytest.approx(4.0 * unit, rel=1e-12)
+        assert family.prior_scale == pytest.approx(values.std() * unit, rel=1e-12)
+    with pytest.raises(DataError, match="too large for a count"):
+        PoissonCells().resolve(np.array([1.0, 1e300]))

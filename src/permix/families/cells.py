@@ -22,6 +22,8 @@ from permix.families.base import check_number
 from permix.kernels.block_laws import GAUSSIAN, POISSON, CountLaw, MomentLaw, count_law
 
 Array = npt.NDArray[Any]
+# Sums of larger counts are no longer exact.
+LARGEST_COUNT = 1e15
 
 
 class CellValueError(DataError):
@@ -166,7 +168,7 @@ class CategoricalCells(CellFamily):
             if code < 0:
                 known = ", ".join(str(level) for level in self.levels[:8])
                 more = ", ..." if len(self.levels) > 8 else ""
-                text = f"{value!r} is none of the known values ({known}{more})."
+                text = f"{plain(value)!r} is none of the known values ({known}{more})."
                 first = int(np.flatnonzero(inverse == position)[0])
                 raise CellValueError(first, "{place}: " + text.replace("{", "{{").replace("}", "}}"))
             codes[position] = code
@@ -260,7 +262,12 @@ class PoissonCells(CellFamily):
         """Take the mean of all cells."""
         if self.prior_mean is not None:
             return self
-        mean = float(self.encode(values).mean()) if len(values) else 0.0
+        numbers = self.encode(values)
+        largest = float(numbers.max(initial=0.0))
+        if largest > LARGEST_COUNT:
+            why = f"{{place}}: {largest:g} is too large for a count; take family='gaussian'"
+            raise CellValueError(int(numbers.argmax()), why)
+        mean = float(numbers.mean()) if len(values) else 0.0
         return dataclasses.replace(self, prior_mean=mean if mean > 0 else 1.0)
 
     def encode(self, values: Array) -> Array:
@@ -337,11 +344,16 @@ class GaussianCells(CellFamily):
         numbers = as_numbers(values, self.name)
         mean = self.prior_mean
         scale = self.prior_scale
+        # In units of the largest: squares of very large or very small numbers are beyond what floats hold.
+        unit = float(np.abs(numbers).max(initial=0.0)) or 1.0
+        shares = numbers / unit
         if mean is None:
-            mean = float(numbers.mean()) if len(numbers) else 0.0
+            mean = float(shares.mean() * unit) if len(numbers) else 0.0
         if scale is None:
-            spread = float(numbers.std()) if len(numbers) else 1.0
-            scale = spread if spread > 0 and math.isfinite(spread) else 1.0
+            spread = float(shares.std() * unit) if len(numbers) else 1.0
+            scale = spread if spread > 0 else 1.0
+        if not math.isfinite(mean) or not math.isfinite(scale):
+            raise DataError("the numbers are too large to have a mean and a variance; divide them by a unit")
         return dataclasses.replace(self, prior_mean=mean, prior_scale=scale)
 
     def encode(self, values: Array) -> Array:

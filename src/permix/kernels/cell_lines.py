@@ -39,7 +39,8 @@ def lines_of(rows: np.ndarray, columns: np.ndarray, codes: np.ndarray, n_rows: i
     """Return cells that are sorted by row, then column, as lines of rows."""
     starts = np.zeros(n_rows + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows, minlength=n_rows), out=starts[1:])
-    return Lines(starts, columns.astype(np.int32), codes)
+    # Copies: compiled code takes a read-only array for another type than a writable one.
+    return Lines(starts, columns.astype(np.int32), np.array(codes, order="C"))
 
 
 def transposed(lines: Lines, n_columns: int) -> Lines:

@@ -17,7 +17,7 @@ from permix.kernels.block_laws import slot_rise, total_rise
 from permix.kernels.jit import kernel
 from permix.kernels.random import categorical_log_overwrite
 from permix.moves.mondrian_lines_kernel import class_counts, intervals_of
-from permix.moves.mondrian_tree_kernel import edges_of, interval_at, leaf_ranges, mark_leaves
+from permix.moves.mondrian_tree_kernel import CELLS, edges_of, interval_at, leaf_ranges, mark_leaves
 
 
 @kernel
@@ -102,7 +102,7 @@ def sweep_base_lines(rng, axis, law, tree, data, places, other_places):
             leaf = leaves[index]
             g0, g1 = ranges[index, 2], ranges[index, 3]
             inside = ranges[index, 0] <= own < ranges[index, 1]
-            n = tree.n_cells[leaf]
+            n = tree.links[leaf, CELLS]
             if inside:
                 value = total_rise(law, n - across[index]) - total_rise(law, n)
             else:
@@ -140,7 +140,7 @@ def sweep_base_lines(rng, axis, law, tree, data, places, other_places):
                 continue
             sign = 1 if enters_it else -1
             leaf = leaves[index]
-            tree.n_cells[leaf] += sign * across[index]
+            tree.links[leaf, CELLS] += sign * across[index]
             for m in range(n_bases):
                 n = _sum_labels(room, m, data.classes[line, m], ranges[index, 2], ranges[index, 3])
                 for a in range(n):

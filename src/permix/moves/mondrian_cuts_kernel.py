@@ -31,7 +31,16 @@ from permix.kernels.jit import kernel
 from permix.kernels.random import shuffle
 from permix.moves.mondrian_lines_kernel import by_interval, class_counts, n_most_active
 from permix.moves.mondrian_tree_kernel import (
+    AXIS,
+    CELLS,
+    CUT,
+    FIRST,
+    HIGH,
     LEAF,
+    LOW,
+    MARGINAL,
+    PARENT,
+    SECOND,
     count_cherries,
     count_leaves,
     draw_time,
@@ -86,8 +95,8 @@ def _try_to_add(rng, n_scans, law, budget, tree, data, places):
     height, width = extent(tree, leaf, 0), extent(tree, leaf, 1)
     position = rng.random() * (height + width)
     axis = 0 if position < height else 1
-    cut = tree.low[leaf, axis] + (position if axis == 0 else position - height)
-    if not tree.low[leaf, axis] < cut < tree.high[leaf, axis]:
+    cut = tree.numbers[leaf, LOW + axis] + (position if axis == 0 else position - height)
+    if not tree.numbers[leaf, LOW + axis] < cut < tree.numbers[leaf, HIGH + axis]:
         return 0  # rounding: a part would be empty
     below, above = neighbours(tree, axis, cut, -1)
     if not below < cut < above:
@@ -97,7 +106,7 @@ def _try_to_add(rng, n_scans, law, budget, tree, data, places):
     log_ratio = math.log(n_leaves * (height + width)) + log_time_integral(across, born, budget)
     # Unless the parent was one, there is one more cut between two leaves.
     n_cherries = count_cherries(tree) + 1
-    parent = tree.parent[leaf]
+    parent = tree.links[leaf, PARENT]
     if parent >= 0 and is_cherry(tree, parent):
         n_cherries -= 1
     log_ratio -= math.log(n_cherries)
@@ -109,15 +118,15 @@ def _try_to_add(rng, n_scans, law, budget, tree, data, places):
         log_block(law, division.side_cells[LEFT], division.side_sums[LEFT]),
         log_block(law, division.side_cells[RIGHT], division.side_sums[RIGHT]),
     )
-    log_ratio += marginals[0] + marginals[1] - tree.log_marginal[leaf]
+    log_ratio += marginals[0] + marginals[1] - tree.numbers[leaf, MARGINAL]
     log_ratio += _log_shares(division, log_left, log_right) - log_q
     if not -rng.standard_exponential() < log_ratio:
         return 0
     split_node(tree, leaf, axis, cut, draw_time(rng, across, born, budget))
     for side in range(2):
-        child = tree.left[leaf] if side == LEFT else tree.right[leaf]
-        tree.n_cells[child] = division.side_cells[side]
-        tree.log_marginal[child] = marginals[side]
+        child = tree.links[leaf, FIRST] if side == LEFT else tree.links[leaf, SECOND]
+        tree.links[child, CELLS] = division.side_cells[side]
+        tree.numbers[child, MARGINAL] = marginals[side]
         for slot in range(tree.sums.shape[1]):
             tree.sums[child, slot] = division.side_sums[side, slot]
     for index in range(division.lines.shape[0]):
@@ -135,19 +144,19 @@ def _try_to_remove(rng, n_scans, law, budget, tree, data, places):
         return 0
     threshold = -rng.standard_exponential()
     node = _nth(tree, np.int64(rng.random() * n_cherries), True)
-    left, right = tree.left[node], tree.right[node]
-    axis = tree.axis[node]
-    cut = tree.cut[node]
+    left, right = tree.links[node, FIRST], tree.links[node, SECOND]
+    axis = tree.links[node, AXIS]
+    cut = tree.numbers[node, CUT]
     below, above = neighbours(tree, axis, cut, node)
     born = time_before(tree, node)
     across = extent(tree, node, 1 - axis)
     n_leaves = count_leaves(tree) - 1
     log_ratio = math.log(n_leaves * (extent(tree, node, 0) + extent(tree, node, 1)) / n_cherries)
     log_ratio += log_time_integral(across, born, budget)
-    n_cells = tree.n_cells[left] + tree.n_cells[right]
+    n_cells = tree.links[left, CELLS] + tree.links[right, CELLS]
     sums = tree.sums[left] + tree.sums[right]
     log_joined = log_block(law, n_cells, sums)
-    log_ratio += tree.log_marginal[left] + tree.log_marginal[right] - log_joined
+    log_ratio += tree.numbers[left, MARGINAL] + tree.numbers[right, MARGINAL] - log_joined
     log_left = math.log((cut - below) / (above - below))
     log_right = math.log((above - cut) / (above - below))
     for line in range(places[axis].shape[0]):
@@ -161,8 +170,8 @@ def _try_to_remove(rng, n_scans, law, budget, tree, data, places):
     if not threshold < log_q - log_ratio:
         return 0
     join_children(tree, node)
-    tree.n_cells[node] = n_cells
-    tree.log_marginal[node] = log_joined
+    tree.links[node, CELLS] = n_cells
+    tree.numbers[node, MARGINAL] = log_joined
     for slot in range(sums.shape[0]):
         tree.sums[node, slot] = sums[slot]
     for line in range(places[axis].shape[0]):
@@ -174,8 +183,8 @@ def _try_to_remove(rng, n_scans, law, budget, tree, data, places):
 @kernel
 def _nth(tree, n, cherries):
     """Return the n-th leaf, or the n-th cut between two leaves."""
-    for node in range(tree.axis.shape[0]):
-        if is_cherry(tree, node) if cherries else tree.axis[node] == LEAF:
+    for node in range(tree.links.shape[0]):
+        if is_cherry(tree, node) if cherries else tree.links[node, AXIS] == LEAF:
             if n == 0:
                 return node
             n -= 1
@@ -196,10 +205,12 @@ def _gather(law, tree, node, axis, below, above, cut, data, places, other_places
     Lines between ``below`` and ``above`` may be on either side and are listed, with the side they are on
     now; the others are summed up on their side.
     """
-    low, high = tree.low[node, axis], tree.high[node, axis]
+    low, high = tree.numbers[node, LOW + axis], tree.numbers[node, HIGH + axis]
     inside = np.empty(other_places.shape[0], np.int64)
     for other in range(other_places.shape[0]):
-        within = tree.low[node, 1 - axis] <= other_places[other] < tree.high[node, 1 - axis]
+        within = (
+            tree.numbers[node, LOW + 1 - axis] <= other_places[other] < tree.numbers[node, HIGH + 1 - axis]
+        )
         inside[other] = 0 if within else -1
     counts = class_counts(data, inside, 1)
     n_slots = tree.sums.shape[1]

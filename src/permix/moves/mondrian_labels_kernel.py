@@ -14,7 +14,7 @@ from permix.kernels.block_laws import slot_rise, total_rise
 from permix.kernels.jit import kernel
 from permix.kernels.random import categorical_log_overwrite
 from permix.moves.mondrian_lines_kernel import intervals_of
-from permix.moves.mondrian_tree_kernel import edges_of, interval_at, leaf_ranges, mark_leaves
+from permix.moves.mondrian_tree_kernel import CELLS, edges_of, interval_at, leaf_ranges, mark_leaves
 
 
 @kernel
@@ -38,7 +38,7 @@ def _sort_cells(data, line, other_intervals, order, starts):
 @kernel
 def _put(data, order, first, last, tree, leaf, sign):
     """Add cells to a leaf, or take them away."""
-    tree.n_cells[leaf] += sign * (last - first)
+    tree.links[leaf, CELLS] += sign * (last - first)
     for position in range(first, last):
         for m in range(data.slots.shape[1]):
             tree.sums[leaf, data.slots[order[position], m]] += sign
@@ -102,7 +102,7 @@ def sweep_label_lines(rng, axis, law, tree, data, places, other_places):
             if ranges[index, 0] <= own < ranges[index, 1]:
                 _put(data, order, first, last, tree, leaf, -1)
             gain = _log_gain(
-                law, data, order, first, last, tree.n_cells[leaf], tree.sums[leaf], added, filled
+                law, data, order, first, last, tree.links[leaf, CELLS], tree.sums[leaf], added, filled
             )
             steps[ranges[index, 0]] += gain
             steps[ranges[index, 1]] -= gain

@@ -20,7 +20,15 @@ from permix.kernels.block_laws import log_gain
 from permix.kernels.cell_lines import Lines
 from permix.kernels.jit import is_instance, kernel
 from permix.kernels.random import categorical_log_overwrite
-from permix.moves.mondrian_tree_kernel import edges_of, interval_at, leaf_ranges, mark_leaves
+from permix.moves.mondrian_tree_kernel import (
+    CELLS,
+    HIGH,
+    LOW,
+    edges_of,
+    interval_at,
+    leaf_ranges,
+    mark_leaves,
+)
 
 # --- what a line says -----------------------------------------------------------------------------
 
@@ -247,10 +255,10 @@ def sweep_lines(rng, axis, law, tree, data, places, other_places):
             for a in range(n_active):
                 part[a] = sums[g1, a] - sums[g0, a]
             if h0 <= own < h1:
-                tree.n_cells[leaf] -= m
+                tree.links[leaf, CELLS] -= m
                 for a in range(n_active):
                     tree.sums[leaf, slots[a]] -= part[a]
-            gain = log_gain(law, tree.n_cells[leaf], tree.sums[leaf], m, slots, part, n_active)
+            gain = log_gain(law, tree.links[leaf, CELLS], tree.sums[leaf], m, slots, part, n_active)
             steps[h0] += gain
             steps[h1] -= gain
         total = 0.0
@@ -270,7 +278,7 @@ def sweep_lines(rng, axis, law, tree, data, places, other_places):
                 if m == 0:
                     continue
                 leaf = leaves[index]
-                tree.n_cells[leaf] += m
+                tree.links[leaf, CELLS] += m
                 for a in range(n_active):
                     tree.sums[leaf, slots[a]] += sums[g1, a] - sums[g0, a]
     mark_leaves(law, tree, 0)
@@ -286,7 +294,9 @@ def recount(law, tree, top, data, places, other_places):
     n_other = other_edges.shape[0] - 1
     leaves, ranges = leaf_ranges(tree, top, axis, edges, other_edges)
     other_intervals = np.empty(other_places.shape[0], np.int64)
-    intervals_of(other_places, other_edges, tree.low[top, 1], tree.high[top, 1], other_intervals)
+    intervals_of(
+        other_places, other_edges, tree.numbers[top, LOW + 1], tree.numbers[top, HIGH + 1], other_intervals
+    )
     counts = class_counts(data, other_intervals, n_other)
     n_slots = tree.sums.shape[1]
     most = n_most_active(data, n_slots)
@@ -297,11 +307,11 @@ def recount(law, tree, top, data, places, other_places):
     slots = np.empty(most, np.int64)
     seen = np.full(n_slots, -1)
     for index in range(leaves.shape[0]):
-        tree.n_cells[leaves[index]] = 0
+        tree.links[leaves[index], CELLS] = 0
         for slot in range(n_slots):
             tree.sums[leaves[index], slot] = 0
     for line in range(places.shape[0]):
-        if not tree.low[top, axis] <= places[line] < tree.high[top, axis]:
+        if not tree.numbers[top, LOW + axis] <= places[line] < tree.numbers[top, HIGH + axis]:
             continue
         h = interval_at(edges, places[line])
         n_active = by_interval(data, line, other_intervals, n_other, counts, cells, values, slots, seen)
@@ -309,7 +319,7 @@ def recount(law, tree, top, data, places, other_places):
         for index in range(leaves.shape[0]):
             if ranges[index, 0] <= h < ranges[index, 1]:
                 g0, g1 = ranges[index, 2], ranges[index, 3]
-                tree.n_cells[leaves[index]] += cell_sums[g1] - cell_sums[g0]
+                tree.links[leaves[index], CELLS] += cell_sums[g1] - cell_sums[g0]
                 for a in range(n_active):
                     tree.sums[leaves[index], slots[a]] += sums[g1, a] - sums[g0, a]
     mark_leaves(law, tree, top)

@@ -16,6 +16,13 @@ import math
 from permix.kernels.jit import kernel
 from permix.moves.mondrian_shift_kernel import random_cut
 from permix.moves.mondrian_tree_kernel import (
+    AXIS,
+    CUT,
+    FIRST,
+    PARENT,
+    SECOND,
+    TIME,
+    bound_parts,
     draw_time,
     extent,
     log_density,
@@ -33,11 +40,11 @@ def rotate_cuts(rng, n_proposals, budget, tree, places):
         node = random_cut(rng, tree)
         if node < 0:
             break
-        axis = tree.axis[node]
-        left, right = tree.left[node], tree.right[node]
-        if tree.axis[left] != 1 - axis or tree.axis[right] != 1 - axis:
+        axis = tree.links[node, AXIS]
+        left, right = tree.links[node, FIRST], tree.links[node, SECOND]
+        if tree.links[left, AXIS] != 1 - axis or tree.links[right, AXIS] != 1 - axis:
             continue
-        x, y1, y2 = tree.cut[node], tree.cut[left], tree.cut[right]
+        x, y1, y2 = tree.numbers[node, CUT], tree.numbers[left, CUT], tree.numbers[right, CUT]
         below, above = _gap(tree, 1 - axis, places[1 - axis], y1, left, right)
         if not below < y2 < above:
             continue
@@ -47,21 +54,23 @@ def rotate_cuts(rng, n_proposals, budget, tree, places):
             continue
         n_tried += 1
         log_ratio = math.log((high - low) / (above - below))
-        time_left, time_right = tree.time[left], tree.time[right]
+        time_left, time_right = tree.numbers[left, TIME], tree.numbers[right, TIME]
         log_ratio += _log_time_density(tree, left, budget) + _log_time_density(tree, right, budget)
         log_ratio -= log_density(tree, node, budget)
         _exchange(tree, node, x2)
         for child in (left, right):
-            width = extent(tree, child, 1 - tree.axis[child])
-            tree.time[child] = draw_time(rng, width, tree.time[node], _latest(tree, child, budget))
+            width = extent(tree, child, 1 - tree.links[child, AXIS])
+            tree.numbers[child, TIME] = draw_time(
+                rng, width, tree.numbers[node, TIME], _latest(tree, child, budget)
+            )
         log_ratio -= _log_time_density(tree, left, budget) + _log_time_density(tree, right, budget)
         log_ratio += log_density(tree, node, budget)
         if -rng.standard_exponential() < log_ratio:
             n_accepted += 1
         else:
             _exchange(tree, node, y2)
-            tree.time[left] = time_left
-            tree.time[right] = time_right
+            tree.numbers[left, TIME] = time_left
+            tree.numbers[right, TIME] = time_right
     return n_tried, n_accepted
 
 
@@ -69,12 +78,12 @@ def rotate_cuts(rng, n_proposals, budget, tree, places):
 def _gap(tree, axis, places, place, first, second):
     """Return the nearest lines or cuts of an axis below and above ``place``, two nodes left out."""
     below, above = 0.0, 1.0
-    for node in range(tree.axis.shape[0]):
-        if tree.axis[node] == axis and node != first and node != second:
-            if tree.cut[node] <= place:
-                below = max(below, tree.cut[node])
+    for node in range(tree.links.shape[0]):
+        if tree.links[node, AXIS] == axis and node != first and node != second:
+            if tree.numbers[node, CUT] <= place:
+                below = max(below, tree.numbers[node, CUT])
             else:
-                above = min(above, tree.cut[node])
+                above = min(above, tree.numbers[node, CUT])
     for line in range(places.shape[0]):
         if places[line] < place:
             below = max(below, places[line])
@@ -87,45 +96,39 @@ def _gap(tree, axis, places, place, first, second):
 def _latest(tree, node, budget):
     """Return the time before which a node has to be cut."""
     latest = budget
-    for child in (tree.left[node], tree.right[node]):
-        if tree.axis[child] >= 0:
-            latest = min(latest, tree.time[child])
+    for child in (tree.links[node, FIRST], tree.links[node, SECOND]):
+        if tree.links[child, AXIS] >= 0:
+            latest = min(latest, tree.numbers[child, TIME])
     return latest
 
 
 @kernel
 def _log_time_density(tree, node, budget):
     """Return the log density of a cut's time under its conditional."""
-    width = extent(tree, node, 1 - tree.axis[node])
+    width = extent(tree, node, 1 - tree.links[node, AXIS])
     latest = _latest(tree, node, budget)
-    earliest = tree.time[tree.parent[node]]
-    return -width * (latest - tree.time[node]) - log_time_integral(width, earliest, latest)
+    earliest = tree.numbers[tree.links[node, PARENT], TIME]
+    return -width * (latest - tree.numbers[node, TIME]) - log_time_integral(width, earliest, latest)
 
 
 @kernel
 def _exchange(tree, node, second):
     """Cut at the left part's cut first; the parts are then cut where the node was, and at ``second``."""
-    left, right = tree.left[node], tree.right[node]
-    axis = tree.axis[node]
-    x = tree.cut[node]
-    tree.cut[node] = tree.cut[left]
-    tree.axis[node] = 1 - axis
-    tree.axis[left] = axis
-    tree.axis[right] = axis
-    tree.cut[left] = x
-    tree.cut[right] = second
-    upper = tree.right[left]
-    tree.right[left] = tree.left[right]
-    tree.left[right] = upper
-    tree.parent[tree.right[left]] = left
-    tree.parent[upper] = right
+    left, right = tree.links[node, FIRST], tree.links[node, SECOND]
+    axis = tree.links[node, AXIS]
+    x = tree.numbers[node, CUT]
+    tree.numbers[node, CUT] = tree.numbers[left, CUT]
+    tree.links[node, AXIS] = 1 - axis
+    tree.links[left, AXIS] = axis
+    tree.links[right, AXIS] = axis
+    tree.numbers[left, CUT] = x
+    tree.numbers[right, CUT] = second
+    upper = tree.links[left, SECOND]
+    tree.links[left, SECOND] = tree.links[right, FIRST]
+    tree.links[right, FIRST] = upper
+    tree.links[tree.links[left, SECOND], PARENT] = left
+    tree.links[upper, PARENT] = right
     below = nodes_below(tree, node)
     for index in range(below.shape[0]):
-        parent = below[index]
-        if tree.axis[parent] >= 0:
-            for child in (tree.left[parent], tree.right[parent]):
-                for side in range(2):
-                    tree.low[child, side] = tree.low[parent, side]
-                    tree.high[child, side] = tree.high[parent, side]
-            tree.high[tree.left[parent], tree.axis[parent]] = tree.cut[parent]
-            tree.low[tree.right[parent], tree.axis[parent]] = tree.cut[parent]
+        if tree.links[below[index], AXIS] >= 0:
+            bound_parts(tree, below[index])

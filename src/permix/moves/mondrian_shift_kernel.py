@@ -19,7 +19,15 @@ import numpy as np
 from permix.kernels.jit import kernel
 from permix.moves.mondrian_lines_kernel import recount
 from permix.moves.mondrian_tree_kernel import (
+    AXIS,
+    CUT,
+    FIRST,
+    HIGH,
     LEAF,
+    LOW,
+    PARENT,
+    SECOND,
+    TIME,
     copy_tree,
     count_leaves,
     draw_time,
@@ -40,21 +48,21 @@ def draw_times(rng, budget, tree):
     nodes = nodes_below(tree, 0)
     for index in range(nodes.shape[0]):
         node = nodes[index]
-        if tree.axis[node] >= 0:
+        if tree.links[node, AXIS] >= 0:
             latest = budget
-            for child in (tree.left[node], tree.right[node]):
-                if tree.axis[child] >= 0:
-                    latest = min(latest, tree.time[child])
-            width = extent(tree, node, 1 - tree.axis[node])
-            tree.time[node] = draw_time(rng, width, time_before(tree, node), latest)
+            for child in (tree.links[node, FIRST], tree.links[node, SECOND]):
+                if tree.links[child, AXIS] >= 0:
+                    latest = min(latest, tree.numbers[child, TIME])
+            width = extent(tree, node, 1 - tree.links[node, AXIS])
+            tree.numbers[node, TIME] = draw_time(rng, width, time_before(tree, node), latest)
 
 
 @kernel
 def random_cut(rng, tree):
     """Draw one of the cuts, or -1 where there is none."""
     n = np.int64(rng.random() * (count_leaves(tree) - 1))
-    for node in range(tree.axis.shape[0]):
-        if tree.axis[node] >= 0:
+    for node in range(tree.links.shape[0]):
+        if tree.links[node, AXIS] >= 0:
             if n == 0:
                 return node
             n -= 1
@@ -64,30 +72,30 @@ def random_cut(rng, tree):
 @kernel
 def _move_cut(tree, node, cut):
     """Put a cut elsewhere, and the edges that it makes."""
-    axis = tree.axis[node]
-    tree.cut[node] = cut
-    for child, is_left in ((tree.left[node], True), (tree.right[node], False)):
+    axis = tree.links[node, AXIS]
+    tree.numbers[node, CUT] = cut
+    for child, is_left in ((tree.links[node, FIRST], True), (tree.links[node, SECOND], False)):
         below = nodes_below(tree, child)
         for index in range(below.shape[0]):
             part = below[index]
             # Reached from the cut without another cut of its axis between: that side is the cut's.
             if _touches(tree, part, node, axis, is_left):
                 if is_left:
-                    tree.high[part, axis] = cut
+                    tree.numbers[part, HIGH + axis] = cut
                 else:
-                    tree.low[part, axis] = cut
+                    tree.numbers[part, LOW + axis] = cut
 
 
 @kernel
 def _touches(tree, part, node, axis, is_left):
     """Say whether the cut of ``node`` bounds ``part``, which is below it on the given side."""
-    while tree.parent[part] != node:
-        parent = tree.parent[part]
-        if tree.axis[parent] == axis:
+    while tree.links[part, PARENT] != node:
+        parent = tree.links[part, PARENT]
+        if tree.links[parent, AXIS] == axis:
             # Of a part cut along the same axis, only the half at the cut touches it.
-            if is_left and part == tree.left[parent]:
+            if is_left and part == tree.links[parent, FIRST]:
                 return False
-            if not is_left and part == tree.right[parent]:
+            if not is_left and part == tree.links[parent, SECOND]:
                 return False
         part = parent
     return True
@@ -101,8 +109,8 @@ def stretch_cuts(rng, n_proposals, budget, tree, places):
         node = random_cut(rng, tree)
         if node < 0:
             return 0
-        axis = tree.axis[node]
-        old = tree.cut[node]
+        axis = tree.links[node, AXIS]
+        old = tree.numbers[node, CUT]
         below, above = neighbours(tree, axis, old, node)
         n_left = 0
         n_right = 0
@@ -144,16 +152,16 @@ def shift_cuts(rng, n_proposals, law, budget, tree, spare, data, places):
         node = random_cut(rng, tree)
         if node < 0:
             return 0
-        axis = tree.axis[node]
-        lowest, highest = tree.low[node, axis], tree.high[node, axis]
-        for child, is_left in ((tree.left[node], True), (tree.right[node], False)):
+        axis = tree.links[node, AXIS]
+        lowest, highest = tree.numbers[node, LOW + axis], tree.numbers[node, HIGH + axis]
+        for child, is_left in ((tree.links[node, FIRST], True), (tree.links[node, SECOND], False)):
             below = nodes_below(tree, child)
             for index in range(below.shape[0]):
-                if tree.axis[below[index]] == axis:
+                if tree.links[below[index], AXIS] == axis:
                     if is_left:
-                        lowest = max(lowest, tree.cut[below[index]])
+                        lowest = max(lowest, tree.numbers[below[index], CUT])
                     else:
-                        highest = min(highest, tree.cut[below[index]])
+                        highest = min(highest, tree.numbers[below[index], CUT])
         new = lowest + (highest - lowest) * rng.random()
         if not lowest < new < highest:
             continue
@@ -180,8 +188,8 @@ def draw_cuts(rng, tree, top, budget):
     times = np.empty(16)
     waiting = np.empty((16, 5))
     for axis in range(2):
-        waiting[0, 2 * axis] = tree.low[top, axis]
-        waiting[0, 2 * axis + 1] = tree.high[top, axis]
+        waiting[0, 2 * axis] = tree.numbers[top, LOW + axis]
+        waiting[0, 2 * axis + 1] = tree.numbers[top, HIGH + axis]
     waiting[0, 4] = time_before(tree, top)
     n_waiting = 1
     n = 0
@@ -240,8 +248,8 @@ def _twice_as_many(rows):
 def random_node(rng, tree):
     """Draw a node, leaves included."""
     n = np.int64(rng.random() * (2 * count_leaves(tree) - 1))
-    for node in range(tree.axis.shape[0]):
-        if tree.axis[node] >= LEAF:
+    for node in range(tree.links.shape[0]):
+        if tree.links[node, AXIS] >= LEAF:
             if n == 0:
                 return node
             n -= 1
@@ -254,7 +262,7 @@ def graft(tree, top, axes, cuts, times):
     below = nodes_below(tree, top)
     for index in range(1, below.shape[0]):
         drop_node(tree, below[index])
-    tree.axis[top] = LEAF
+    tree.links[top, AXIS] = LEAF
     stack = np.empty(axes.shape[0] + 1, np.int64)
     stack[0] = top
     n = 1
@@ -263,8 +271,8 @@ def graft(tree, top, axes, cuts, times):
         node = stack[n]
         if axes[i] >= 0:
             split_node(tree, node, axes[i], cuts[i], times[i])
-            stack[n] = tree.right[node]
-            stack[n + 1] = tree.left[node]
+            stack[n] = tree.links[node, SECOND]
+            stack[n + 1] = tree.links[node, FIRST]
             n += 2
 
 

@@ -94,7 +94,7 @@ class MondrianState:
     def make_room(self, n_nodes: int) -> None:
         """Give the tree at least ``n_nodes`` unused nodes."""
         capacity = len(self.tree.axis)
-        needed = capacity - int(self.tree.n_free[0]) + n_nodes
+        needed = capacity - int(self.tree.free[-1]) + n_nodes
         if needed > capacity:
             while capacity < needed:
                 capacity *= 2

@@ -23,136 +23,159 @@ from permix.kernels.jit import kernel
 
 LEAF, FREE = -1, -2
 NOBODY = -1
+# Columns of ``links`` and of ``numbers``; LOW + axis and HIGH + axis bound the rectangle.
+AXIS, PARENT, FIRST, SECOND, CELLS = 0, 1, 2, 3, 4
+CUT, TIME, MARGINAL, LOW, HIGH = 0, 1, 2, 3, 5
 
 
 class Tree(NamedTuple):
-    """Nodes by number; node 0 is the unit square. Nodes not in use have axis FREE."""
+    """Nodes by number; node 0 is the unit square. Nodes not in use have axis FREE.
 
-    axis: np.ndarray  # (capacity,) 0 cuts the rows, 1 cuts the columns, LEAF, or FREE
-    cut: np.ndarray  # (capacity,)
-    time: np.ndarray  # (capacity,) of a cut
-    parent: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
-    low: np.ndarray  # (capacity, 2) of the rectangle, by axis
-    high: np.ndarray  # (capacity, 2)
-    n_cells: np.ndarray  # (capacity,) of a leaf
+    Few arrays: each is handed over, field by field, in every compiled call. The properties are for Python.
+    """
+
+    links: (
+        np.ndarray
+    )  # (capacity, 5) axis (0 cuts rows, 1 columns, LEAF or FREE), parent, parts, cells of a leaf
+    numbers: np.ndarray  # (capacity, 7) position and time of the cut, ln p(cells) of a leaf, the rectangle
     sums: np.ndarray  # (capacity, slots) of a leaf
-    log_marginal: np.ndarray  # (capacity,) of a leaf's cells
-    free: np.ndarray  # (capacity,) stack of unused nodes
-    n_free: np.ndarray  # (1,)
+    free: np.ndarray  # (capacity + 1,) stack of unused nodes; the last entry says how many there are
+
+    @property
+    def axis(self) -> np.ndarray:
+        """Which axis each node cuts."""
+        return self.links[:, AXIS]
+
+    @property
+    def n_cells(self) -> np.ndarray:
+        """Cells of each leaf."""
+        return self.links[:, CELLS]
+
+    @property
+    def cut(self) -> np.ndarray:
+        """Where each node is cut."""
+        return self.numbers[:, CUT]
+
+    @property
+    def time(self) -> np.ndarray:
+        """When each node is cut."""
+        return self.numbers[:, TIME]
+
+    @property
+    def log_marginal(self) -> np.ndarray:
+        """Log marginal likelihood of each leaf's cells."""
+        return self.numbers[:, MARGINAL]
 
 
 def new_tree(capacity: int, n_slots: int, dtype: type) -> Tree:
     """Return a tree that is one block without cells."""
-    tree = Tree(
-        axis=np.full(capacity, FREE, dtype=np.int64),
-        cut=np.full(capacity, np.nan),
-        time=np.full(capacity, np.nan),
-        parent=np.full(capacity, NOBODY, dtype=np.int64),
-        left=np.full(capacity, NOBODY, dtype=np.int64),
-        right=np.full(capacity, NOBODY, dtype=np.int64),
-        low=np.zeros((capacity, 2)),
-        high=np.ones((capacity, 2)),
-        n_cells=np.zeros(capacity, dtype=np.int64),
-        sums=np.zeros((capacity, n_slots), dtype=dtype),
-        log_marginal=np.zeros(capacity),
-        free=np.arange(capacity - 1, -1, -1, dtype=np.int64),
-        n_free=np.array([capacity - 1], dtype=np.int64),
-    )
-    tree.axis[0] = LEAF
-    return tree
+    links = np.full((capacity, 5), NOBODY, dtype=np.int64)
+    links[:, AXIS] = FREE
+    links[0, AXIS] = LEAF
+    links[:, CELLS] = 0
+    numbers = np.full((capacity, 7), np.nan)
+    numbers[:, MARGINAL] = 0.0
+    numbers[:, LOW : LOW + 2] = 0.0
+    numbers[:, HIGH : HIGH + 2] = 1.0
+    free = np.arange(capacity, -1, -1, dtype=np.int64)
+    free[-1] = capacity - 1
+    # The stack is read from its end, so that node 1 comes first.
+    free[: capacity - 1] = np.arange(capacity - 1, 0, -1)
+    return Tree(links, numbers, np.zeros((capacity, n_slots), dtype=dtype), free)
 
 
 @kernel
 def copy_tree(source, target):
     """Overwrite a tree by another of the same capacity or less."""
-    capacity = source.axis.shape[0]
+    capacity = source.links.shape[0]
     for node in range(capacity):
-        target.axis[node] = source.axis[node]
-        target.cut[node] = source.cut[node]
-        target.time[node] = source.time[node]
-        target.parent[node] = source.parent[node]
-        target.left[node] = source.left[node]
-        target.right[node] = source.right[node]
-        target.n_cells[node] = source.n_cells[node]
-        target.log_marginal[node] = source.log_marginal[node]
-        for axis in range(2):
-            target.low[node, axis] = source.low[node, axis]
-            target.high[node, axis] = source.high[node, axis]
-        if source.axis[node] == LEAF:
+        for column in range(source.links.shape[1]):
+            target.links[node, column] = source.links[node, column]
+        for column in range(source.numbers.shape[1]):
+            target.numbers[node, column] = source.numbers[node, column]
+        if source.links[node, AXIS] == LEAF:
             for slot in range(source.sums.shape[1]):
                 target.sums[node, slot] = source.sums[node, slot]
     # What the target has beyond is unused.
-    for node in range(capacity, target.axis.shape[0]):
-        target.axis[node] = FREE
+    for node in range(capacity, target.links.shape[0]):
+        target.links[node, AXIS] = FREE
     n_free = 0
-    for node in range(target.axis.shape[0] - 1, -1, -1):
-        if target.axis[node] == FREE:
+    for node in range(target.links.shape[0] - 1, -1, -1):
+        if target.links[node, AXIS] == FREE:
             target.free[n_free] = node
             n_free += 1
-    target.n_free[0] = n_free
+    target.free[-1] = n_free
 
 
 @kernel
 def take_node(tree):
     """Take an unused node."""
-    tree.n_free[0] -= 1
-    return tree.free[tree.n_free[0]]
+    tree.free[-1] -= 1
+    return tree.free[tree.free[-1]]
 
 
 @kernel
 def drop_node(tree, node):
     """Give a node back."""
-    tree.axis[node] = FREE
-    tree.free[tree.n_free[0]] = node
-    tree.n_free[0] += 1
+    tree.links[node, AXIS] = FREE
+    tree.free[tree.free[-1]] = node
+    tree.free[-1] += 1
+
+
+@kernel
+def bound_parts(tree, node):
+    """Give the two parts of a node their rectangles."""
+    axis, cut = tree.links[node, AXIS], tree.numbers[node, CUT]
+    first, second = tree.links[node, FIRST], tree.links[node, SECOND]
+    for part in (first, second):
+        for side in range(2):
+            tree.numbers[part, LOW + side] = tree.numbers[node, LOW + side]
+            tree.numbers[part, HIGH + side] = tree.numbers[node, HIGH + side]
+    tree.numbers[first, HIGH + axis] = cut
+    tree.numbers[second, LOW + axis] = cut
 
 
 @kernel
 def split_node(tree, node, axis, cut, time):
-    """Cut a leaf; returns nothing, the parts are ``left`` and ``right``, whose statistics are not set."""
-    left = take_node(tree)
-    right = take_node(tree)
-    tree.axis[node] = axis
-    tree.cut[node] = cut
-    tree.time[node] = time
-    tree.left[node] = left
-    tree.right[node] = right
-    for child in (left, right):
-        tree.axis[child] = LEAF
-        tree.parent[child] = node
-        tree.left[child] = NOBODY
-        tree.right[child] = NOBODY
-        for side in range(2):
-            tree.low[child, side] = tree.low[node, side]
-            tree.high[child, side] = tree.high[node, side]
-    tree.high[left, axis] = cut
-    tree.low[right, axis] = cut
+    """Cut a leaf; the statistics of its parts are not set."""
+    tree.links[node, AXIS] = axis
+    tree.numbers[node, CUT] = cut
+    tree.numbers[node, TIME] = time
+    for column in (FIRST, SECOND):
+        part = take_node(tree)
+        tree.links[node, column] = part
+        tree.links[part, AXIS] = LEAF
+        tree.links[part, PARENT] = node
+        tree.links[part, FIRST] = NOBODY
+        tree.links[part, SECOND] = NOBODY
+    bound_parts(tree, node)
 
 
 @kernel
 def join_children(tree, node):
     """Make a node whose children are leaves a leaf; its statistics are not set."""
-    drop_node(tree, tree.left[node])
-    drop_node(tree, tree.right[node])
-    tree.axis[node] = LEAF
-    tree.left[node] = NOBODY
-    tree.right[node] = NOBODY
+    drop_node(tree, tree.links[node, FIRST])
+    drop_node(tree, tree.links[node, SECOND])
+    tree.links[node, AXIS] = LEAF
+    tree.links[node, FIRST] = NOBODY
+    tree.links[node, SECOND] = NOBODY
 
 
 @kernel
 def is_cherry(tree, node):
     """Say whether a node is cut and its parts are not."""
-    return tree.axis[node] >= 0 and tree.axis[tree.left[node]] == LEAF and tree.axis[tree.right[node]] == LEAF
+    if tree.links[node, AXIS] < 0:
+        return False
+    first, second = tree.links[node, FIRST], tree.links[node, SECOND]
+    return tree.links[first, AXIS] == LEAF and tree.links[second, AXIS] == LEAF
 
 
 @kernel
 def count_leaves(tree):
     """Return the number of leaves."""
     n = 0
-    for node in range(tree.axis.shape[0]):
-        if tree.axis[node] == LEAF:
+    for node in range(tree.links.shape[0]):
+        if tree.links[node, AXIS] == LEAF:
             n += 1
     return n
 
@@ -161,7 +184,7 @@ def count_leaves(tree):
 def count_cherries(tree):
     """Return the number of cuts whose two parts are leaves."""
     n = 0
-    for node in range(tree.axis.shape[0]):
+    for node in range(tree.links.shape[0]):
         if is_cherry(tree, node):
             n += 1
     return n
@@ -170,29 +193,29 @@ def count_cherries(tree):
 @kernel
 def time_before(tree, node):
     """Return the time at which a node came to be."""
-    return tree.time[tree.parent[node]] if tree.parent[node] != NOBODY else 0.0
+    return tree.numbers[tree.links[node, PARENT], TIME] if tree.links[node, PARENT] != NOBODY else 0.0
 
 
 @kernel
 def extent(tree, node, axis):
     """Return the length of a node's rectangle along an axis."""
-    return tree.high[node, axis] - tree.low[node, axis]
+    return tree.numbers[node, HIGH + axis] - tree.numbers[node, LOW + axis]
 
 
 @kernel
 def log_density(tree, top, budget):
     """Return what the cuts at and below ``top`` add to the log density: minus Σ w (λ - time)."""
     total = 0.0
-    stack = np.empty(tree.axis.shape[0], np.int64)
+    stack = np.empty(tree.links.shape[0], np.int64)
     stack[0] = top
     n = 1
     while n:
         n -= 1
         node = stack[n]
-        if tree.axis[node] >= 0:
-            total -= extent(tree, node, 1 - tree.axis[node]) * (budget - tree.time[node])
-            stack[n] = tree.left[node]
-            stack[n + 1] = tree.right[node]
+        if tree.links[node, AXIS] >= 0:
+            total -= extent(tree, node, 1 - tree.links[node, AXIS]) * (budget - tree.numbers[node, TIME])
+            stack[n] = tree.links[node, FIRST]
+            stack[n + 1] = tree.links[node, SECOND]
             n += 2
     return total
 
@@ -200,8 +223,8 @@ def log_density(tree, top, budget):
 @kernel
 def nodes_below(tree, top):
     """Return all nodes of the tree under ``top``, it included, in pre-order."""
-    out = np.empty(tree.axis.shape[0], np.int64)
-    stack = np.empty(tree.axis.shape[0], np.int64)
+    out = np.empty(tree.links.shape[0], np.int64)
+    stack = np.empty(tree.links.shape[0], np.int64)
     stack[0] = top
     n = 1
     n_out = 0
@@ -210,9 +233,9 @@ def nodes_below(tree, top):
         node = stack[n]
         out[n_out] = node
         n_out += 1
-        if tree.axis[node] >= 0:
-            stack[n] = tree.right[node]
-            stack[n + 1] = tree.left[node]
+        if tree.links[node, AXIS] >= 0:
+            stack[n] = tree.links[node, SECOND]
+            stack[n + 1] = tree.links[node, FIRST]
             n += 2
     return out[:n_out]
 
@@ -222,12 +245,12 @@ def edges_of(tree, top, axis):
     """Return the ends of a node along an axis and all cuts of that axis below it, ascending."""
     nodes = nodes_below(tree, top)
     edges = np.empty(nodes.shape[0] + 2)
-    edges[0] = tree.low[top, axis]
-    edges[1] = tree.high[top, axis]
+    edges[0] = tree.numbers[top, LOW + axis]
+    edges[1] = tree.numbers[top, HIGH + axis]
     n = 2
     for index in range(nodes.shape[0]):
-        if tree.axis[nodes[index]] == axis:
-            edges[n] = tree.cut[nodes[index]]
+        if tree.links[nodes[index], AXIS] == axis:
+            edges[n] = tree.numbers[nodes[index], CUT]
             n += 1
     return np.sort(edges[:n])
 
@@ -255,12 +278,12 @@ def leaf_ranges(tree, top, axis, edges, other_edges):
     n = 0
     for index in range(nodes.shape[0]):
         node = nodes[index]
-        if tree.axis[node] == LEAF:
+        if tree.links[node, AXIS] == LEAF:
             leaves[n] = node
-            ranges[n, 0] = np.searchsorted(edges, tree.low[node, axis])
-            ranges[n, 1] = np.searchsorted(edges, tree.high[node, axis])
-            ranges[n, 2] = np.searchsorted(other_edges, tree.low[node, 1 - axis])
-            ranges[n, 3] = np.searchsorted(other_edges, tree.high[node, 1 - axis])
+            ranges[n, 0] = np.searchsorted(edges, tree.numbers[node, LOW + axis])
+            ranges[n, 1] = np.searchsorted(edges, tree.numbers[node, HIGH + axis])
+            ranges[n, 2] = np.searchsorted(other_edges, tree.numbers[node, LOW + 1 - axis])
+            ranges[n, 3] = np.searchsorted(other_edges, tree.numbers[node, HIGH + 1 - axis])
             n += 1
     return leaves[:n], ranges[:n]
 
@@ -269,9 +292,9 @@ def leaf_ranges(tree, top, axis, edges, other_edges):
 def neighbours(tree, axis, place, besides):
     """Return the nearest cuts of an axis below and above ``place``, those of node ``besides`` left out."""
     below, above = 0.0, 1.0
-    for node in range(tree.axis.shape[0]):
-        if tree.axis[node] == axis and node != besides:
-            cut = tree.cut[node]
+    for node in range(tree.links.shape[0]):
+        if tree.links[node, AXIS] == axis and node != besides:
+            cut = tree.numbers[node, CUT]
             if cut <= place:
                 below = max(below, cut)
             else:
@@ -285,8 +308,8 @@ def mark_leaves(law, tree, top):
     nodes = nodes_below(tree, top)
     for index in range(nodes.shape[0]):
         node = nodes[index]
-        if tree.axis[node] == LEAF:
-            tree.log_marginal[node] = log_block(law, tree.n_cells[node], tree.sums[node])
+        if tree.links[node, AXIS] == LEAF:
+            tree.numbers[node, MARGINAL] = log_block(law, tree.links[node, CELLS], tree.sums[node])
 
 
 @kernel
@@ -295,8 +318,8 @@ def log_likelihood_below(tree, top):
     nodes = nodes_below(tree, top)
     total = 0.0
     for index in range(nodes.shape[0]):
-        if tree.axis[nodes[index]] == LEAF:
-            total += tree.log_marginal[nodes[index]]
+        if tree.links[nodes[index], AXIS] == LEAF:
+            total += tree.numbers[nodes[index], MARGINAL]
     return total
 
 

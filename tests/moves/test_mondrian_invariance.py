@@ -1,0 +1,158 @@
+"""One step of each Mondrian move, from exact draws: nothing may change on average.
+
+States are drawn from the prior by algorithm 1 and weighed by their likelihood, so their weighted law is the
+posterior; a move that leaves it invariant leaves the weighted mean of every feature where it was. Draws are
+independent, so the standard errors are exact.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from permix.families.cells import CategoricalCells
+from permix.families.encoded_matrix import encode_matrix
+from permix.moves.base import Info, Move
+from permix.moves.mondrian import ChangeCuts, PlaceLines, RedrawSubtree, RotateCuts
+from permix.moves.mondrian_shift_kernel import draw_times, shift_cuts, stretch_cuts
+from permix.moves.mondrian_state import MondrianData, MondrianState
+from permix.partitions.mondrian import sample_mondrian
+
+# The largest of some twenty deviations exceeds this once in some 100,000 runs.
+MOST = 5.0
+
+
+class Stretch(Move):
+    def step(self, rng, state):
+        return Info("stretch", 15, stretch_cuts(rng, 15, state.budget, state.tree, state.places))
+
+
+class Shift(Move):
+    def step(self, rng, state):
+        law, tree = state.data.law, state.tree
+        made = shift_cuts(rng, 8, law, state.budget, tree, state.spare, state.lines, state.places)
+        return Info("shift", 8, made)
+
+
+class Times(Move):
+    def step(self, rng, state):
+        draw_times(rng, state.budget, state.tree)
+        return Info("times", 1, 1)
+
+
+MOVES = {
+    "rotate": RotateCuts(30),
+    "stretch": Stretch(),
+    "shift": Shift(),
+    "times": Times(),
+    "redraw": RedrawSubtree(3),
+    "cuts": ChangeCuts(10, 1),
+    "places": PlaceLines(),
+}
+
+
+def features_of(state):
+    """Numbers that tell where cuts are, when they are made, how they cross, and who is where."""
+    tree = state.partition()
+    inner = tree.axis >= 0
+    times = tree.times()
+    height, width = (tree.rectangles[:, 2 * i + 1] - tree.rectangles[:, 2 * i] for i in (0, 1))
+    length = np.where(tree.axis == 0, width, height)[inner]
+    crossing = [
+        node
+        for node in np.flatnonzero(inner)
+        if all(tree.axis[child] == 1 - tree.axis[node] for child in tree.children[node])
+    ]
+    lower = np.array([times[tree.children[node]] for node in crossing]).reshape(-1, 2)
+    rows, columns = state.places
+    return np.array(
+        [
+            inner.sum(),
+            (tree.axis == 0).sum(),
+            tree.axis[0] == 0,
+            np.nansum(times),
+            np.nansum(times**2),
+            length.sum(),
+            (length**2).sum(),
+            (length * times[inner]).sum(),
+            np.nansum((tree.cuts - 0.5) ** 2),
+            ((height * width)[~inner] ** 2).sum(),
+            len(crossing),
+            lower.sum(),
+            (lower**2).sum(),
+            sum(tree.axis[node] == 0 for node in crossing),
+            len(np.unique(state.intervals(0))),
+            len(np.unique(state.intervals(1))),
+            rows.mean(),
+            (columns**2).mean(),
+            state.log_likelihood(),
+            np.exp(state.log_likelihood() / 4.0),
+        ],
+        dtype=float,
+    )
+
+
+@cache
+def data_of(kind):
+    if kind == "none":
+        # One row and many columns: symmetry would hide what exchanges rows for columns.
+        shape, rows, columns, values = (1, 12), [], [], []
+    else:
+        table = np.array([[1, 1, 2, 2, 2], [1, 1, 1, 2, 2], [2, 1, 1, 1, 1]])
+        shape = table.shape
+        rows, columns = np.nonzero(np.arange(15).reshape(shape) % 7 != 3)
+        values = table[rows, columns]
+    as_codes = [np.array(part, dtype=np.int64) for part in (rows, columns)]
+    family = CategoricalCells(0.7, levels=(1, 2))
+    return MondrianData.of(encode_matrix(family, *as_codes, np.array(values, dtype=float), shape))
+
+
+def deviations(kind, move, n, budget=2.5, seed=1):
+    """Weighted mean change of every feature, in standard errors."""
+    data = data_of(kind)
+    rng = np.random.default_rng(seed)
+    state = MondrianState(data, budget, rng)
+    changes, log_weights, moved = [], [], 0
+    for _ in range(n):
+        axis, cuts, times = sample_mondrian(rng, budget).to_preorder()
+        places = {"rows": rng.random(data.n_rows), "columns": rng.random(data.n_columns)}
+        state.restore({**places, "axis": axis, "cuts": cuts, "times": times})
+        before = features_of(state)
+        log_weights.append(state.log_likelihood())
+        moved += move.step(rng, state).accepted > 0
+        changes.append(features_of(state) - before)
+    weights = np.exp(np.array(log_weights) - max(log_weights))[:, None]
+    changes = np.array(changes)
+    error = np.sqrt((weights**2 * changes**2).sum(axis=0))
+    total = (weights * changes).sum(axis=0)
+    assert moved > n / 20
+    return np.abs(total) / np.where(error > 0, error, 1.0)
+
+
+@pytest.mark.parametrize("kind", ["none", "cells"])
+@pytest.mark.parametrize("name", MOVES)
+def test_a_step_changes_nothing_on_average(name, kind):
+    assert deviations(kind, MOVES[name], 1000).max() < MOST
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["none", "cells"])
+@pytest.mark.parametrize("name", MOVES)
+def test_a_step_changes_nothing_on_average_in_many_draws(name, kind):
+    assert deviations(kind, MOVES[name], 20_000).max() < MOST
+
+
+def test_a_move_of_another_prior_is_rejected():
+    """The twin: everything drawn afresh, from a smaller budget."""
+
+    class Skimpy(Move):
+        def step(self, rng, state):
+            state.restore({**state.checkpoint(), **smaller(rng)})
+            return Info("skimpy", 1, 1)
+
+    def smaller(rng):
+        return dict(zip(("axis", "cuts", "times"), sample_mondrian(rng, 2.1).to_preorder(), strict=True))
+
+    assert deviations("none", Skimpy(), 1000).max() > MOST
