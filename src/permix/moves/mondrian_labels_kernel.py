@@ -45,8 +45,8 @@ def _put(data, order, first, last, tree, leaf, sign):
 
 
 @kernel
-def _log_gain(law, data, order, first, last, n, sums, added, filled):
-    """Return ln p(cells of the leaf and these) - ln p(cells of the leaf); ``added`` is 0 before and after."""
+def _count_labels(data, order, first, last, added, filled):
+    """Count how many of these cells fill each slot, in ``added``; returns how many slots are ``filled``."""
     n_filled = 0
     for position in range(first, last):
         for m in range(data.slots.shape[1]):
@@ -55,11 +55,16 @@ def _log_gain(law, data, order, first, last, n, sums, added, filled):
                 filled[n_filled] = slot
                 n_filled += 1
             added[slot] += 1
-    gain = total_rise(law, n) - total_rise(law, n + last - first)
+    return n_filled
+
+
+@kernel
+def _log_gain(law, m, n, sums, added, filled, n_filled):
+    """Return ln p(cells of the leaf and ``m`` more) - ln p(cells of the leaf)."""
+    gain = total_rise(law, n) - total_rise(law, n + m)
     for a in range(n_filled):
         slot = filled[a]
         gain += slot_rise(law, sums[slot] + added[slot]) - slot_rise(law, sums[slot])
-        added[slot] = 0
     return gain
 
 
@@ -70,6 +75,10 @@ def sweep_label_lines(rng, axis, law, tree, data, places, other_places):
     other_edges = edges_of(tree, 0, 1 - axis)
     n_intervals = edges.shape[0] - 1
     leaves, ranges = leaf_ranges(tree, 0, axis, edges, other_edges)
+    # Leaves that cover the same intervals of the other axis follow each other: what a line has there is
+    # counted once.
+    by_range = np.argsort(ranges[:, 2] * other_edges.shape[0] + ranges[:, 3])
+    leaves, ranges = leaves[by_range], ranges[by_range]
     other_intervals = np.empty(other_places.shape[0], np.int64)
     intervals_of(other_places, other_edges, 0.0, 1.0, other_intervals)
     longest = 0
@@ -94,18 +103,25 @@ def sweep_label_lines(rng, axis, law, tree, data, places, other_places):
         _sort_cells(data, line, other_intervals, order, starts)
         for h in range(n_intervals + 1):
             steps[h] = 0.0
+        n_filled = 0
         for index in range(leaves.shape[0]):
-            first, last = starts[ranges[index, 2]], starts[ranges[index, 3]]
+            g0, g1 = ranges[index, 2], ranges[index, 3]
+            first, last = starts[g0], starts[g1]
+            if index == 0 or g0 != ranges[index - 1, 2] or g1 != ranges[index - 1, 3]:
+                for a in range(n_filled):
+                    added[filled[a]] = 0
+                n_filled = _count_labels(data, order, first, last, added, filled)
             if first == last:
                 continue
             leaf = leaves[index]
             if ranges[index, 0] <= own < ranges[index, 1]:
                 _put(data, order, first, last, tree, leaf, -1)
-            gain = _log_gain(
-                law, data, order, first, last, tree.links[leaf, CELLS], tree.sums[leaf], added, filled
-            )
+            n, sums = tree.links[leaf, CELLS], tree.sums[leaf]
+            gain = _log_gain(law, last - first, n, sums, added, filled, n_filled)
             steps[ranges[index, 0]] += gain
             steps[ranges[index, 1]] -= gain
+        for a in range(n_filled):
+            added[filled[a]] = 0
         total = 0.0
         for h in range(n_intervals):
             total += steps[h]
