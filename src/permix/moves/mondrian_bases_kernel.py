@@ -9,15 +9,19 @@ all lines stay where they are, a sweep costs lines × leaves × bases additions.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from permix.kernels.block_laws import slot_rise, total_rise
 from permix.kernels.jit import kernel
-from permix.kernels.random import categorical_log_overwrite
-from permix.moves.mondrian_lines_kernel import class_counts, intervals_of
-from permix.moves.mondrian_tree_kernel import CELLS, edges_of, interval_at, leaf_ranges, mark_leaves
+from permix.moves.mondrian_lines_kernel import class_counts, draw_interval, intervals_of, log_lengths_of
+from permix.moves.mondrian_tree_kernel import (
+    CELLS,
+    edges_of,
+    interval_at,
+    leaf_ranges,
+    mark_leaves,
+    place_between,
+)
 
 
 @kernel
@@ -84,10 +88,7 @@ def sweep_base_lines(rng, axis, law, tree, data, places, other_places):
     room = (data, positions, counts, slots, values, seen)
     steps = np.empty(n_intervals + 1)
     scores = np.empty(n_intervals)
-    log_lengths = np.empty(n_intervals)
-    for h in range(n_intervals):
-        length = edges[h + 1] - edges[h]
-        log_lengths[h] = math.log(length) if length > 0.0 else -np.inf
+    log_lengths = log_lengths_of(edges)
     n_moved = 0
     for line in range(places.shape[0]):
         own = interval_at(edges, places[line])
@@ -122,14 +123,8 @@ def sweep_base_lines(rng, axis, law, tree, data, places, other_places):
                     value += gains[row, index]
             steps[ranges[index, 0]] += value
             steps[ranges[index, 1]] -= value
-        total = 0.0
-        for h in range(n_intervals):
-            total += steps[h]
-            scores[h] = total + log_lengths[h]
-        chosen = categorical_log_overwrite(rng, scores, n_intervals)
-        places[line] = edges[chosen] + (edges[chosen + 1] - edges[chosen]) * rng.random()
-        if not places[line] < edges[chosen + 1]:  # rounded up to the end of the interval
-            places[line] = edges[chosen]
+        chosen = draw_interval(rng, steps, log_lengths, scores)
+        places[line] = place_between(rng, edges[chosen], edges[chosen + 1])
         if chosen == own:
             continue
         n_moved += 1

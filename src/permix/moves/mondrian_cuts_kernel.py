@@ -49,6 +49,7 @@ from permix.moves.mondrian_tree_kernel import (
     join_children,
     log_time_integral,
     neighbours,
+    place_between,
     split_node,
     time_before,
 )
@@ -131,9 +132,9 @@ def _try_to_add(rng, n_scans, law, budget, tree, data, places):
             tree.sums[child, slot] = division.side_sums[side, slot]
     for index in range(division.lines.shape[0]):
         if division.sides[index] == LEFT:
-            places[axis][division.lines[index]] = _between(rng, below, cut)
+            places[axis][division.lines[index]] = place_between(rng, below, cut)
         else:
-            places[axis][division.lines[index]] = _between(rng, cut, above)
+            places[axis][division.lines[index]] = place_between(rng, cut, above)
     return 1
 
 
@@ -176,7 +177,7 @@ def _try_to_remove(rng, n_scans, law, budget, tree, data, places):
         tree.sums[node, slot] = sums[slot]
     for line in range(places[axis].shape[0]):
         if below <= places[axis][line] < above:
-            places[axis][line] = _between(rng, below, above)
+            places[axis][line] = place_between(rng, below, above)
     return 1
 
 
@@ -189,13 +190,6 @@ def _nth(tree, n, cherries):
                 return node
             n -= 1
     return -1
-
-
-@kernel
-def _between(rng, low, high):
-    """Draw a place in [low, high)."""
-    place = low + (high - low) * rng.random()
-    return place if place < high else low
 
 
 @kernel

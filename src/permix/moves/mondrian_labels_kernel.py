@@ -6,15 +6,19 @@ are sorted by interval, those in a leaf are then neighbours, and only the slots 
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from permix.kernels.block_laws import slot_rise, total_rise
 from permix.kernels.jit import kernel
-from permix.kernels.random import categorical_log_overwrite
-from permix.moves.mondrian_lines_kernel import intervals_of
-from permix.moves.mondrian_tree_kernel import CELLS, edges_of, interval_at, leaf_ranges, mark_leaves
+from permix.moves.mondrian_lines_kernel import draw_interval, intervals_of, log_lengths_of
+from permix.moves.mondrian_tree_kernel import (
+    CELLS,
+    edges_of,
+    interval_at,
+    leaf_ranges,
+    mark_leaves,
+    place_between,
+)
 
 
 @kernel
@@ -90,10 +94,7 @@ def sweep_label_lines(rng, axis, law, tree, data, places, other_places):
     filled = np.empty(tree.sums.shape[1], np.int64)
     steps = np.empty(n_intervals + 1)
     scores = np.empty(n_intervals)
-    log_lengths = np.empty(n_intervals)
-    for h in range(n_intervals):
-        length = edges[h + 1] - edges[h]
-        log_lengths[h] = math.log(length) if length > 0.0 else -np.inf
+    log_lengths = log_lengths_of(edges)
     n_moved = 0
     for line in range(places.shape[0]):
         if n_intervals == 1:
@@ -122,16 +123,10 @@ def sweep_label_lines(rng, axis, law, tree, data, places, other_places):
             steps[ranges[index, 1]] -= gain
         for a in range(n_filled):
             added[filled[a]] = 0
-        total = 0.0
-        for h in range(n_intervals):
-            total += steps[h]
-            scores[h] = total + log_lengths[h]
-        chosen = categorical_log_overwrite(rng, scores, n_intervals)
+        chosen = draw_interval(rng, steps, log_lengths, scores)
         if chosen != own:
             n_moved += 1
-        places[line] = edges[chosen] + (edges[chosen + 1] - edges[chosen]) * rng.random()
-        if not places[line] < edges[chosen + 1]:  # rounded up to the end of the interval
-            places[line] = edges[chosen]
+        places[line] = place_between(rng, edges[chosen], edges[chosen + 1])
         for index in range(leaves.shape[0]):
             if ranges[index, 0] <= chosen < ranges[index, 1]:
                 first, last = starts[ranges[index, 2]], starts[ranges[index, 3]]

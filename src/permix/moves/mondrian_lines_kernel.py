@@ -28,6 +28,7 @@ from permix.moves.mondrian_tree_kernel import (
     interval_at,
     leaf_ranges,
     mark_leaves,
+    place_between,
 )
 
 # --- what a line says -----------------------------------------------------------------------------
@@ -206,6 +207,27 @@ def intervals_of(places, edges, low, high, out):
 
 
 @kernel
+def log_lengths_of(edges):
+    """Return the log lengths of intervals: the log prior of a line's being there."""
+    out = np.empty(edges.shape[0] - 1)
+    for h in range(out.shape[0]):
+        # Two cuts may coincide in floating point: nothing can be between them then.
+        length = edges[h + 1] - edges[h]
+        out[h] = math.log(length) if length > 0.0 else -np.inf
+    return out
+
+
+@kernel
+def draw_interval(rng, steps, log_lengths, scores):
+    """Draw an interval; ``steps`` are the differences of log likelihoods between neighbouring ones."""
+    total = 0.0
+    for h in range(log_lengths.shape[0]):
+        total += steps[h]
+        scores[h] = total + log_lengths[h]
+    return categorical_log_overwrite(rng, scores, log_lengths.shape[0])
+
+
+@kernel
 def sweep_lines(rng, axis, law, tree, data, places, other_places):
     """Draw the coordinate of every line of ``axis`` in turn; returns how many changed their interval.
 
@@ -231,11 +253,7 @@ def sweep_lines(rng, axis, law, tree, data, places, other_places):
     part = np.empty(most, tree.sums.dtype)
     steps = np.empty(n_intervals + 1)
     scores = np.empty(n_intervals)
-    log_lengths = np.empty(n_intervals)
-    for h in range(n_intervals):
-        # Two cuts may coincide in floating point: nothing can be between them then.
-        length = edges[h + 1] - edges[h]
-        log_lengths[h] = math.log(length) if length > 0.0 else -np.inf
+    log_lengths = log_lengths_of(edges)
     n_moved = 0
     for line in range(places.shape[0]):
         own = interval_at(edges, places[line])
@@ -261,16 +279,10 @@ def sweep_lines(rng, axis, law, tree, data, places, other_places):
             gain = log_gain(law, tree.links[leaf, CELLS], tree.sums[leaf], m, slots, part, n_active)
             steps[h0] += gain
             steps[h1] -= gain
-        total = 0.0
-        for h in range(n_intervals):
-            total += steps[h]
-            scores[h] = total + log_lengths[h]
-        chosen = categorical_log_overwrite(rng, scores, n_intervals)
+        chosen = draw_interval(rng, steps, log_lengths, scores)
         if chosen != own:
             n_moved += 1
-        places[line] = edges[chosen] + (edges[chosen + 1] - edges[chosen]) * rng.random()
-        if not places[line] < edges[chosen + 1]:  # rounded up to the end of the interval
-            places[line] = edges[chosen]
+        places[line] = place_between(rng, edges[chosen], edges[chosen + 1])
         for index in range(n_leaves):
             if ranges[index, 0] <= chosen < ranges[index, 1]:
                 g0, g1 = ranges[index, 2], ranges[index, 3]

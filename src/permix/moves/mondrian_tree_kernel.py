@@ -341,3 +341,10 @@ def log_time_integral(width, after, before):
     if span < 1e-12:
         return math.log(before - after)
     return math.log(-math.expm1(-span) / width)
+
+
+@kernel
+def place_between(rng, low, high):
+    """Draw a place in [low, high)."""
+    place = low + (high - low) * rng.random()
+    return place if place < high else low  # rounded up to the end
