@@ -133,6 +133,7 @@ def test_synthetic_script(name, tmp_path, capsys):
 
 
 @TINY_CHAINS
+@pytest.mark.slow
 @pytest.mark.realdata
 @pytest.mark.parametrize("name", sorted(set(TINY) - set(SYNTHETIC)))
 def test_script_with_real_data(name, tmp_path, data_folder):

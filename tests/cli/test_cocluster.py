@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 import warnings
 
@@ -12,9 +13,12 @@ import scipy.sparse as sp
 
 import permix
 from permix.cli import in_options
-from permix.cli.cocluster import concentrations_of
+from permix.cli.cocluster import concentrations_of, levels_of
+from permix.cli.cocluster_report import block_report, first_names, print_blocks
 from permix.data.cells import Cells
 from permix.data.cells_io import read_cells
+from permix.models import cocluster_fit
+from permix.models.persistence import load_fit
 
 SHORT = ("--draws", 40, "--burn-in", 30, "--seed", 3)
 SHAPE = (36, 14)
@@ -305,8 +309,190 @@ def test_trouble_with_predictions(run, fit, tmp_path):
     assert run("sample", fit)[0] == 1
 
 
+def test_names_of_members_are_shown(run, files, model, tmp_path):
+    fit = tmp_path / "f.permix"
+    _, out, _ = run("fit", "cocluster", files / "wide.csv", "-o", fit, *SHORT, "--quiet")
+    kinds = [[j for j in range(SHAPE[1]) if j % 2 == kind] for kind in (0, 1)]
+    for kind in kinds:
+        assert ", ".join(f"film {j}" for j in kind) in out
+    shown = next(line for line in out.splitlines() if "p0, p3, p6" in line)
+    assert shown.rstrip().endswith("p33")
+    assert "80.2% of" not in out
+    assert "90% of the draws" in out
+    assert "%)" in out.splitlines()[0]
+    report = json.loads(run("summary", fit, "--json")[1])
+    members = report["row_cluster_members"]
+    assert members == [
+        [f"p{i}" for i in np.flatnonzero(model.row_labels_ == k)] for k in range(model.n_row_clusters_)
+    ]
+    assert first_names(["tea", "milk", "coffee"], 9) == "tea, milk, …"
+    assert first_names(["tea", "milk"], 9) == "tea, milk"
+    assert first_names(["a name that is too long"], 9) == "a name that is too long"
+
+
+@pytest.mark.parametrize("shown", [2, 5])
+def test_shown_outside_the_interval_is_explained(fit, capsys, shown):
+    report = block_report(load_fit(fit))
+    said = "may have fewer clusters than most draws"
+    report["posterior_number_of_row_clusters"] = {"4": 0.5, "5": 0.5}
+    print_blocks({**report, "row_clusters": shown}, "title")
+    assert (said in capsys.readouterr().out) is (shown == 2)
+
+
+def test_held_out_levels_come_from_all_cells(run, tmp_path):
+    # One cell has a value that no other has; with this seed it is held out.
+    table = np.random.default_rng(0).integers(1, 4, (10, 6))
+    table[4, 2] = 9
+    seed = next(
+        seed for seed in range(100) if 9.0 not in Cells.coerce(table).split(0.3, seed)[0].values.tolist()
+    )
+    path, fit = tmp_path / "m.csv", tmp_path / "f.permix"
+    path.write_text("a,b,c,d,e,f\n" + "\n".join(",".join(map(str, row)) for row in table) + "\n")
+    command = ["fit", "cocluster", path, "-o", fit, "--draws", 20, "--burn-in", 10, "--seed", seed]
+    code, out, err = run(*command, "--held-out", 0.3)
+    assert code == 0, err
+    assert "has not seen this 30% of the cells: permix predict lists them among the missing" in out
+    assert "does not keep this result" in out
+    report = json.loads(run(*command, "--held-out", 0.3, "--json", "--force")[1])
+    assert report["levels"] == [1, 2, 3, 9]
+    assert report["held_out"]["share"] == 0.3
+    assert report["held_out"]["perplexity"] > 1
+
+
+def test_a_bad_cell_that_would_be_held_out_stops_before_the_fit(run, tmp_path):
+    table = np.ones((10, 6), dtype=int).tolist()
+    table[4][2] = -2
+    seed = next(seed for seed in range(100) if -2.0 not in Cells.coerce(table).split(0.3, seed)[0].values)
+    path, fit = tmp_path / "m.csv", tmp_path / "f.permix"
+    path.write_text("a,b,c,d,e,f\n" + "\n".join(",".join(map(str, row)) for row in table) + "\n")
+    code, _, err = run(
+        "fit", "cocluster", path, "-o", fit, "--family", "poisson", "--held-out", 0.3, "--seed", seed
+    )
+    assert code == 1
+    assert "row 5, column 'c': -2 is not a count" in err
+    assert [file.name for file in tmp_path.iterdir()] == ["m.csv"]
+
+
+def test_codes_for_missing(run, files, cells, tmp_path):
+    path, fit, new = tmp_path / "m.csv", tmp_path / "f.permix", tmp_path / "new.csv"
+    dense = cells.dense()
+    lines = [",".join(["name", *cells.column_names])]
+    for name, row in zip(cells.row_names, dense, strict=True):
+        lines.append(",".join([name, *("-1" if np.isnan(value) else f"{value:g}" for value in row)]))
+    path.write_text("\n".join(lines) + "\n")
+    code, _, err = run("fit", "cocluster", path, "-o", fit, *SHORT)
+    assert code == 0
+    assert "if it stands for missing, say --missing -1" in err
+    code, out, err = run("fit", "cocluster", path, "-o", fit, *SHORT, "--missing", "-1", "--force", "--json")
+    assert code == 0
+    assert (json.loads(out)["levels"], json.loads(out)["cells"]) == ([1, 2, 3, 4], cells.n_cells)
+    new.write_text("name,film 0,film 1\nann,4,-1\n")
+    assert run("predict", fit, new)[0] == 1
+    code, out, err = run("predict", fit, new, "--missing", "-1", "--json")
+    assert code == 0
+    assert len(json.loads(out)["rows"]) == SHAPE[1] - 1
+    assert run("predict", fit, "--missing", "-1")[0] == 2
+
+
+def test_new_rows_with_few_cells_are_fine(run, fit, tmp_path):
+    new = tmp_path / "new.csv"
+    header = ",".join(["name", *(f"film {j}" for j in range(SHAPE[1]))])
+    new.write_text(f"{header}\nann,4,{',' * (SHAPE[1] - 2)}\nbo{',' * SHAPE[1]}\n")
+    code, out, err = run("predict", fit, new, "--what", "components", "--json")
+    assert code == 0
+    assert err == ""
+    assert [row["row"] for row in json.loads(out)["rows"]] == ["ann", "bo"]
+    new.write_text(f"{header}\nbo{',' * SHAPE[1]}\n")
+    code, out, err = run("predict", fit, new, "--json")
+    assert (code, err) == (0, "")
+    assert len(json.loads(out)["rows"]) == SHAPE[1]
+
+
+def test_identifiers_among_the_cells(run, tmp_path):
+    path = tmp_path / "m.csv"
+    rng = np.random.default_rng(1)
+    rows = [f"{i * 7 + 3},{','.join(map(str, rng.integers(1, 3, 5)))}" for i in range(25)]
+    path.write_text("household,a,b,c,d,e\n" + "\n".join(rows) + "\n")
+    command = ["fit", "cocluster", path, "-o", tmp_path / "f.permix", "--draws", 10, "--burn-in", 5, "-q"]
+    _, _, err = run(*command)
+    assert "column 'household' has a different value in every row" in err
+    assert "say --id household" in err
+    code, out, err = run(*command, "--id", "household", "--force")
+    assert (code, err) == (0, "")
+    assert "25 rows, 5 columns" in out
+
+
+def test_levels_in_their_order(run, tmp_path):
+    path, fit = tmp_path / "m.csv", tmp_path / "f.permix"
+    words = ["no", "rather not", "yes"]
+    rng = np.random.default_rng(1)
+    lines = [",".join(words[k] for k in rng.integers(0, 3, 5)) for _ in range(12)]
+    path.write_text("a,b,c,d,e\n" + "\n".join(lines) + "\n")
+    command = ["fit", "cocluster", path, "-o", fit, "--draws", 10, "--burn-in", 5, "-q", "--json", "--force"]
+    code, out, err = run(*command, "--levels", "yes, rather not, no,never")
+    assert code == 0, err
+    assert json.loads(out)["levels"] == ["yes", "rather not", "no", "never"]
+    code, _, err = run(*command, "--levels", "yes,no")
+    assert code == 1
+    assert "'rather not' is none of the known values (yes, no)" in err
+    assert run(*command, "--levels", "yes,,no")[0] == 2
+    assert run(*command, "--levels", "1,2", "--family", "poisson")[0] == 2
+    assert levels_of('"a, b",c', is_text=True) == ("a, b", "c")
+
+
+@pytest.mark.parametrize(("words", "shown"), [(("no", "yes"), "no, yes"), (("1", "2"), "1, 2")])
+def test_bernoulli_names_the_values_there_are(run, tmp_path, words, shown):
+    path = tmp_path / "m.csv"
+    rng = np.random.default_rng(1)
+    lines = [",".join(words[k] for k in rng.integers(0, 2, 5)) for _ in range(12)]
+    path.write_text("a,b,c,d,e\n" + "\n".join(lines) + "\n")
+    code, _, err = run("fit", "cocluster", path, "-o", tmp_path / "f.permix", "--family", "bernoulli")
+    assert code == 1
+    assert f"these hold {shown}. Write 0 and 1, or take --family categorical" in err
+    assert not (tmp_path / "f.permix.chains").exists()
+
+
+def test_interrupted_in_the_words_of_the_command_line(run, files, tmp_path, monkeypatch):
+    real = cocluster_fit.fit_cocluster
+
+    def cut_short(cells, settings):
+        found = real(cells, settings)
+        warnings.warn(
+            "interrupted after 3 of 70 iterations: the same call with store='x' continues the run.",
+            permix.errors.PermixWarning,
+            stacklevel=2,
+        )
+        return dataclasses.replace(found, draws=dataclasses.replace(found.draws, interrupted=True))
+
+    monkeypatch.setattr(cocluster_fit, "fit_cocluster", cut_short)
+    code, _, err = run("fit", "cocluster", files / "wide.csv", "-o", tmp_path / "f.permix", *SHORT, "-q")
+    assert code == 130
+    assert "interrupted, 40 of 40 draws per chain kept; the same command goes on from" in err
+    assert "store=" not in err
+
+
+def test_a_long_file_without_names(run, files, cells, tmp_path):
+    path, fit = tmp_path / "u.data", tmp_path / "f.permix"
+    entries = zip(cells.rows.tolist(), cells.columns.tolist(), cells.values.tolist(), strict=True)
+    path.write_text("".join(f"{i + 11}\t{j + 5}\t{v:g}\t{880000000 + 31 * i + j}\n" for i, j, v in entries))
+    code, _, err = run("fit", "cocluster", path, "-o", fit, *SHORT)
+    assert code == 1
+    assert "say --layout long or --layout wide" in err
+    code, out, err = run("fit", "cocluster", path, "-o", fit, *SHORT, "--layout", "long")
+    assert code == 0, err
+    assert "the first three are taken for row, column and value, and the fourth is not used" in err
+    assert "36 rows, 14 columns" in out
+    code, _, err = run("fit", "cocluster", files / "wide.csv", "-o", fit, "--force", "--layout", "long")
+    assert code == 1
+    assert "This looks wide: say --layout wide" in err
+
+
 def test_words_of_the_command_line():
     assert "n_row_clusters" in in_options("The chains disagree on n_row_clusters (R-hat 1.2)")
     assert in_options("n_row_clusters=70 is more") == "--row-clusters 70 is more"
+    assert in_options("say row_column='house'") == "say --id house"
+    assert in_options("say row_column='house no'") == "say --id 'house no'"
+    assert in_options("say missing=-1") == "say --missing -1"
+    assert in_options("cells are missing") == "cells are missing"
     assert concentrations_of("3") == 3.0
     assert concentrations_of("3:0.5") == (3.0, 0.5)

@@ -406,3 +406,115 @@ class TestFrames:
             {"x": pd.array([1, None], dtype="Int64"), "y": pd.array([True, False], dtype="boolean")}
         )
         assert same(Cells.from_frame(made), np.array([[1, 1], [NAN, 0]]))
+
+
+class TestCodes:
+    @pytest.mark.parametrize("missing", [-1, "-1", [-1.0], [np.int64(-1), 77]])
+    @pytest.mark.filterwarnings("ignore:no cell holds 77")
+    @pytest.mark.parametrize("form", [np.array, lambda table: table, sp.csr_array, pd.DataFrame])
+    def test_every_way_in(self, form, missing):
+        cells = Cells.coerce(form([[1, -1], [3, 4]]), missing=missing)
+        assert cells.dense()[0, 0] == 1
+        assert (cells.rows.tolist(), cells.columns.tolist()) == ([0, 1, 1], [0, 0, 1])
+
+    def test_from_long(self):
+        cells = Cells.from_long(["a", "b", "b"], ["x", "x", "y"], [5, 99, 3], missing=99)
+        assert cells.values.tolist() == [5, 3]
+        assert cells.shape == (2, 2)
+
+    def test_text(self):
+        cells = Cells.coerce([["good", "refused"], ["bad", "good"]], missing="refused")
+        assert cells.values.tolist() == ["good", "bad", "good"]
+
+    def test_text_among_numbers(self):
+        assert Cells.coerce([[1, "?"], [2, 3]], missing="?").values.tolist() == [1, 2, 3]
+
+    def test_unseen_is_told(self):
+        with pytest.warns(PermixWarning, match="no cell holds -9"):
+            Cells.coerce([[1, 2]], missing=-9)
+
+    def test_refused(self):
+        with pytest.raises(DataError, match="neither a number nor text"):
+            Cells.coerce([[1, 2]], missing=[(1, 2)])
+        with pytest.raises(DataError, match="Cells already"):
+            Cells.coerce(Cells.coerce([[1, 2]]), missing=2)
+
+    @pytest.mark.filterwarnings("ignore:-1 fills 40%")  # beside -9
+    @pytest.mark.parametrize(
+        ("values", "code"),
+        [
+            ([-1, 1, 2, 5, -1], "-1"),
+            ([-1, 0, 1, 1, -1], "-1"),
+            ([99, 99, 1, 5, 3], "99"),
+            ([-99, -99, -1.5, 1.5, 0.3], "-99"),
+            ([-9, -9, -1, -1, 4], "-9"),
+        ],
+    )
+    def test_lookalikes_are_told(self, values, code):
+        with pytest.warns(PermixWarning, match=f"^{code} fills 40% of the cells.*missing={code}$"):
+            Cells.coerce([values])
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            [-1, 1, -1, 1],  # against and for
+            [-2, -1, 0, 1, 2, -1],
+            [98, 99, 97, 99, 95],
+            [0, 0, 5, 6],
+            [99, 99, 0, 80, 20],
+            [-1, -1, -1, -1],
+            [99, *range(1, 6)] * 1 + [3] * 200,
+        ],
+    )
+    def test_others_are_not(self, values):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            Cells.coerce([values])
+
+
+class TestNewRows:
+    def test_nobody_warns(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            cells = Cells.coerce([[1, np.nan], [np.nan, np.nan]], new_rows=True)
+            empty = Cells.coerce([[np.nan, np.nan]], new_rows=True)
+            frame = Cells.from_frame(pd.DataFrame({"a": [1.0, np.nan], "b": [None, None]}), new_rows=True)
+        assert (cells.shape, frame.shape) == ((2, 2), (2, 2))
+        assert (empty.shape, empty.n_cells) == ((1, 2), 0)
+        assert empty.aligned(cells, rows=False).shape == (1, 2)
+
+    def test_fitted_rows_still_need_cells(self):
+        with pytest.raises(DataError, match="no filled cell"):
+            Cells.coerce([[np.nan, np.nan]])
+
+
+class TestLongNumbers:
+    @pytest.mark.parametrize(
+        "table",
+        [
+            np.array([[2**53 + 1, 2]]),
+            np.array([[2**64 - 1, 2]], dtype=np.uint64),
+            [[2**53 + 1, 2]],
+            [[-(2**60) - 1, None]],
+            pd.DataFrame({"a": [2**53 + 1, 5], "b": [1, 2]}),
+            pd.DataFrame({"a": [2**53 + 1, 5], "b": [1.5, None]}),
+            sp.csr_array(np.array([[2**53 + 1, 2]])),
+        ],
+    )
+    def test_refused(self, table):
+        with pytest.raises(
+            DataError, match=r"has more digits than a number keeps.*write such values as text"
+        ):
+            Cells.coerce(table)
+
+    @pytest.mark.parametrize("dtype", [np.int64, np.uint64, object])
+    def test_exact_ones_stay(self, dtype):
+        table = np.array([[2**53 + 2, 2**53, 2**60]], dtype=dtype)
+        assert [int(value) for value in Cells.coerce(table).values] == table[0].tolist()
+
+    def test_absurd_ones_are_not_written_out(self):
+        for table in ([[10**400, 1]], [[10**5000, 1]], [[10**5000, "text"]]):
+            with pytest.raises(DataError) as caught:
+                Cells.coerce(table)
+            assert len(str(caught.value)) < 400
+            assert "digits" in str(caught.value)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import io
+import warnings
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from permix.data.cells import Cells
 from permix.data.cells_io import read_cells
 from permix.errors import DataError, FileFormatError, PermixWarning
 from permix.families.cells import CellValueError, GaussianCells
@@ -155,11 +158,129 @@ class TestLong:
         assert same(cells, [[1], [NAN]])
 
     def test_four_columns_without_names(self, put):
-        with pytest.raises(DataError, match="Rename its columns"):
+        with pytest.raises(DataError, match=r"This looks wide: say layout=.wide., or rename its columns"):
             read_cells(put("a,b,c,d\n1,2,3,4\n"), layout="long")
+
+    def test_four_columns_without_a_header(self, put):
+        pairs = [(user, film) for user in range(11, 26) for film in range(40, 45)]
+        lines = [f"{user}\t{film}\t{(user + film) % 5}\t{881000000 + user}" for user, film in pairs]
+        path = put("\n".join(lines) + "\n", "u.data")
+        with pytest.raises(DataError, match=r"four columns .* say layout='long' or layout='wide'"):
+            read_cells(path)
+        with pytest.warns(PermixWarning, match="first three are taken for row, column and value"):
+            cells = read_cells(path, layout="long")
+        assert cells.shape == (15, 5)
+        assert (cells.row_names[0], cells.column_names[-1], cells.values[0]) == ("11", "44", 1.0)
+        assert read_cells(path, layout="wide", header=False).shape == (75, 4)
+        # A line given twice does not make it a matrix of 76 rows.
+        with pytest.raises(DataError, match="say layout='long'"):
+            read_cells(put("\n".join([*lines, lines[3]]) + "\n", "u.data"))
+
+    def test_four_columns_of_answers_are_wide(self, put):
+        answers = np.random.default_rng(0).integers(1, 6, (80, 4))
+        path = put("\n".join(",".join(map(str, row)) for row in answers) + "\n")
+        assert read_cells(path).shape == (80, 4)
+
+    def test_many_columns_without_a_header_are_not_long(self, put):
+        with pytest.raises(DataError, match=r"5 without names\. This looks wide: say layout='wide'"):
+            read_cells(put("1,2,3,4,5\n2,2,3,4,4\n"), layout="long")
+
+    def test_three_columns_that_look_wide(self, put):
+        path = put("person,tea,milk\nann,1,2\nbo,2,2\ncy,1,1\n")
+        with pytest.warns(PermixWarning, match="this looks wide: layout='wide'"):
+            read_cells(path, layout="long")
 
     def test_text_values(self, put):
         assert read_cells(put("user,item,rating\na,x,good\nb,x,bad\n")).values.tolist() == ["good", "bad"]
+
+
+class TestCodes:
+    def test_numbers_and_text_in_a_wide_file(self, put):
+        path = put("name,tea,milk,rum\nann,-1,2,refused\nbo,-1.0,4,3\n99,2,?,1\n")
+        cells = read_cells(path, missing=["-1", "refused", "?"], row_column="name")
+        assert same(cells, [[NAN, 2, NAN], [NAN, 4, 3], [2, NAN, 1]])
+        assert cells.row_names == ("ann", "bo", "99")
+
+    def test_names_of_rows_are_no_cells(self, put):
+        path = put("name,tea,milk\n-1,-1,2\n5,3,4\n")
+        cells = read_cells(path, missing=-1)
+        assert cells.row_names == ("-1", "5")
+        assert same(cells, [[NAN, 2], [3, 4]])
+
+    def test_codes_hide_neither_header_nor_names(self, put):
+        path = put("case,tea,milk\nann,?,2\nbo,1,?\ncy,?,4\n")
+        cells = read_cells(path, missing="?")
+        assert (cells.row_names, cells.column_names) == (("ann", "bo", "cy"), ("tea", "milk"))
+        assert same(cells, [[NAN, 2], [1, NAN], [NAN, 4]])
+
+    def test_long_file(self, put):
+        cells = read_cells(put("user,item,rating\na,x,-9\na,y,2\nb,x,1\n"), missing=-9)
+        assert same(cells, [[NAN, 2], [1, NAN]])
+
+    def test_sparse(self, tmp_path):
+        sp.save_npz(tmp_path / "m.npz", sp.coo_array(np.array([[1, -1], [2, 3]])))
+        assert same(read_cells(tmp_path / "m.npz", missing=-1), [[1, NAN], [2, 3]])
+
+    def test_warned_of(self, put):
+        with pytest.warns(PermixWarning, match=r"99 fills 33.3% of the cells.*1 to 5.*say missing=99"):
+            read_cells(put("a,b,c\n1,99,5\n99,2,3\n"))
+
+
+class TestIdentifiers:
+    def text(self, name="household"):
+        rng = np.random.default_rng(3)
+        rows = [f"{1000 - 3 * i},{','.join(map(str, rng.integers(1, 6, 4)))}" for i in range(20)]
+        return f"{name},a,b,c,d\n" + "\n".join(rows) + "\n"
+
+    def test_told(self, put):
+        with pytest.warns(
+            PermixWarning, match="column 'household' has a different value in every row; if it"
+        ):
+            assert read_cells(put(self.text())).shape == (20, 5)
+        with pytest.warns(PermixWarning, match="say row_column='household'"):
+            Cells.from_frame(pd.read_csv(io.StringIO(self.text())))
+        with pytest.warns(PermixWarning, match="say row_column='household'"):
+            Cells.coerce(pd.read_csv(io.StringIO(self.text())))
+
+    def test_settled(self, put):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert read_cells(put(self.text()), row_column="household").shape == (20, 4)
+            assert read_cells(put(self.text()), row_column=False).shape == (20, 5)
+            assert read_cells(put(self.text("id"))).shape == (20, 4)
+            assert read_cells(put(self.text()), new_rows=True).shape == (20, 5)
+
+    def test_a_matrix_of_such_numbers_is_no_concern(self):
+        frame = pd.DataFrame(np.random.default_rng(0).permutation(100).reshape(25, 4), columns=list("abcd"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            Cells.from_frame(frame)
+
+    def test_few_rows_and_fractions_are_no_concern(self, put):
+        frame = pd.DataFrame({"a": np.linspace(0.1, 0.9, 30), "b": 1, "c": np.arange(30) % 4})
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            Cells.from_frame(frame)
+            Cells.from_frame(pd.DataFrame({"a": [5, 8, 7, 3], "b": 1, "c": 2}))
+
+
+class TestLongNumbers:
+    def test_refused_with_the_place(self, put):
+        path = put("a,b\n9007199254740993,1\n9007199254740992,2\n")
+        with pytest.raises(
+            DataError, match=r"line 2, column 'a': the value 9007199254740993 has more digits"
+        ):
+            read_cells(path)
+
+    def test_exact_ones_stay(self, put):
+        cells = read_cells(put("a,b\n9007199254740994,1\n9007199254740992,2\n"))
+        assert cells.values.tolist() == [2.0**53 + 2, 1, 2.0**53, 2]
+
+    def test_absurd_ones_are_not_written_out(self, put):
+        with pytest.raises(DataError) as caught:
+            read_cells(put(f"a,b\n{'7' * 5000},1\n2,2\n"))
+        assert len(str(caught.value)) < 500
+        assert "5000 digits" in str(caught.value)
 
 
 class TestMalformed:

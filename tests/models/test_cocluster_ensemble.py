@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 
 import permix
 from permix.errors import ConvergenceWarning, DataError
+from permix.models import cocluster_ensemble, cocluster_fit
 from tests.models.cocluster_cases import QUICK, planted_grid, quick, quiet_fit
 
 
@@ -175,6 +176,13 @@ def test_a_store_keeps_bases_and_consensus(parts, tmp_path):
         ({"prior": "mondrian", "concentration": 2.0}, {}, "concentration=2.0 would change nothing"),
         ({"base": permix.CoClustering()}, {"bases": [([0], [0])] * 2}, "base=... would change nothing"),
         ({}, {"bases": [([0, 1], [0, 1])] * 2}, "base 1.*2 rows and 2 columns"),
+        ({"n_base": 3}, {"bases": [([0], [0])] * 2}, "n_base=3 would change nothing: the base co-clust"),
+        ({"base": permix.CoClustering(n_chains=4)}, {}, "base: n_chains=4 would change nothing"),
+        ({"base": permix.CoClustering(random_state=1)}, {}, "base: random_state=1 would change nothing"),
+        ({"base": permix.CoClustering(store="x")}, {}, "base: store='x' would change nothing"),
+        ({"base": permix.CoClustering(n_jobs=2)}, {}, "base: n_jobs=2 would change nothing"),
+        ({"base": permix.CoClustering(progress=True)}, {}, "base: progress=True would change nothing"),
+        ({"base": permix.CoClustering(loss="binder")}, {}, "base: loss='binder' would change nothing"),
         ({}, {"bases": [([0, 1], [0, 1])]}, "at least two"),
     ],
 )
@@ -186,3 +194,35 @@ def test_mistakes_are_named(options, fitting, message, grid):
 def test_nothing_to_work_on():
     with pytest.raises(DataError, match="give a matrix, base co-clusterings"):
         ensemble().fit()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"family": "gaussian"}, "family='gaussian' would change nothing: there is no matrix"),
+        ({"pseudo_count": 2.0}, "pseudo_count=2.0 would change nothing: there is no matrix"),
+        ({"prior": "mondrian", "label_cells": "all"}, "label_cells='all' would change nothing"),
+    ],
+)
+def test_options_about_cells_need_a_matrix(options, message):
+    with pytest.raises(DataError, match=message):
+        ensemble(**options).fit(bases=[([0, 1], [0, 1])] * 2)
+
+
+def test_bases_may_disagree_and_have_no_estimates(parts, monkeypatch):
+    """Nobody is told that bases differ, and no point estimate is made but the one of the consensus."""
+    told, estimated = [], []
+    for module in (cocluster_fit, cocluster_ensemble):
+        monkeypatch.setattr(module, "warn_if_chains_disagree", lambda draws: told.append(draws.n_draws))
+        monkeypatch.setattr(module, "estimates", _noted(module.estimates, estimated))
+    ensemble(n_base=2, n_draws=7, n_burn_in=5, base=permix.CoClustering(n_draws=5, n_burn_in=5)).fit(parts[0])
+    assert told == [7]
+    assert estimated == [7]
+
+
+def _noted(function, calls):
+    def noting(draws, *others):
+        calls.append(draws.n_draws)
+        return function(draws, *others)
+
+    return noting

@@ -34,7 +34,7 @@ def models():
     words = np.where(np.isnan(X), None, np.where(X == 1, "no", "yes"))
     mixed = {"n_row_clusters": 3, "n_column_clusters": 2, "membership": "mixed"}
     ensemble = permix.CoClusteringEnsemble(n_base=2, random_state=0, progress=False, **SHORT)
-    base = quick(concentration=(2.0, 0.5))
+    base = permix.CoClustering(concentration=(2.0, 0.5), **SHORT)
     return {
         "grid": (quiet_fit(quick(concentration=permix.Gamma(2.0, 1.0), **SHORT), named(X)), X),
         "pair": (quiet_fit(quick(concentration=(permix.Gamma(2.0, 1.0), 3.0), **SHORT), X), X),
@@ -138,6 +138,35 @@ def put_int32(index, value):
     return lambda array: put(index, value)(array).astype(np.int32)
 
 
+def _first_row_moved(manifest, arrays):
+    """A cell of the first row is said to be in the next cluster, which its blocks do not know."""
+    counts = arrays["draws/row_memberships"].copy()
+    line = counts[0, 0, 0]
+    fullest = int(line.argmax())
+    other = (fullest + 1) % len(line)
+    line[fullest] -= 1
+    line[other] += 1
+    arrays["draws/row_memberships"] = counts
+    labels = arrays["draws/row_labels"].copy()
+    labels[0, 0, 0] = line.argmax()
+    arrays["draws/row_labels"] = labels
+
+
+def _all_at_the_first(sums):
+    """Every cell has the first level."""
+    one = np.zeros_like(sums)
+    one[..., 0] = sums.sum(axis=-1)
+    return one
+
+
+def _shifted(sums, by):
+    """Cells go from the first level to the second, more than there are."""
+    sums = sums.copy()
+    sums[..., 0] -= by
+    sums[..., 1] += by
+    return sums
+
+
 ANY = {
     "another kind": manifest_with(kind="Nonsense"),
     "settings are text": manifest_with(settings="abc"),
@@ -216,6 +245,7 @@ LEVELS = {
 GRID = {
     "labels with a gap": array_by("draws/row_labels", lambda a: np.where(a == 0, 5, a)),
     "another number of clusters": array_by("draws/n_column_clusters", lambda a: a + 1),
+    "another number of blocks": array_by("draws/n_blocks", lambda a: a + 1),
     "huge estimate": array_by("row_estimate", put(0, 2**33)),
     "negative estimate": array_by("column_estimate", put(0, -1)),
     "short estimate": array_by("row_estimate", lambda a: a[:-1]),
@@ -247,6 +277,18 @@ OWN = {
         "sums of another shape": array_by("draws/block_sums", lambda a: a[..., :1]),
         "other labels": array_by("draws/row_labels", lambda a: 2 - a),
         "more clusters": settings_with(n_row_clusters=30),
+        "memberships of more cells": array_by("draws/row_memberships", lambda a: 2 * a),
+        "memberships of fewer cells": array_by("draws/column_memberships", lambda a: a // 2),
+        "memberships of other blocks": _first_row_moved,
+        "blocks of more cells": array_by("draws/block_cells", lambda a: a + 1),
+        "cells in other blocks": array_by("draws/block_cells", lambda a: a[..., ::-1, ::-1].copy()),
+        "negative sums": array_by("draws/block_sums", lambda a: _shifted(a, a.max() + 1)),
+        "sums of more cells": array_by("draws/block_sums", lambda a: a + 1),
+        "real sums": array_by("draws/block_sums", lambda a: a.astype(float)),
+        "sums of other blocks": array_by("draws/block_sums", lambda a: a[:, :, ::-1, ::-1].copy()),
+        "sums of other levels": array_by("draws/block_sums", _all_at_the_first),
+        "another number of blocks": array_by("draws/n_blocks", lambda a: a - 1),
+        "another number of used clusters": array_by("draws/n_row_clusters", lambda a: a - 1),
     },
     "mondrian": {
         "no tree": without("draws/tree_axis"),
@@ -259,6 +301,10 @@ OWN = {
         "trees of another shape": array_by("draws/tree_time", lambda a: a[:, :-1]),
         "a best draw past the end": manifest_with(best_draw=12),
         "no best draw": manifest_with(best_draw=None),
+        "another number of blocks": array_by("draws/n_blocks", lambda a: a + 1),
+        "another number of row clusters": array_by("draws/n_row_clusters", lambda a: a + 1),
+        "another number of column clusters": array_by("draws/n_column_clusters", lambda a: a - 1),
+        "another number of cuts": array_by("draws/n_cuts", lambda a: a + 1),
         "a smaller budget": settings_with(budget=0.01),
         "another prior": settings_with(prior="dp", budget=1.0),
     },
@@ -308,7 +354,7 @@ def test_names_of_frames_come_back(models, tmp_path):
     back = permix.load(tmp_path / "m.permix")
     assert back.feature_names_in_.tolist() == model.feature_names_in_.tolist()
     np.testing.assert_array_equal(back.predict(frame[:2]), model.predict(frame[:2]))
-    with pytest.raises(ValueError, match="feature names"):
+    with pytest.raises(permix.errors.DataError, match="column 'other' is unknown"):
         back.predict(frame[:2].rename(columns={"c0": "other"}))
 
 

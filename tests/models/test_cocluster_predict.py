@@ -6,11 +6,15 @@ import itertools
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+from scipy.sparse import csr_array
 
 import permix
 from permix.data.cells import Cells
 from permix.errors import DataError
+from permix.families.cells import CategoricalCells
+from permix.posterior.blocks import block_sums
 from tests.models.cocluster_cases import planted_grid, planted_mondrian, quick, quiet_fit
 
 NAMES = tuple(f"film{j}" for j in range(24))
@@ -210,10 +214,10 @@ def test_new_rows_that_cannot_be(fitted):
         fitted.predict(np.ones((2, 5)))
     row = np.full((1, 24), np.nan)
     row[0, 2] = 7.0
-    with pytest.raises(DataError, match=r"column.*film2.*7.0 is none of the known values \(1, 2, 3\)"):
+    with pytest.raises(DataError, match=r"column.*film2.*7 is none of the known values \(1, 2, 3\)"):
         fitted.predict(row)
-    with pytest.raises(DataError, match="no filled cell"):
-        fitted.predict(np.full((1, 24), np.nan))
+    with pytest.raises(DataError, match="no filled cell"):  # nothing to score
+        fitted.score(np.full((40, 24), np.nan))
 
 
 def test_frames_keep_their_names():
@@ -224,5 +228,91 @@ def test_frames_keep_their_names():
     assert model.posterior_["posterior"]["column"].to_numpy().tolist() == list(NAMES)
     assert model.posterior_["posterior"]["row"].to_numpy().tolist() == list(PEOPLE)
     assert model.predict(cells=[("p0", "film3")]).shape == (1,)
-    with pytest.raises(ValueError, match="feature names"):
+    with pytest.raises(DataError, match=r"column 'other' is unknown; the fitted columns are 'film0'"):
         model.predict(frame.rename(columns={"film0": "other"}))
+    assert model.cells_.column_names == NAMES
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_frames_are_aligned_by_name(fitted, parts, make):
+    """Some of the columns, in any order; also where the first looks like names of rows."""
+    X = parts[0].dense()[:3]
+    chosen = [7, 3, 12, 0]
+    X[:, 7] = [1.0, 2.0, 3.0]
+    some = np.full_like(X, np.nan)
+    some[:, chosen] = X[:, chosen]
+    frame = make({NAMES[j]: X[:, j] for j in chosen})
+    for ask in (fitted.predict_proba, fitted.complete, fitted.predict_rows_proba, fitted.score_samples):
+        np.testing.assert_allclose(ask(frame), ask(some))
+    with pytest.raises(DataError, match="column 'movie' is unknown"):
+        fitted.predict(make({"film3": [1.0, 2.0], "movie": [1.0, 1.0]}))
+    held_out = pd.DataFrame(parts[1].dense(), index=PEOPLE, columns=NAMES)
+    held_out = held_out.iloc[::-1, ::-1].drop(columns="film4")
+    table = parts[1].dense()
+    table[:, 4] = np.nan
+    assert fitted.score(held_out) == pytest.approx(fitted.score(table), rel=1e-12)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("which", ["fitted", "nested", "numbers"])
+def test_rows_of_which_nothing_is_known(which, request):
+    """The prior answers: each class of rows by its weight, in every draw."""
+    found = request.getfixturevalue(which)
+    model = found if which == "fitted" else found[1]
+    n_columns = model.n_features_in_
+    nothing = np.full((2, n_columns), np.nan)
+    fit = model._fit
+    total = 0.0
+    for draw in fit.block_draws:
+        n, sums = block_sums(fit.matrix, draw)
+        means = fit.family.means(n, sums)[draw.table]
+        weights = np.append(draw.row_log_weights, draw.new_row_log_weight)
+        weights = np.exp(weights - np.logaddexp.reduce(weights))
+        new = fit.family.means(np.zeros(1, int), np.zeros((1, fit.family.n_slots)))[0]
+        total = total + (weights[:-1] @ means + weights[-1] * new)[draw.column_classes]
+    expected = np.tile(total / len(fit.block_draws), (2, 1))
+    forms = [nothing, np.ma.masked_all((2, n_columns)), csr_array((2, n_columns))]
+    if which == "fitted":
+        forms.append(pd.DataFrame(nothing, columns=NAMES))
+        forms.append(pd.DataFrame(nothing[:, :3], columns=["film5", "film0", "film9"]))
+    for form in forms:
+        np.testing.assert_allclose(model.predict_mean(form), expected, rtol=1e-9)
+        np.testing.assert_allclose(model.score_samples(form), 0.0, atol=1e-12)
+        weights = np.exp(fit.blocks.row_log_weights)
+        shares = np.tile(weights / weights.sum(), (2, 1))
+        np.testing.assert_allclose(model.predict_rows_proba(form), shares)
+    # One row with cells beside one without.
+    some = nothing.copy()
+    some[0, 0] = fit.cells.values[0]
+    np.testing.assert_allclose(model.predict_mean(some)[1], expected[0], rtol=1e-9)
+
+
+def test_cells_of_new_rows_given_as_cells(fitted, parts):
+    X = parts[0].dense()[:3]
+    rows, columns = np.nonzero(~np.isnan(X))
+    new = Cells(rows, columns, X[rows, columns], X.shape, ["x", "y", "z"], NAMES)
+    table = fitted.predict_proba(new)
+    asked = Cells.from_long(["z", "x"], ["film2", "film5"], [1, 1])
+    np.testing.assert_allclose(fitted.predict_proba(new, cells=asked), table[[2, 0], [2, 5]])
+    with pytest.raises(DataError, match="no row 'w'; the rows are 'x', 'y', 'z'"):
+        fitted.predict(new, cells=Cells.from_long(["w"], ["film2"], [1]))
+    by_position = Cells([1, 2], [2, 5], [1, 1], (3, 24))
+    np.testing.assert_allclose(fitted.predict_proba(new, cells=by_position), table[[1, 2], [2, 5]])
+    with pytest.raises(DataError, match="cells has 2 rows, and there are 3 new ones"):
+        fitted.predict(new, cells=Cells([1], [2], [1], (2, 24)))
+
+
+def test_levels_that_no_fitted_cell_has(fitted, parts):
+    held = np.full((40, 24), np.nan)
+    held[3, 2], held[3, 1] = 4.0, 1.0
+    for ask in (fitted.score, fitted.perplexity):
+        with pytest.raises(DataError, match=r"'p3'.*'film2'.*4 is none.*CategoricalCells\(levels=.*more"):
+            ask(held)
+    family = CategoricalCells(levels=[4, 3, 2, 1])
+    wider = quiet_fit(quick(family=family, n_draws=5), parts[0])
+    assert wider.family_.levels == (4, 3, 2, 1)
+    assert wider.perplexity(held) > 1.0
+    zeros = quiet_fit(quick(family="bernoulli", n_draws=3), np.eye(4))
+    with pytest.raises(DataError, match=r"2 is none of the known values \(0, 1\)\.?$"):
+        zeros.score(2 * np.eye(4))

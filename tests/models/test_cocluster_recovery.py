@@ -81,11 +81,47 @@ def test_nested_cuts_are_found(nested, mondrian):
     held = len(np.unique(nested.block_labels_))
     assert held <= 5
     assert nested.tree_.n_blocks >= held
-    assert len(nested.block_parameters_["probabilities"]) == nested.tree_.n_blocks
-    # Every block of the estimate is a leaf that covers the intervals it is said to.
-    table = nested.tree_.table()
-    for block in np.unique(nested.block_labels_):
-        assert block in table
+    assert len(nested.block_parameters_["probabilities"]) == held
+    np.testing.assert_array_equal(np.unique(nested.block_labels_), np.arange(held))
+    # The blocks are those of the tree, under other numbers.
+    chain, draw = divmod(nested._fit.best_draw, nested.n_draws)
+    best = nested.posterior_["posterior"].isel(chain=chain, draw=draw)
+    rows, columns = best["row_labels"].to_numpy(), best["column_labels"].to_numpy()
+    leaves = nested.tree_.table()[rows][:, columns]
+    assert len(set(zip(leaves.ravel(), found.ravel(), strict=True))) == held == len(np.unique(leaves))
+
+
+def test_parameters_follow_the_numbers_of_blocks(nested, mondrian):
+    X, _, _ = mondrian
+    of_cell = nested.block_labels_[nested.row_labels_][:, nested.column_labels_]
+    for block, probabilities in enumerate(nested.block_parameters_["probabilities"]):
+        values = X[(of_cell == block) & ~np.isnan(X)]
+        counts = np.array([(values == level).sum() for level in nested.family_.levels])
+        np.testing.assert_allclose(probabilities, (counts + 1.0) / (len(values) + len(counts)))
+
+
+def test_similarity_under_nested_cuts(nested):
+    """Two rows are together in a draw where every column has both in the same block; by hand."""
+    arrays, total = nested._fit.draws.arrays, [0.0, 0.0]
+    over = arrays["row_labels"].shape[:2]
+    for at in np.ndindex(*over):
+        given = (arrays[f"tree_{name}"][at] for name in ("axis", "cut", "time"))
+        tree = permix.partitions.mondrian.MondrianTree.from_preorder(*given, nested.budget)
+        blocks = tree.table()[arrays["row_labels"][at]][:, arrays["column_labels"][at]]
+        for side, lines in enumerate((blocks, blocks.T)):
+            total[side] = total[side] + (lines[:, None] == lines[None]).all(axis=-1)
+    np.testing.assert_allclose(nested.row_similarity(), total[0] / np.prod(over), atol=1e-6)
+    np.testing.assert_allclose(nested.column_similarity(), total[1] / np.prod(over), atol=1e-6)
+
+
+def test_clusters_of_nested_cuts_differ(nested):
+    """No two clusters have the same blocks throughout, and there is no cluster without members."""
+    table = nested.block_labels_
+    assert len(np.unique(table, axis=0)) == len(table) == nested.n_row_clusters_
+    assert len(np.unique(table, axis=1).T) == table.shape[1] == nested.n_column_clusters_
+    assert set(nested.row_labels_) == set(range(nested.n_row_clusters_))
+    assert set(nested.column_labels_) == set(range(nested.n_column_clusters_))
+    assert nested.predict_rows_proba(np.full((1, 30), np.nan)).shape == (1, nested.n_row_clusters_)
 
 
 def test_draws_and_their_summary(fitted, nested, grid):

@@ -13,8 +13,12 @@ from permix.data.cells import Cells
 from permix.errors import ConvergenceWarning, DataError, PermixWarning
 from permix.families.cells import GaussianCells
 from permix.models import cocluster_fit
+from permix.models.cocluster_settings import CoClusterSettings
 from permix.moves import Concentration, Cycle
 from permix.moves.grid import OnRows
+from permix.partitions.mondrian import sample_mondrian
+from permix.posterior.blocks import BlockDraw, mondrian_draw
+from permix.sampling import Draws
 from permix.sampling import chain as chains
 from tests.models.cocluster_cases import planted_grid, quick, quiet_fit
 
@@ -134,7 +138,8 @@ MISTAKES = [
     ({"concentration": (1.0, -2.0)}, "concentration must be a number above 0"),
     ({"prior": "mondrian", "budget": -1.0}, "budget must be a number above 0"),
     ({"prior": "mondrian", "budget": np.nan}, "budget must be a number above 0"),
-    ({"prior": "mondrian", "budget": 1e9}, "budget must be a number above 0 and at most 1,000"),
+    ({"prior": "mondrian", "budget": 99.0}, "budget=99.0 expects 10,000 blocks.*at most 50"),
+    ({"prior": "mondrian", "budget": np.inf}, "budget must be a number above 0"),
     ({"prior": "mondrian", "concentration": 2.0}, "concentration=2.0 would change nothing.*'dp'"),
     ({"prior": "mondrian", "n_row_clusters": 2}, "n_row_clusters=2 would change nothing"),
     ({"prior": "mondrian", "membership": "mixed"}, "membership='mixed' would change nothing"),
@@ -189,7 +194,7 @@ def test_matrices_that_are_none(data, message):
 @pytest.mark.parametrize(
     ("family", "value", "message"),
     [
-        ("bernoulli", 2.0, r"row 2.*column 3.*2.0 is none of the known values \(0, 1\)"),
+        ("bernoulli", 2.0, r"row 2.*column 3: 2 is none of the known values \(0, 1\)"),
         ("poisson", 1.5, r"row 2.*column 3.*1.5 is not a count"),
         ("poisson", -1.0, r"row 2.*column 3.*-1 is not a count"),
     ],
@@ -216,6 +221,23 @@ def test_rankings_are_no_matrix():
         quick().fit(votes)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("family", ["categorical", "bernoulli", "poisson", "gaussian"])
+def test_every_prior_takes_every_family(kind, family):
+    X = planted_grid(np.random.default_rng(3), family, shape=(7, 5))[0]
+    fitted = model(kind, family=family, n_draws=5, n_burn_in=5).fit(X)
+    assert np.isfinite(fitted.log_likelihood_)
+    table = fitted.predict()
+    assert table.shape == X.shape
+    assert np.isfinite(table).all()
+    assert np.isfinite(fitted.score(X))
+    n_blocks = int(fitted.block_labels_.max()) + 1
+    assert all(len(values) == n_blocks for values in fitted.block_parameters_.values())
+    if kind != "mixed":
+        assert np.isfinite(fitted.predict(X[:2])).all()
+        assert fitted.predict_rows(X[:2]).shape == (2,)
+
+
 def test_mixed_membership(X):
     fitted = quiet_fit(model("mixed"), X)
     assert fitted.n_row_clusters_ <= 3
@@ -238,6 +260,73 @@ def test_mixed_membership(X):
         fitted.predict(X[:2])
 
 
+def _cut_or_whole(whole, loss):
+    """Draws of which all but one cut the rows in halves."""
+    n_draws = len(whole)
+    axis = np.where(np.array(whole)[:, None], -1, np.array([0, -1, -1]))
+    halves = np.repeat([0, 1], 3)
+    arrays = {
+        "row_labels": np.where(np.array(whole)[:, None], 0, halves).reshape(2, n_draws // 2, 6),
+        "column_labels": np.zeros((2, n_draws // 2, 4), dtype=int),
+        "tree_axis": axis.reshape(2, n_draws // 2, 3),
+        "tree_cut": np.where(axis < 0, np.nan, 0.5).reshape(2, n_draws // 2, 3),
+        "tree_time": np.where(axis < 0, np.nan, 0.3).reshape(2, n_draws // 2, 3),
+    }
+    settings = CoClusterSettings(prior="mondrian", loss=loss)
+    draws = Draws(arrays=arrays, statistics={}, interrupted=False, n_draws=n_draws // 2, seeds=())
+    return cocluster_fit.nearest_draw(draws, settings, (6, 4))
+
+
+@pytest.mark.parametrize("loss", ["vi", "binder"])
+def test_the_nearest_draw_is_like_most_others(loss):
+    assert _cut_or_whole([True, False, False, False], loss) == 1
+    assert _cut_or_whole([False, False, True, False], loss) == 0
+    assert _cut_or_whole([False, True, True, True], loss) == 1
+    assert _cut_or_whole([True, True, False, True], loss) == 0
+
+
+def test_clusters_that_differ_in_nothing_are_one():
+    weights = np.log([0.2, 0.1, 0.3, 0.4])
+    # The second interval holds no row, but its blocks are those of the first; the last has its own.
+    draw = BlockDraw(
+        np.array([2, 0, 2, 0]),
+        np.array([3, 0, 1, 2]),
+        np.array([[0, 1, 1, 1, 8], [0, 1, 1, 1, 2], [4, 5, 5, 5, 6], [4, 4, 4, 4, 4]]),
+        weights,
+        -np.inf,
+    )
+    merged = cocluster_fit.told_apart(draw)
+    np.testing.assert_array_equal(merged.table, [[0, 1], [2, 3]])
+    np.testing.assert_array_equal(merged.row_classes, [1, 0, 1, 0])
+    np.testing.assert_array_equal(merged.column_classes, [1, 0, 1, 1])
+    np.testing.assert_allclose(np.exp(merged.row_log_weights), [0.3, 0.3])
+
+
+def test_merged_clusters_keep_blocks_and_order():
+    """Trees at random: the same partition of cells, in order of position, every block still a rectangle."""
+    rng = np.random.default_rng(0)
+    n_merged = 0
+    for _ in range(40):
+        tree = sample_mondrian(rng, 2.0)
+        table = tree.table()
+        rows, columns = (rng.integers(size, size=12) for size in table.shape)
+        draw = mondrian_draw(rows, columns, table, np.diff(tree.row_edges()))
+        merged = cocluster_fit.told_apart(draw)
+        before, after = table[rows][:, columns], merged.table[merged.row_classes][:, merged.column_classes]
+        pairs = set(zip(before.ravel(), after.ravel(), strict=True))
+        assert len(pairs) == len(np.unique(before)) == len(np.unique(after)) == merged.n_blocks
+        for old, new in ((rows, merged.row_classes), (columns, merged.column_classes)):
+            assert np.all(np.diff(new[np.argsort(old)]) >= 0)
+        for block in range(merged.n_blocks):
+            inside = merged.table == block
+            height, width = (np.ptp(places) + 1 for places in np.nonzero(inside))
+            assert inside.sum() == height * width
+        assert len(np.unique(merged.table, axis=0)) == len(merged.table)
+        assert len(np.unique(merged.table, axis=1).T) == merged.table.shape[1]
+        n_merged += len(merged.table) < len(np.unique(rows))
+    assert n_merged > 0
+
+
 def test_interrupted_by_hand_keeps_what_is_there(X, monkeypatch):
     from permix.sampling import loop
 
@@ -256,3 +345,11 @@ def test_interrupted_by_hand_keeps_what_is_there(X, monkeypatch):
     assert fitted._fit.draws.interrupted
     assert 0 < fitted._fit.draws.n_draws < 100_000
     assert fitted.predict().shape == X.shape
+
+
+def test_too_many_levels_are_no_levels():
+    numbers = np.random.default_rng(0).normal(size=(40, 30))
+    with pytest.raises(DataError, match="1,200 different values, too many to be levels"):
+        quick().fit(numbers)
+    with pytest.warns(PermixWarning, match="each is taken for a level of its own"):
+        quick(n_draws=2, n_burn_in=0, n_chains=1).fit(np.floor(numbers * 50))

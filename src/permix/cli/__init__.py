@@ -28,6 +28,7 @@ OPTIONS = {
     "length": "--length",
     "max_iter": "--max-iter",
     "membership": "--membership",
+    "missing": "--missing",
     "n_base": "--ensemble",
     "n_burn_in": "--burn-in",
     "n_candidates": "--candidates",
@@ -70,6 +71,8 @@ def in_options(message: str) -> str:
     """Put a message of the library into the words of the command line."""
     for argument, option in OPTIONS.items():
         message = re.sub(rf"(?<![-\w]){argument} ?= ?['\"]([-\w]+)['\"]", rf"{option} \1", message)
+        # A value of several words keeps its quotes.
+        message = re.sub(rf"(?<![-\w]){argument}=(?=['\"])", f"{option} ", message)
         message = re.sub(rf"(?<![-\w]){argument}=(?=-?\w)", f"{option} ", message)
         # Words of plain English, such as layout, are options only where something is assigned to them.
         bare = "_" in argument and argument not in QUANTITIES

@@ -18,6 +18,7 @@ from permix.cli.options import (
     Layout,
     LayoutOption,
     Method,
+    MissingCode,
     OnCycleOption,
     UnlistedOption,
     Votes,
@@ -177,6 +178,7 @@ def predict(
     ignore: Annotated[
         list[str] | None, typer.Option(help="DPMixture: column to leave out; may be repeated.")
     ] = None,
+    missing: MissingCode = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -186,7 +188,7 @@ def predict(
 
     votes = ReadOptions(file or Path(), layout, unlisted, count_column, agent_column, on_cycle)
     question = Question(what, top, samples, seed, length)
-    data = NewData(votes, id_column, ignore or [], there=file is not None)
+    data = NewData(votes, id_column, ignore or [], missing or [], there=file is not None)
     run_predict(fit, data, question, output, force, json)
 
 

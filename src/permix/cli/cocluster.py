@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import shutil
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,9 +16,11 @@ from permix.cli.cocluster_report import block_report, held_out_report, print_blo
 from permix.cli.dp_mallows import concentration_of
 from permix.cli.inspect import check_model_name, check_picture, check_targets
 from permix.cli.output import print_json
+from permix.errors import DataError, PermixWarning
 
 if TYPE_CHECKING:
     from permix.data.cells import Cells
+    from permix.families.cells import CellFamily
     from permix.models.cocluster_fit import BlockFit
     from permix.partitions import Gamma
 
@@ -42,13 +46,21 @@ class MatrixFile(NamedTuple):
     layout: str
     header: bool | None
     id_column: str | None
+    missing: list[str]
 
-    def read(self) -> Cells:
+    def read(self, *, new_rows: bool = False) -> Cells:
         """Read the cells."""
         from permix.data.cells_io import read_cells
 
         layout: Any = str(self.layout)
-        return read_cells(self.file, layout, header=self.header, row_column=self.id_column)
+        return read_cells(
+            self.file,
+            layout,
+            header=self.header,
+            row_column=self.id_column,
+            missing=self.missing,
+            new_rows=new_rows,
+        )
 
 
 class BlockTargets(NamedTuple):
@@ -68,12 +80,15 @@ def run_fit_cocluster(
     prior: str,
     settings: dict[str, Any],
     choices: dict[str, Any],
+    levels: str | None,
     held_out: float | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
     """Fit, save, and show what was found; of ``choices``, those that are None were not made."""
     given = _given(prior, choices)
+    if levels is not None and settings["family"] != "categorical":
+        raise typer.BadParameter(f"--levels belongs to --family categorical, not to {settings['family']}")
     output = targets.output
     check_model_name(output)
     check_picture(targets.picture)
@@ -88,6 +103,8 @@ def run_fit_cocluster(
     cells = matrix.read()
     if not (as_json or quiet):
         print(f"permix: {cells!r}", file=sys.stderr)
+    family = family_for(cells, settings["family"], settings["pseudo_count"], levels, held_out is not None)
+    settings = {**settings, "family": family}
     kept, tested = (cells, None) if held_out is None else cells.split(held_out, settings["random_state"])
     if chains.exists() and not (as_json or quiet):
         print(f"found chains in {chains}", file=sys.stderr)
@@ -103,13 +120,14 @@ def run_fit_cocluster(
     _save(fit, targets, chains)
     report = block_report(fit)
     if tested is not None:
-        report["held_out"] = held_out_report(fit, tested)
+        report["held_out"] = {"share": tested.n_cells / cells.n_cells, **held_out_report(fit, tested)}
     if as_json:
         print_json({"file": str(output), **report})
     else:
         print_blocks(report, output.name)
     if fit.draws.interrupted:
-        print(f"permix: interrupted; the same command goes on from {chains}", file=sys.stderr)
+        done = f"{report['draws_per_chain']:,} of {fit.settings.n_draws:,} draws per chain kept"
+        print(f"permix: interrupted, {done}; the same command goes on from {chains}", file=sys.stderr)
         raise typer.Exit(130)
 
 
@@ -150,7 +168,62 @@ def concentrations_of(text: str) -> float | Gamma | tuple[float | Gamma, float |
     return concentration_of(parts[0]), concentration_of(parts[1])
 
 
+def family_for(
+    cells: Cells, name: str, pseudo_count: float, levels: str | None, held_out: bool
+) -> CellFamily | str:
+    """Check all cells before anything runs, and take the levels from all of them, also those held out."""
+    from permix.families.cells import CategoricalCells, cell_family
+    from permix.models.cocluster_fit import naming_cells
+
+    family = cell_family(name, pseudo_count)
+    if levels is not None:
+        family = CategoricalCells(pseudo_count, levels=levels_of(levels, cells.is_text))
+    if name == "bernoulli":
+        found = np.unique(cells.values).tolist()
+        if not set(found) <= {0.0, 1.0}:
+            shown = ", ".join(str(value) if cells.is_text else f"{value:g}" for value in found[:6])
+            shown += ", …" if len(found) > 6 else ""
+            raise DataError(
+                f"cells of --family bernoulli are 0 or 1; these hold {shown}. "
+                "Write 0 and 1, or take --family categorical, which takes any values"
+            )
+    with naming_cells(cells):
+        resolved = family.resolve(cells.values)
+        resolved.encode(cells.values)
+    if isinstance(resolved, CategoricalCells) and name == "categorical" and (held_out or levels is not None):
+        return resolved
+    return name
+
+
+def levels_of(text: str, is_text: bool) -> tuple[str | float, ...]:
+    """Read ``--levels``: separated by commas; one that holds a comma itself goes into quotes.
+
+    Examples
+    --------
+    >>> levels_of("no, rather not,yes", is_text=True), levels_of("1,2,2.5", is_text=False)
+    (('no', 'rather not', 'yes'), (1.0, 2.0, 2.5))
+    """
+    listed = [level.strip() for level in next(csv.reader([text], skipinitialspace=True), [])]
+    if not listed or "" in listed:
+        raise typer.BadParameter(f"--levels takes the possible values, separated by commas, not {text!r}")
+    if is_text:
+        return tuple(listed)
+    try:
+        return tuple(float(level) for level in listed)
+    except ValueError:
+        raise typer.BadParameter(
+            f"--levels {text!r}: the cells are numbers, and not all of these are"
+        ) from None
+
+
 def _fitted(cells: Cells, arguments: dict[str, Any]) -> BlockFit:
+    with warnings.catch_warnings():
+        # It speaks of calls; the command line says by itself how to go on.
+        warnings.filterwarnings("ignore", "interrupted after", PermixWarning)
+        return _run(cells, arguments)
+
+
+def _run(cells: Cells, arguments: dict[str, Any]) -> BlockFit:
     if "n_base" in arguments:
         from permix.models.cocluster_ensemble import fit_ensemble
         from permix.models.cocluster_settings import EnsembleSettings

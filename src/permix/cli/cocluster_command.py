@@ -21,6 +21,7 @@ from permix.cli.options import (
     LabelCells,
     MatrixLayout,
     Membership,
+    MissingCode,
     ModelOutput,
     Picture,
     Quiet,
@@ -56,6 +57,13 @@ def fit_cocluster(
         CellFamilyName,
         typer.Option(help="What cells are: a few levels such as ratings, 0 and 1, counts, or numbers."),
     ] = CellFamilyName.CATEGORICAL,
+    levels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,C",
+            help="categorical: the possible values in their order; default: those that occur, sorted.",
+        ),
+    ] = None,
     concentration: Annotated[
         str | None,
         typer.Option(
@@ -125,6 +133,7 @@ def fit_cocluster(
     jobs: Jobs = None,
     layout: Annotated[
         MatrixLayout,
+        MissingCode,
         typer.Option(help="Layout of a CSV file: a line for every row, or for every filled cell."),
     ] = MatrixLayout.AUTO,
     header: Annotated[
@@ -138,6 +147,7 @@ def fit_cocluster(
     id_column: Annotated[
         str | None, typer.Option("--id", help="Wide CSV file: column that names the rows and is no cell.")
     ] = None,
+    missing: MissingCode = None,
     row_labels: Annotated[
         Path | None,
         typer.Option(help="Also write each row's cluster and how sure that is to this CSV file."),
@@ -157,7 +167,7 @@ def fit_cocluster(
     from permix.cli.cocluster import BlockTargets, MatrixFile, run_fit_cocluster
 
     run_fit_cocluster(
-        MatrixFile(matrix, layout, header, id_column),
+        MatrixFile(matrix, layout, header, id_column, missing or []),
         BlockTargets(output, row_labels, column_labels, picture, keep_chains, force),
         prior,
         {
@@ -180,6 +190,7 @@ def fit_cocluster(
             "label_pseudo_count": label_pseudo_count,
             "label_cells": None if label_cells is None else str(label_cells),
         },
+        levels,
         held_out,
         quiet,
         json,

@@ -62,12 +62,12 @@ def _new_rows(data: NewData) -> Cells | None:
     if options.layout not in ("auto", "wide", "long"):
         raise typer.BadParameter(f"--layout {options.layout} is for rankings; a matrix is wide or long")
     if not data.there:
-        if data.id_column is not None or options.layout != "auto":
+        if data.id_column is not None or options.layout != "auto" or data.missing:
             raise typer.BadParameter(
-                "--id and --layout say how to read a file of new rows, and none is given"
+                "--id, --layout and --missing say how to read a file of new rows, and none is given"
             )
         return None
-    return MatrixFile(options.file, options.layout, None, data.id_column).read()
+    return MatrixFile(options.file, options.layout, None, data.id_column, data.missing).read(new_rows=True)
 
 
 def _clusters(answers: BlockPredictions, new: Cells, wide: bool) -> Answer:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # A terminal shows at most so many clusters of rows, or so many blocks of nested cuts.
 MAX_ROWS = 30
 CELL_WIDTH = 12
+# Names of the members of a cluster take at most so much room.
+MEMBERS_WIDTH = 70
 PRIORS = {
     "dp": "a grid, Dirichlet processes",
     "dirichlet": "a grid, finite Dirichlet",
@@ -51,10 +53,12 @@ def block_report(fit: BlockFit) -> dict[str, Any]:
         report["membership"] = getattr(fit.settings, "membership", "hard")
     for what, labels in (("row", fit.row_labels), ("column", fit.column_labels)):
         n = int(labels.max()) + 1
+        members = _members(fit, what, labels, n)
         sure = np.asarray(assignment_confidence(draws[f"{what}_labels"], labels))
         report |= {
             f"{what}_clusters": n,
             f"{what}_cluster_sizes": np.bincount(labels).tolist(),
+            f"{what}_cluster_members": members,
             f"{what}_cluster_confidence": [float(sure[labels == k].mean()) for k in range(n)],
             f"posterior_number_of_{what}_clusters": _shares(draws[f"n_{what}_clusters"]),
         }
@@ -77,6 +81,16 @@ def block_report(fit: BlockFit) -> dict[str, Any]:
         }
     report["diagnostics"] = {str(name): row.to_dict() for name, row in summary(fit.draws).iterrows()}
     return report
+
+
+def _members(fit: BlockFit, what: str, labels: Array, n: int) -> list[list[str]]:
+    """Names of the rows or columns of each cluster; numbers, counted from 1, where there are no names."""
+    cells = fit.cells
+    names = None if cells is None else cells.row_names if what == "row" else cells.column_names
+    return [
+        [str(line + 1) if names is None else names[line] for line in np.flatnonzero(labels == k).tolist()]
+        for k in range(n)
+    ]
 
 
 def held_out_report(fit: BlockFit, held_out: Cells) -> dict[str, Any]:
@@ -120,20 +134,21 @@ def print_blocks(report: dict[str, Any], title: str) -> None:
     filled = ""
     if "cells" in report:
         share = report["cells"] / (report["rows"] * report["columns"])
-        filled = f", {report['cells']:,} cells filled ({share:.3g} of all), {report['family']} family"
+        filled = f", {report['cells']:,} cells filled ({100 * share:.3g}%), {report['family']} family"
     ensemble = f"consensus of {report['bases']} co-clusterings, " if "bases" in report else ""
+    numbers = [
+        [what, *_interval(report[f"posterior_number_of_{name}"]), report[name]]
+        for what, name in (
+            ("clusters of rows", "row_clusters"),
+            ("clusters of columns", "column_clusters"),
+            ("blocks", "blocks"),
+        )
+    ]
     print_table(
         f"{title}: {count_of(report['rows'], 'row')}, {count_of(report['columns'], 'column')}{filled}; "
         f"{ensemble}{PRIORS[report['prior']]}",
         ["number of", "from", "median", "to", "shown"],
-        [
-            [what, *_interval(report[f"posterior_number_of_{name}"]), report[name]]
-            for what, name in (
-                ("clusters of rows", "row_clusters"),
-                ("clusters of columns", "column_clusters"),
-                ("blocks", "blocks"),
-            )
-        ],
+        numbers,
     )
     if any(row["r_hat"] > NOT_CONVERGED for row in report["diagnostics"].values()):
         print("NOT CONVERGED: the chains tell different stories; what follows may change with more draws.")
@@ -141,7 +156,10 @@ def print_blocks(report: dict[str, Any], title: str) -> None:
     shown = (
         "is the draw nearest to all others" if "tree" in report else "are the partitions nearest to all draws"
     )
-    print(f"What is shown {shown} (least expected {loss}); intervals hold 90 %.\n")
+    print(f"What is shown {shown} (least expected {loss}); intervals hold 90% of the draws.")
+    if any(not low <= n <= high for _, low, _, high, n in numbers):
+        print("The partition shown minimises the expected loss; it may have fewer clusters than most draws.")
+    print()
     for what in ("row", "column"):
         _print_clusters(report, what)
     if "block_values" in report:
@@ -168,9 +186,29 @@ def _interval(shares: dict[str, float]) -> list[int]:
 
 def _print_clusters(report: dict[str, Any], what: str) -> None:
     sizes, sure = report[f"{what}_cluster_sizes"], report[f"{what}_cluster_confidence"]
-    rows = [[k + 1, size, f"{sure[k]:.2f}"] for k, size in enumerate(sizes[:MAX_ROWS])]
+    width = min(terminal_width() - 32, MEMBERS_WIDTH)
+    rows = [
+        [k + 1, size, f"{sure[k]:.2f}", first_names(report[f"{what}_cluster_members"][k], width)]
+        for k, size in enumerate(sizes[:MAX_ROWS])
+    ]
     some = f", the first {MAX_ROWS} of {len(sizes)}; --json shows all" if len(sizes) > MAX_ROWS else ""
-    print_table(f"Clusters of {what}s{some}", ["cluster", f"{what}s", "confidence"], rows)
+    print_table(f"Clusters of {what}s{some}", ["cluster", f"{what}s", "confidence", "which"], rows)
+
+
+def first_names(names: list[str], width: int) -> str:
+    """As many names as fit, at least one.
+
+    Examples
+    --------
+    >>> first_names(["tea", "milk", "coffee"], 10)
+    'tea, milk, …'
+    """
+    text = names[0]
+    for name in names[1:]:
+        if len(text) + len(name) + 2 > width:
+            return f"{text}, …"
+        text += f", {name}"
+    return text
 
 
 def _print_grid(report: dict[str, Any]) -> None:
@@ -225,10 +263,16 @@ def _meaning(report: dict[str, Any]) -> str:
 
 def _print_held_out(held_out: dict[str, Any], family: str) -> None:
     kind = "density" if family == "gaussian" else "probability"
+    share = f"{100 * held_out['share']:.3g}%"
     print(
-        f"held out: {held_out['cells']:,} cells, perplexity {held_out['perplexity']:.4f} (exp of minus the "
-        f"mean log {kind}, {held_out['mean_log_probability']:.4f}; averaged over draws before the logarithm)"
+        f"held out: {held_out['cells']:,} cells ({share}), perplexity {held_out['perplexity']:.4f} (exp of "
+        f"minus the mean log {kind}, {held_out['mean_log_probability']:.4f}; averaged over draws before the "
+        "logarithm)"
     )
     if "base_perplexities" in held_out:
         each = ", ".join(f"{value:.4f}" for value in held_out["base_perplexities"])
         print(f"  the bases averaged cell by cell: {held_out['averaged_bases_perplexity']:.4f}; each: {each}")
+    print(
+        f"The model has not seen this {share} of the cells: permix predict lists them among the missing "
+        "ones. The file of the model does not keep this result."
+    )

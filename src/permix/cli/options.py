@@ -231,6 +231,13 @@ KeepChains = Annotated[
     bool,
     typer.Option("--keep-chains", help="Keep the folder OUTPUT.chains, from which chains can be extended."),
 ]
+MissingCode = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CODE",
+        help="Matrices: a value that stands for a missing cell, such as -1; may be repeated.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite files that exist.")]
 Select = Annotated[
     str | None,

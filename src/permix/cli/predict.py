@@ -38,6 +38,7 @@ class NewData(NamedTuple):
     votes: ReadOptions
     id_column: str | None
     ignore: list[str]
+    missing: list[str]
     there: bool = True  # a co-clustering fills in its own matrix where no file is given
 
     def refuse_vote_options(self) -> None:
@@ -113,6 +114,8 @@ def run_predict(
     if what == "cells" or data.votes.layout in ("wide", "long"):
         option = "--what cells" if what == "cells" else f"--layout {data.votes.layout}"
         raise typer.BadParameter(f"{option} belongs to a co-clustering; {fit_file} is of another kind")
+    if data.missing:
+        raise typer.BadParameter(f"--missing belongs to a co-clustering; {fit_file} is of another kind")
     question = question._replace(what=what)
     if isinstance(fit, DPMallowsFit):
         from permix.cli.list_predict import predict_lists

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from permix.data.cells_arrays import dense_entries, sparse_entries
 from permix.data.cells_checks import (
     Names,
+    as_flat,
     called,
     checked_positions,
     checked_shape,
@@ -23,6 +24,7 @@ from permix.data.cells_checks import (
     match_names,
     unless_plain,
 )
+from permix.data.cells_codes import Missing, MissingCodes, warn_of_codes
 from permix.data.columns import is_frame
 from permix.data.labels import Array
 from permix.errors import DataError, PermixWarning
@@ -48,6 +50,8 @@ class Cells:
         Left out, rows and columns are known by number.
     origin : str, optional
         Words for where the cells come from and how they were read; shown by ``repr``.
+    new_rows : bool
+        Whether these are new rows for a model that is fitted already: then no cell needs to be filled.
 
     Attributes
     ----------
@@ -83,6 +87,8 @@ class Cells:
         row_names: Iterable[object] | None = None,
         column_names: Iterable[object] | None = None,
         origin: str = "",
+        *,
+        new_rows: bool = False,
     ) -> None:
         self.shape = checked_shape(shape)
         self.row_names = clean_names(row_names, self.shape[0], "row")
@@ -102,12 +108,14 @@ class Cells:
             order = np.argsort(key, kind="stable")
             row, column, filled, key = row[order], column[order], filled[order], key[order]
         self.rows, self.columns, self.values = row.astype(np.int32), column.astype(np.int32), filled
-        self._refuse(key)
+        self._refuse(key, new_rows)
         for array in (self.rows, self.columns, self.values):
             array.flags.writeable = False
 
-    def _refuse(self, key: Array) -> None:
+    def _refuse(self, key: Array, new_rows: bool) -> None:
         if not len(key):
+            if new_rows:
+                return
             raise DataError("the matrix has no filled cell; there is nothing to learn from")
         twice = np.flatnonzero(key[1:] == key[:-1])
         if twice.size:
@@ -125,7 +133,7 @@ class Cells:
     # -- other ways in ---------------------------------------------------------------------------
 
     @classmethod
-    def coerce(cls, X: object) -> Cells:
+    def coerce(cls, X: object, *, missing: Missing = None, new_rows: bool = False) -> Cells:
         """Take a matrix in any usual form.
 
         Parameters
@@ -134,22 +142,30 @@ class Cells:
             NaN, None and what is masked are missing. In a sparse matrix (scipy, any format) what is stored
             is filled, zeros included, and what is not stored is missing. A data frame has a column for
             every column of the matrix; long frames go to :meth:`from_frame`.
+        missing : number, str, or a list of these, optional
+            Values that stand for missing cells, such as -1 or "refused".
+        new_rows : bool
+            Whether these are new rows for a model that is fitted already: then nobody is warned of rows and
+            columns without filled cells.
 
         Examples
         --------
         >>> Cells.coerce([[1, None], [0, 1]])
         Cells: 2 rows x 2 columns, 3 of 4 cells filled (75%)
         """
+        codes = MissingCodes(missing)
         if isinstance(X, cls):
+            if codes:
+                raise DataError("these are Cells already; say missing= where they are made or read")
             return X
         if hasattr(X, "tocoo"):
-            return warn_of_empty(cls(*sparse_entries(X)))
+            return looked_over(cls(*sparse_entries(X, codes), new_rows=new_rows), codes, new_rows)
         if is_frame(X):
             from permix.data.cells_io import refuse_long_frame
 
             refuse_long_frame(X)
-            return cls.from_frame(X, layout="wide")
-        return warn_of_empty(cls(*dense_entries(X)))
+            return cls.from_frame(X, layout="wide", missing=missing, new_rows=new_rows)
+        return looked_over(cls(*dense_entries(X, codes), new_rows=new_rows), codes, new_rows)
 
     @classmethod
     def from_long(
@@ -160,6 +176,9 @@ class Cells:
         shape: tuple[int, int] | None = None,
         row_names: Iterable[object] | None = None,
         column_names: Iterable[object] | None = None,
+        *,
+        missing: Missing = None,
+        new_rows: bool = False,
     ) -> Cells:
         """Make a matrix from one entry per filled cell.
 
@@ -174,6 +193,11 @@ class Cells:
             Number of rows and columns, for positions.
         row_names, column_names : sequence, optional
             All names, in the order wanted; also those without a filled cell.
+        missing : number, str, or a list of these, optional
+            Values that stand for missing cells, such as -1 or "refused".
+        new_rows : bool
+            Whether these are new rows for a model that is fitted already: then nobody is warned of rows and
+            columns without filled cells.
 
         Examples
         --------
@@ -181,18 +205,28 @@ class Cells:
         >>> cells.row_names, cells.column_names, cells.rows.tolist(), cells.columns.tolist()
         (('Ann', 'Bo'), ('tea', 'milk'), [0, 1, 1], [0, 0, 1])
         """
+        codes = MissingCodes(missing)
+        filled = codes.blanked(as_flat(values)) if codes else values
         if shape is not None:
-            return warn_of_empty(cls(rows, columns, values, shape, row_names, column_names))
+            cells = cls(rows, columns, filled, shape, row_names, column_names, new_rows=new_rows)
+            return looked_over(cells, codes, new_rows)
         row, names = encode_names(rows, row_names, "row")
         column, others = encode_names(columns, column_names, "column")
         if not names or not others:
             raise DataError("the matrix has no filled cell; there is nothing to learn from")
         size = (len(names), len(others))
-        return warn_of_empty(cls(row, column, values, size, unless_plain(names), unless_plain(others)))
+        both = (unless_plain(names), unless_plain(others))
+        return looked_over(cls(row, column, filled, size, *both, new_rows=new_rows), codes, new_rows)
 
     @classmethod
     def from_frame(
-        cls, frame: object, layout: CellLayout = "auto", *, row_column: str | Literal[False] | None = None
+        cls,
+        frame: object,
+        layout: CellLayout = "auto",
+        *,
+        row_column: str | Literal[False] | None = None,
+        missing: Missing = None,
+        new_rows: bool = False,
     ) -> Cells:
         """Take a pandas or polars frame, wide or long.
 
@@ -210,6 +244,11 @@ class Cells:
             Wide frames: the column that names the rows. Left out, a first column called ``name``, ``id``,
             ``user`` and the like, one without a name, or one of text, all different, beside numbers; False
             means that there is none.
+        missing : number, str, or a list of these, optional
+            Values that stand for missing cells, such as -1 or "refused".
+        new_rows : bool
+            Whether these are new rows for a model that is fitted already: then nobody is warned of rows and
+            columns without filled cells.
 
         Examples
         --------
@@ -219,7 +258,8 @@ class Cells:
         """
         from permix.data.cells_io import cells_from_frame
 
-        return warn_of_empty(cells_from_frame(frame, layout, row_column))
+        codes = MissingCodes(missing)
+        return looked_over(cells_from_frame(frame, layout, row_column, codes, new_rows), codes, new_rows)
 
     # -- what people ask -------------------------------------------------------------------------
 
@@ -332,6 +372,7 @@ class Cells:
             (other_rows if rows else n_rows, other_columns),
             other.row_names if rows else self.row_names,
             other.column_names,
+            new_rows=not rows,
         )
 
     @cached_property
@@ -351,8 +392,12 @@ class Cells:
         )
 
 
-def warn_of_empty(cells: Cells) -> Cells:
-    """Warn of rows and columns that say nothing."""
+def looked_over(cells: Cells, codes: MissingCodes, new_rows: bool) -> Cells:
+    """Warn of what is likely to be a slip: values that look like codes, rows and columns that say nothing."""
+    if new_rows:  # they may have few cells; what the fitted rows mean by nothing was settled when they came
+        return cells
+    codes.warn_of_unseen()
+    warn_of_codes(cells.values)
     for positions, size, what in (
         (cells.rows, cells.n_rows, "row"),
         (cells.columns, cells.n_columns, "column"),

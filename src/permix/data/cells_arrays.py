@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from permix.data.cells_checks import checked_shape, is_blank
+from permix.data.cells_checks import checked_shape, is_blank, shown
+from permix.data.cells_codes import MissingCodes
 from permix.data.labels import Array
 from permix.errors import DataError
 
@@ -14,7 +15,7 @@ from permix.errors import DataError
 Entries = tuple[Array, Array, Array, tuple[int, int]]
 
 
-def sparse_entries(matrix: Any) -> Entries:
+def sparse_entries(matrix: Any, codes: MissingCodes) -> Entries:
     """Take what a scipy sparse matrix stores."""
     if len(matrix.shape) != 2:
         raise DataError(f"a sparse matrix has rows and columns; this one has shape {matrix.shape}")
@@ -24,7 +25,7 @@ def sparse_entries(matrix: Any) -> Entries:
     else:
         stored = matrix.tocoo()
         rows, columns, values = stored.row, stored.col, stored.data
-    return rows, columns, values, shape
+    return rows, columns, codes.blanked(values), shape
 
 
 def _diagonals(matrix: Any) -> tuple[Array, Array, Array]:
@@ -34,7 +35,7 @@ def _diagonals(matrix: Any) -> tuple[Array, Array, Array]:
     return row[inside], np.broadcast_to(column, row.shape)[inside], matrix.data[inside]
 
 
-def dense_entries(X: Any) -> Entries:
+def dense_entries(X: Any, codes: MissingCodes) -> Entries:
     """Take an array, a masked array or a list of rows."""
     mask = np.ma.getmaskarray(X) if isinstance(X, np.ma.MaskedArray) else None
     if hasattr(X, "__array__"):
@@ -47,7 +48,7 @@ def dense_entries(X: Any) -> Entries:
             + ("; one row alone goes into double brackets, [[...]]" if table.ndim == 1 else "")
         )
     shape = checked_shape(table.shape)
-    flat = table.reshape(-1)
+    flat = codes.blanked(table.reshape(-1))
     if mask is not None:
         place = np.flatnonzero(~mask.reshape(-1))
     elif flat.dtype.kind == "f":
@@ -71,7 +72,7 @@ def _refuse_mixtures(values: Array, rows: Array, columns: Array) -> None:
         text, other = kinds[True], kinds[False]
         raise DataError(
             f"row {rows[text] + 1}, column {columns[text] + 1} holds text ({values[text]!r}) and row "
-            f"{rows[other] + 1}, column {columns[other] + 1} does not ({values[other]!r}); write all as "
+            f"{rows[other] + 1}, column {columns[other] + 1} does not ({shown(values[other])}); write all as "
             "text, or all as numbers"
         )
 

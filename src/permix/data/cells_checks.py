@@ -13,6 +13,12 @@ from permix.data.table_columns import BLANK
 from permix.errors import DataError
 
 Names = tuple[str, ...] | None
+#: Whole numbers up to here are exact as floats.
+MOST_EXACT = 2**53
+TOO_LONG = (
+    "the value {} has more digits than a number keeps (whole numbers are exact up to 2**53, about 9e15), so "
+    "that different ones would become the same; write such values as text, for example with a letter in front"
+)
 
 
 def checked_shape(shape: Any) -> tuple[int, int]:
@@ -155,11 +161,11 @@ def match_names(ours: Names, theirs: Names, n_ours: int, n_theirs: int, what: st
 
 def clean_values(values: object) -> tuple[Array, Array]:
     """Return the values that are there, all floats or all text, and which are there."""
-    column = values if isinstance(values, np.ndarray) else _as_flat(values)
+    column = as_flat(values)
     if column.ndim != 1:
         raise DataError(f"values must be a flat sequence; theirs have shape {column.shape}")
     if column.dtype.kind in "biuf":
-        numbers = column.astype(np.float64)
+        numbers = as_floats(column)
         present = ~np.isnan(numbers)
         return numbers[present], present
     if column.dtype.kind not in "OUT":
@@ -173,13 +179,41 @@ def clean_values(values: object) -> tuple[Array, Array]:
     if any(text):
         at, other = text.index(True), text.index(False)
         raise DataError(
-            f"some values are text ({kept[at]!r}) and some are not ({kept[other]!r}); write all as text, "
-            "or all as numbers"
+            f"some values are text ({kept[at]!r}) and some are not ({shown(kept[other])}); write all as "
+            "text, or all as numbers"
         )
     try:
-        return np.array([float(entry) for entry in kept], dtype=np.float64), present
+        numbers = np.array([float(entry) for entry in kept], dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise DataError(f"{_first_odd(kept)} is neither a number nor text") from None
+        raise _odd_value(kept) from None
+    for entry, number in zip(kept, numbers.tolist(), strict=True):
+        if isinstance(entry, int | np.integer) and int(entry) != number:
+            raise too_long(int(entry))
+    return numbers, present
+
+
+def as_floats(column: Array) -> Array:
+    """Turn numbers into floats; whole numbers that would change on the way are refused, not merged."""
+    floats = column.astype(np.float64)
+    if column.dtype.kind in "iu" and column.dtype.itemsize > 4 and column.size:
+        for at in np.flatnonzero(np.abs(floats) >= MOST_EXACT).tolist():
+            if int(floats[at]) != int(column[at]):
+                raise too_long(int(column[at]))
+    return floats
+
+
+def too_long(value: int) -> DataError:
+    """Return the error about a whole number that a float does not hold."""
+    return DataError(TOO_LONG.format(shown(value)))
+
+
+def shown(value: object) -> str:
+    """Write a value for a message; absurdly long numbers and texts are not written out."""
+    if isinstance(value, int) and abs(value) >= 10**25:
+        return f"(a whole number of about {int(value.bit_length() * 0.30103) + 1:,} digits)"
+    if isinstance(value, str) and len(value) > 60:
+        return repr(value[:50] + "…")
+    return repr(value)
 
 
 def is_blank(entry: object) -> bool:
@@ -187,7 +221,10 @@ def is_blank(entry: object) -> bool:
     return entry in BLANK if isinstance(entry, str) else is_missing(entry)
 
 
-def _as_flat(values: object) -> Array:
+def as_flat(values: object) -> Array:
+    """Return a sequence of values as an array that keeps each as it is."""
+    if isinstance(values, np.ndarray):
+        return values
     if hasattr(values, "to_numpy"):
         return np.asarray(values.to_numpy())
     try:
@@ -196,10 +233,14 @@ def _as_flat(values: object) -> Array:
         raise DataError(f"a {type(values).__name__} is not a sequence of values") from None
 
 
-def _first_odd(entries: Sequence[object]) -> str:
+def _odd_value(entries: Sequence[object]) -> DataError:
     for entry in entries:
         try:
             float(entry)  # type: ignore[arg-type]
         except (TypeError, ValueError, OverflowError):
-            return f"the value {entry!r} of type {type(entry).__name__}"
+            if isinstance(entry, int):
+                return too_long(entry)
+            return DataError(
+                f"the value {entry!r} of type {type(entry).__name__} is neither a number nor text"
+            )
     raise AssertionError("all are numbers")

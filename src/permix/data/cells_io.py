@@ -5,7 +5,8 @@ What a file does not say is decided by plain rules, and asked for where two read
 long or wide
     A table is long when three of its columns are called row, column and value, or by usual names for them.
     One of three columns without such names could be long when its first and its second column both repeat
-    and no pair of them does: then the caller must say.
+    and no pair of them does: then the caller must say. So could one of four columns that nobody named, such
+    as user, item, rating and time.
 header
     The first line holds names when some entry is no number while all below are numbers, or when all is
     text and none of its entries occurs below it. Where it holds 1, 2, 3, … the caller must say.
@@ -21,24 +22,32 @@ import warnings
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
-from permix.data.cells import CellLayout, Cells, warn_of_empty
+from permix.data.cells import CellLayout, Cells, looked_over
 from permix.data.cells_arrays import sparse_entries
-from permix.data.cells_checks import clean_values, encode_names, unless_plain
-from permix.data.column_names import USUAL_NAMES, plain
+from permix.data.cells_checks import MOST_EXACT, TOO_LONG, as_floats, clean_values, encode_names, unless_plain
+from permix.data.cells_codes import Missing, MissingCodes
+from permix.data.cells_layout import (
+    ROW_NAMES,
+    could_be_long,
+    counts_up,
+    long_places,
+    places_to_read,
+    row_name_place,
+    warn_of_identifiers,
+)
+from permix.data.column_names import plain
 from permix.data.frames import DECIMAL_COMMA, NOTHING
 from permix.data.labels import Array, Label, as_column, as_objects, factorize
 from permix.data.table_columns import (
-    BLANK,
     Table,
     file_rows,
     guess_delimiter,
     missing_mask,
     naturals,
-    numbers,
     refuse_same_names,
     table_from_frame,
 )
@@ -47,16 +56,8 @@ from permix.errors import DataError, FileFormatError, PermixWarning
 from permix.files import MAX_BYTES
 
 LAYOUTS = ("auto", "wide", "long")
-ROW_NAMES = USUAL_NAMES["agent"] | {"row", "rows", "rowname", "name", "id", "document", "doc", "gene", "i"}
-COLUMN_NAMES = USUAL_NAMES["item"] | {"column", "columns", "columnname", "col", "feature", "variable"}
-COLUMN_NAMES |= {"word", "term", "question", "j"}
-VALUE_NAMES = USUAL_NAMES["rating"] | {"values", "cell", "answer", "count", "level", "entry", "x"}
-
-
-class _LongPlaces(NamedTuple):
-    row: int
-    column: int
-    value: int
+# A float has no whole number of more digits.
+MOST_DIGITS = 310
 
 
 def read_cells(
@@ -66,6 +67,8 @@ def read_cells(
     header: bool | None = None,
     row_column: str | Literal[False] | None = None,
     delimiter: str | None = None,
+    missing: Missing = None,
+    new_rows: bool = False,
 ) -> Cells:
     """Read a matrix with missing cells from a file.
 
@@ -85,6 +88,11 @@ def read_cells(
     delimiter : str, optional
         Left out, a tab for ``.tsv`` and otherwise the most frequent of comma, semicolon, tab and ``|`` in
         the first line.
+    missing : number, str, or a list of these, optional
+        Values that stand for missing cells, such as -1 or "refused", besides blank ones.
+    new_rows : bool
+        Whether these are new rows for a model that is fitted already: then nobody is warned of rows and
+        columns without filled cells.
 
     Returns
     -------
@@ -103,30 +111,39 @@ def read_cells(
     """
     if layout not in LAYOUTS:
         raise DataError(f"layout={layout!r} must be 'auto', 'wide' or 'long'")
+    codes = MissingCodes(missing)
     if plain_suffix(path) == "npz":
         if layout == "long" or header is not None or row_column is not None or delimiter is not None:
             raise DataError(
                 f"{path}: a sparse matrix has neither lines nor names; layout, header, row_column and "
                 "delimiter are for text files"
             )
-        return warn_of_empty(_read_npz(path))
-    table = _table_of_file(path, delimiter, header, layout)
-    return warn_of_empty(_cells_of_table(table, layout, row_column, f"from {path}", from_text=True))
+        return looked_over(_read_npz(path, codes, new_rows), codes, new_rows)
+    table = _table_of_file(path, delimiter, header, layout, codes)
+    cells = _cells_of_table(
+        table, layout, row_column, f"from {path}", codes, from_text=True, new_rows=new_rows
+    )
+    return looked_over(cells, codes, new_rows)
 
 
-def cells_from_frame(frame: object, layout: str, row_column: str | Literal[False] | None) -> Cells:
+def cells_from_frame(
+    frame: object,
+    layout: str,
+    row_column: str | Literal[False] | None,
+    codes: MissingCodes,
+    new_rows: bool,
+) -> Cells:
     """Take a data frame; see :meth:`Cells.from_frame`."""
     if layout not in LAYOUTS:
         raise DataError(f"layout={layout!r} must be 'auto', 'wide' or 'long'")
-    return _cells_of_table(
-        table_from_frame(frame), layout, row_column, "from a frame", index=_index_names(frame)
-    )
+    table, index = table_from_frame(frame), _index_names(frame)
+    return _cells_of_table(table, layout, row_column, "from a frame", codes, index=index, new_rows=new_rows)
 
 
 def refuse_long_frame(frame: object) -> None:
     """Refuse a frame whose columns are called row, column and value where a wide one is expected."""
     names = [str(name) for name in getattr(frame, "columns", ())]
-    if len(names) == 3 and _long_places(names) is not None:
+    if len(names) == 3 and long_places(names) is not None:
         raise DataError(
             f"the frame has columns {', '.join(map(repr, names))}: it looks long, with one cell in each row. "
             "Pass permix.Cells.from_frame(frame, layout='long'), or layout='wide' if it is a matrix of three "
@@ -142,66 +159,43 @@ def _cells_of_table(
     layout: str,
     row_column: str | Literal[False] | None,
     origin: str,
+    codes: MissingCodes,
     *,
     index: list[str] | None = None,
     from_text: bool = False,
+    new_rows: bool = False,
 ) -> Cells:
     if not table.columns or table.n_rows == 0:
         raise DataError(f"{table.source}: there are no rows")
     if layout == "auto":
-        layout = _detect(table, row_column)
+        layout = _layout(table, row_column)
     if layout == "long":
         if row_column is not None:
             raise DataError(f"{table.source}: row_column is for wide tables, and this is a long one")
-        return _long(table, f"{origin}, read as a long table", from_text)
-    return _wide(table, row_column, index, f"{origin}, read as a wide table", from_text)
+        return _long(table, f"{origin}, read as a long table", codes, from_text, new_rows)
+    return _wide(table, row_column, index, f"{origin}, read as a wide table", codes, from_text, new_rows)
 
 
-def _long_places(names: list[Any]) -> _LongPlaces | None:
-    """Places of the columns for row, column and value, where names say which they are."""
-    plain_names = [plain(str(name)) for name in names]
-    found = []
-    for exact, usual in (("row", ROW_NAMES), ("column", COLUMN_NAMES), ("value", VALUE_NAMES)):
-        places = [place for place, name in enumerate(plain_names) if name == exact]
-        places = places or [place for place, name in enumerate(plain_names) if name in usual]
-        if len(places) != 1:
-            return None
-        found.append(places[0])
-    return _LongPlaces(*found)
-
-
-def _detect(table: Table, row_column: str | Literal[False] | None) -> str:
+def _layout(table: Table, row_column: str | Literal[False] | None) -> str:
     if row_column is not None:
         return "wide"
-    if _long_places(table.names) is not None:
+    if long_places(table.names) is not None:
         return "long"
-    if len(table.names) != 3:
+    if not could_be_long(table):
         return "wide"
-    first, second, third = ([str(entry) for entry in column] for column in table.columns)
-    if any(missing_mask(column).any() for column in table.columns[:2]) or not any(
-        entry not in BLANK for entry in third
-    ):
-        return "wide"
-    pairs = set(zip(first, second, strict=True))
-    repeats = len(set(first)) < len(first) and len(set(second)) < len(second)
-    if not repeats or len(pairs) < len(first):
-        return "wide"
+    n = len(table.names)
+    long = "row, column, value" if n == 3 else "row, column, value and one more"
     raise DataError(
-        f"{table.source}: a table of three columns in which no pair of the first two is repeated could be "
-        "long (row, column, value) or a matrix of three columns; say layout='long' or layout='wide'"
+        f"{table.source}: a table of {'three' if n == 3 else 'four'} columns in which no pair of the first "
+        f"two is repeated could be long ({long}) or a matrix of {'three' if n == 3 else 'four'} columns; say "
+        "layout='long' or layout='wide'"
     )
 
 
-def _long(table: Table, origin: str, from_text: bool) -> Cells:
-    places = _long_places(table.names)
-    if places is None:
-        if len(table.names) != 3:
-            raise DataError(
-                f"{table.source}: a long table has columns row, column and value (or user, item, rating and "
-                f"the like); this one has {', '.join(map(repr, table.names[:8]))}. Rename its columns"
-            )
-        places = _LongPlaces(0, 1, 2)
-    others = [name for place, name in enumerate(table.names) if place not in places]
+def _long(table: Table, origin: str, codes: MissingCodes, from_text: bool, new_rows: bool) -> Cells:
+    places = places_to_read(table)
+    told = long_places(table.names) is not None
+    others = [name for place, name in enumerate(table.names) if told and place not in places]
     if others:
         warnings.warn(
             f"{table.source}: columns {', '.join(map(repr, others[:5]))} are not used; a cell has a row, a "
@@ -209,7 +203,7 @@ def _long(table: Table, origin: str, from_text: bool) -> Cells:
             PermixWarning,
             stacklevel=4,
         )
-    codes, names = [], []
+    lines, names = [], []
     for place, what in ((places.row, "row"), (places.column, "column")):
         distinct, code = factorize(as_column(table.columns[place], what))  # names are few, cells many
         blank = missing_mask(distinct)
@@ -217,15 +211,16 @@ def _long(table: Table, origin: str, from_text: bool) -> Cells:
             at = table.where(int(np.argmax(blank[code])))
             raise DataError(f"{at}: nothing in column {table.names[place]!r}; fill it or drop the line")
         order, name = encode_names(naturals(distinct), None, what)
-        codes.append(order[code])
+        lines.append(order[code])
         names.append(name)
-    values = table.columns[places.value]
+    values = codes.blanked(table.columns[places.value])
     if from_text:
         values = _parsed(values, lambda at: table.where(at))
-    rows, columns = codes
+    rows, columns = lines
     _refuse_twice(table, rows, columns, names)
     shape = (len(names[0]), len(names[1]))
-    return Cells(rows, columns, values, shape, unless_plain(names[0]), unless_plain(names[1]), origin)
+    both = (unless_plain(names[0]), unless_plain(names[1]))
+    return Cells(rows, columns, values, shape, *both, origin, new_rows=new_rows)
 
 
 def _refuse_twice(table: Table, rows: Array, columns: Array, names: list[tuple[str, ...]]) -> None:
@@ -246,19 +241,25 @@ def _wide(
     row_column: str | Literal[False] | None,
     index: list[str] | None,
     origin: str,
+    codes: MissingCodes,
     from_text: bool,
+    new_rows: bool,
 ) -> Cells:
-    named = _row_name_place(table, row_column, index)
+    # What names the rows is found by what else is a number: codes for missing do not count against that.
+    cleaned = [table.columns[0], *(codes.blanked(column) for column in table.columns[1:])]
+    named = row_name_place(Table(table.names, cleaned, table.where, table.source), row_column, index)
     kept = [place for place in range(len(table.names)) if place != named]
     if not kept:
         raise DataError(f"{table.source}: a column of names and no other; a matrix needs values")
+    if row_column is None and not new_rows:
+        warn_of_identifiers(table, kept, named)
     shape = (table.n_rows, len(kept))
     row_names = index if named is None else [str(name) for name in _row_names(table, named)]
     column_names = [table.names[place] for place in kept]
     unnamed = [str(name) for name in column_names] == [str(place) for place in range(len(kept))]
     columns = [table.columns[place] for place in kept]
     if all(column.dtype.kind in "biuf" for column in columns):
-        flat = np.column_stack([column.astype(np.float64) for column in columns]).reshape(-1)
+        flat = np.column_stack([as_floats(column) for column in columns]).reshape(-1)
     else:
         flat = np.column_stack([column.astype(object) for column in columns]).reshape(-1)
 
@@ -266,9 +267,11 @@ def _wide(
         row, column = divmod(at, len(kept))
         return f"{table.where(row)}, column {column_names[column]!r}"
 
+    flat = codes.blanked(flat)
     values = _parsed(flat, where) if from_text else _uniform(flat, where)
     rows, places = np.divmod(np.arange(flat.size), len(kept))
-    return Cells(rows, places, values, shape, row_names, None if unnamed else column_names, origin)
+    both = (row_names, None if unnamed else column_names)
+    return Cells(rows, places, values, shape, *both, origin, new_rows=new_rows)
 
 
 def _row_names(table: Table, place: int) -> Array:
@@ -277,50 +280,6 @@ def _row_names(table: Table, place: int) -> Array:
         at = table.where(int(np.argmax(blank)))
         raise DataError(f"{at}: nothing in column {table.names[place]!r}, which names the rows; fill it")
     return naturals(table.columns[place])
-
-
-def _row_name_place(
-    table: Table, row_column: str | Literal[False] | None, index: list[str] | None
-) -> int | None:
-    """Place of the column that names the rows, None where there is none; an error where it is unclear."""
-    if row_column is False:
-        return None
-    if row_column is not None:
-        return table.find(row_column, "row")
-    if index is not None or len(table.names) < 2:
-        return None
-    first, name = table.columns[0], table.names[0]
-    if plain(str(name)) in ROW_NAMES | {"", "index", "unnamed0"}:
-        return 0
-    here = numbers(first)
-    others = [numbers(column) for column in table.columns[1:]]
-    if here is None:
-        if all(column is not None for column in others):
-            return 0
-        elsewhere: set[str] = set()
-        for column in table.columns[1:]:
-            elsewhere.update(str(entry) for entry in column.tolist())
-        entries = [str(entry) for entry in first.tolist()]
-        return (
-            0
-            if len(entries) > 2 and len(set(entries)) == len(entries) and not elsewhere & set(entries)
-            else None
-        )
-    if _counts_up(here) and not all(column is not None and _counts_up(column) for column in others):
-        raise DataError(
-            f"{table.source}: the first column, {name!r}, holds {here[0]:g}, {here[1]:g}, {here[2]:g}, …: it "
-            f"could number the rows or be part of the matrix; say row_column={name!r} or row_column=False"
-        )
-    return None
-
-
-def _counts_up(values: Array) -> bool:
-    """Whether numbers go 0, 1, 2, … or 1, 2, 3, …, at least three of them."""
-    return bool(
-        len(values) > 2
-        and values[0] in (0.0, 1.0)
-        and np.array_equal(values, values[0] + np.arange(len(values)))
-    )
 
 
 def _index_names(frame: Any) -> list[str] | None:
@@ -342,7 +301,7 @@ def _parsed(texts: Array, where: Any) -> Array:
     distinct: dict[Any, float] = {}
     odd: str | None = None
     for entry in set(texts.tolist()):
-        if entry in NOTHING:
+        if entry is None or entry in NOTHING:
             distinct[entry] = np.nan
             continue
         try:
@@ -350,6 +309,7 @@ def _parsed(texts: Array, where: Any) -> Array:
         except ValueError:
             odd = entry
     if odd is None:
+        _refuse_merged(distinct, texts, where)
         return np.array([distinct[entry] for entry in texts.tolist()], dtype=np.float64)
     if any(value == value for value in distinct.values()):
         at, odd = next((place, entry) for place, entry in enumerate(texts.tolist()) if entry not in distinct)
@@ -359,7 +319,16 @@ def _parsed(texts: Array, where: Any) -> Array:
             PermixWarning,
             stacklevel=6,
         )
-    return as_objects([None if entry in NOTHING else entry for entry in texts.tolist()])
+    return as_objects([None if entry is None or entry in NOTHING else entry for entry in texts.tolist()])
+
+
+def _refuse_merged(distinct: dict[Any, float], texts: Array, where: Any) -> None:
+    """Refuse whole numbers that are not what was written any more."""
+    for entry, value in distinct.items():
+        whole = abs(value) >= MOST_EXACT and re.fullmatch(r"[-+]?\d+", entry.strip())
+        if whole and (len(entry) > MOST_DIGITS or int(entry) != value):
+            written = entry if len(entry) <= 30 else f"{entry[:30]}… ({len(entry)} digits)"
+            raise DataError(f"{where(texts.tolist().index(entry))}: {TOO_LONG.format(written)}")
 
 
 def _number(text: str) -> float:
@@ -383,14 +352,16 @@ def _uniform(flat: Array, where: Any) -> Array:
 # -- files -----------------------------------------------------------------------------------------
 
 
-def _table_of_file(path: PathLike, delimiter: str | None, header: bool | None, layout: str) -> Table:
+def _table_of_file(
+    path: PathLike, delimiter: str | None, header: bool | None, layout: str, codes: MissingCodes
+) -> Table:
     text = read_text(path)
     delimiter = delimiter or guess_delimiter(path, text)
     rows = list(file_rows(path, text, delimiter, header=False))
     lines = [line for line, _ in rows]
     fields = [row for _, row in rows]
     if header is None:
-        header = _has_header(path, fields, layout)
+        header = _has_header(path, fields, layout, codes)
     names: list[Label] = list(range(len(fields[0])))
     if header:
         refuse_same_names(path, fields[0], lines[0])
@@ -414,30 +385,36 @@ def _decimal_points(column: Array) -> Array:
     return as_objects([entry.replace(",", ".") for entry in entries])
 
 
-def _has_header(path: PathLike, fields: list[list[str]], layout: str) -> bool:
+def _has_header(path: PathLike, fields: list[list[str]], layout: str, codes: MissingCodes) -> bool:
     """Whether the first line holds names; an error where that is open."""
+
+    def is_number(text: str) -> bool:
+        return _is_number(text) or codes.holds(text)
+
     first, body = fields[0], fields[1:]
     if not body:
-        return not all(_is_number(entry) for entry in first)
-    if _long_places(first) is not None:
+        return not all(is_number(entry) for entry in first)
+    if long_places(first) is not None:
         return True
     if layout == "long":
         # Values tell: names of rows and columns may be anything.
-        return len(first) > 2 and not _is_number(first[2]) and all(_is_number(row[2]) for row in body)
+        return len(first) > 2 and not is_number(first[2]) and all(is_number(row[2]) for row in body)
     if first[0] == "" and all(row[0] != "" for row in body):
         return True
     if plain(first[0]) in ROW_NAMES | {"index"}:
         return True
-    named = [place for place in range(len(first)) if not _is_number(first[place])]
+    named = [place for place in range(len(first)) if not is_number(first[place])]
     if named:
-        numeric_below = [place for place in named if all(_is_number(row[place]) for row in body)]
+        numeric_below = [place for place in named if all(is_number(row[place]) for row in body)]
         if numeric_below:
             return True
         below = {entry for row in body for entry in row}
         return len(set(first)) == len(first) and not set(first) & below
-    values = np.array([float(entry) if entry not in NOTHING else np.nan for entry in first])
-    rest = values[1:] if len(values) > 3 and not _counts_up(values) else values
-    if _counts_up(rest):
+    values = np.array(
+        [float(entry) if _is_number(entry) and entry not in NOTHING else np.nan for entry in first]
+    )
+    rest = values[1:] if len(values) > 3 and not counts_up(values) else values
+    if counts_up(rest):
         raise FileFormatError(
             f"{path}, line 1: the first line holds {rest[0]:g}, {rest[1]:g}, {rest[2]:g}, …: it could number "
             "the columns or be part of the matrix; say header=True or header=False",
@@ -457,7 +434,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _read_npz(path: PathLike) -> Cells:
+def _read_npz(path: PathLike, codes: MissingCodes, new_rows: bool) -> Cells:
     """Read a sparse matrix without trusting the file: nothing is unpickled, sizes and indices are checked."""
     import scipy.sparse
 
@@ -489,4 +466,5 @@ def _read_npz(path: PathLike) -> Cells:
     ) as error:
         reason = str(error) or type(error).__name__
         raise FileFormatError(f"{path}: not a sparse matrix, or damaged ({reason})", path) from error
-    return Cells(*sparse_entries(matrix), origin=f"from {path}, a sparse matrix")
+    entries = sparse_entries(matrix, codes)
+    return Cells(*entries, origin=f"from {path}, a sparse matrix", new_rows=new_rows)

@@ -21,23 +21,26 @@ class CoClustering(BlockEstimator):
     ----------
     prior : "dp", "dirichlet" or "mondrian"
         "dp": clusters of rows by clusters of columns, a grid, each under a Dirichlet process (DPCC).
-        "dirichlet": the same with given numbers of clusters (LDCC). "mondrian": nested cuts, so that columns
-        may be divided for some rows and not for others (MPCC).
+        "dirichlet": given numbers of clusters; ``membership="hard"`` is the same grid, made finite, and
+        ``membership="mixed"`` is LDCC as published. "mondrian": nested cuts, so that columns may be divided
+        for some rows and not for others (MPCC).
     family : "categorical", "bernoulli", "poisson", "gaussian", or a cell family
         What cells are: one of a few values, such as ratings (every different value is a level); 0 or 1;
-        counts; numbers.
+        counts; numbers. Levels in an order of yours, or some that no cell of the matrix has, are given as
+        ``permix.families.cells.CategoricalCells(levels=["low", "middle", "high"])``.
     concentration : float, Gamma, or a pair of these
         "dp": the larger, the more clusters; ``permix.Gamma(1.0, 1.0)`` learns it. "dirichlet": the parameter
         of every cluster. A pair is for rows and for columns.
     pseudo_count : float
         How many cells the prior of a block is worth: at every level, or altogether.
     budget : float
-        "mondrian": the larger, the more cuts; (1 + budget)² blocks are expected before there are data.
+        "mondrian": the larger, the more cuts; (1 + budget)² blocks are expected before there are data. At
+        most 50.
     n_row_clusters, n_column_clusters : int, optional
         "dirichlet": how many clusters there may be.
     membership : "hard" or "mixed"
-        "dirichlet": "hard" puts every row and every column into one cluster. "mixed" is LDCC as published:
-        every cell draws a cluster of its row and one of its column anew.
+        "dirichlet": "hard" puts every row and every column into one cluster: a finite grid. "mixed" is LDCC
+        as published: every cell draws a cluster of its row and one of its column anew.
     n_draws, n_burn_in, n_thin, n_chains : int
         Each chain makes ``n_burn_in`` iterations, then keeps ``n_draws``, one in ``n_thin``.
     loss : "vi" or "binder"
@@ -54,25 +57,29 @@ class CoClustering(BlockEstimator):
     Attributes
     ----------
     row_labels_, column_labels_ : ndarray of int
-        Point estimates: cluster of each row and of each column. Those of a grid are numbered by size;
-        those of a Mondrian are the intervals between neighbouring cuts, in order of position.
+        Point estimates: cluster of each row and of each column. Those of a grid are numbered by size,
+        those of a Mondrian by position: rows are in one cluster where their blocks are the same in every
+        column, columns likewise.
     n_row_clusters_, n_column_clusters_ : int
         How many there are; ``posterior_`` has how sure that is.
     block_labels_ : ndarray of shape (row clusters, column clusters)
-        Number of the block in which they meet; in a Mondrian, blocks reach over several clusters.
+        Number of the block in which they meet, 0, 1, ...; in a Mondrian, blocks reach over several clusters.
     block_parameters_ : dict of str to ndarray
         Posterior means given the point estimate, one row a block: ``probabilities``, ``rates``, or ``means``
         and ``scales``.
     blocks_ : BlockDraw
         All of the point estimate.
     tree_ : MondrianTree or None
-        The nested cuts of the point estimate: the draw that is nearest to all others.
+        The nested cuts of the point estimate: the draw that is nearest to all others. It has all cuts and
+        its own numbers of blocks, also of those that hold no cell.
     rows_, columns_ : ndarray of bool
         Which rows and which columns each block has, as scikit-learn's biclusters.
     posterior_ : xarray.DataTree
         All draws in ArviZ's schema: ``row_labels``, ``column_labels``, ``n_row_clusters``, ``log_joint``, ...
     log_likelihood_ : float
         Posterior mean of ln p(cells | blocks).
+    cells_ : Cells
+        The matrix; ``cells_.row_names`` and ``cells_.column_names`` name what predictions are of.
     family_ : CellFamily
         As fitted; ``family_.levels`` are the values of cells in levels.
 

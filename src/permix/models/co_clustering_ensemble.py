@@ -35,9 +35,12 @@ class CoClusteringEnsemble(BlockEstimator):
         How many base co-clusterings to make where none are given: one chain each, of which the last draw
         counts.
     base : CoClustering, optional
-        What these are; by default co-clusterings with the prior and the settings of the ensemble.
+        What these are; by default co-clusterings with the prior and the settings of the ensemble. Number
+        and seed of chains, ``loss``, ``n_jobs``, ``progress`` and ``store`` are those of the ensemble.
     label_pseudo_count : float
-        Dirichlet parameter of every label of every base within a consensus cluster or block.
+        How much the prior of a base's labels is worth within a consensus cluster or block. "dp": the
+        pseudo-count of all labels of a base together, divided among its T_m labels (equations 4.7-4.10,
+        corrected). "mondrian": the pseudo-count of every label (equation 5.12).
     label_cells : "filled" or "all"
         Which cells' labels a Mondrian consensus is drawn from: those of the filled cells of the matrix, or
         those of all R × C, as published. Where a matrix is mostly empty, the bases say of an empty cell
@@ -53,8 +56,8 @@ class CoClusteringEnsemble(BlockEstimator):
         The base co-clusterings.
     row_labels_, column_labels_, n_row_clusters_, n_column_clusters_, block_labels_, blocks_, tree_, rows_
         The consensus; see :class:`permix.CoClustering`.
-    columns_, posterior_, block_parameters_, family_
-        The same; the last two where there was a matrix.
+    columns_, posterior_, block_parameters_, cells_, family_
+        The same; the last three where there was a matrix.
     log_likelihood_ : float
         Posterior mean of ln p(labels of the bases | consensus).
 

@@ -19,13 +19,13 @@ from permix.models.cocluster_chains import Engine
 from permix.models.cocluster_fit import (
     BlockFit,
     CoClusterFit,
+    cocluster_draws,
     drawn,
     encoded,
     estimates,
-    fit_cocluster,
     naming_cells,
 )
-from permix.models.cocluster_settings import EnsembleSettings
+from permix.models.cocluster_settings import ENSEMBLE_DEFAULTS, EnsembleSettings
 from permix.models.ensemble_bases import Bases, as_bases, to_base_lines, to_label_lines
 from permix.models.mixture_fit import digest
 from permix.posterior import warn_if_chains_disagree
@@ -53,7 +53,7 @@ class EnsembleFit(BlockFit):
     def base_log_probability(self, held_out: Cells) -> FloatArray:
         """Return ln p of each filled cell (axis 1) given the blocks of each base (axis 0)."""
         cells = held_out.aligned(self.known_cells)
-        with naming_cells(cells):
+        with naming_cells(cells, self.family):
             codes = self.family.encode(cells.values)
         rows = []
         for draw in base_draws(self.bases):
@@ -82,8 +82,7 @@ def fit_ensemble(cells: Cells | None, bases: Iterable[Any] | None, settings: Ens
     """Make base co-clusterings where none are given, and draw their consensus."""
     if cells is None and bases is None:
         raise DataError("give a matrix, base co-clusterings (bases=...), or both")
-    if bases is not None and settings.base is not None:
-        raise DataError("base=... would change nothing: the base co-clusterings are given")
+    _refuse_idle(settings, has_matrix=cells is not None, has_bases=bases is not None)
     matrix = None if cells is None else encoded(cells, settings.cell_family())
     if bases is None:
         assert cells is not None
@@ -117,6 +116,20 @@ def fit_ensemble(cells: Cells | None, bases: Iterable[Any] | None, settings: Ens
     return EnsembleFit(settings, cells, matrix, draws, rows, columns, best, made)
 
 
+def _refuse_idle(settings: EnsembleSettings, *, has_matrix: bool, has_bases: bool) -> None:
+    """Refuse options that nothing would read."""
+    if has_bases and settings.base is not None:
+        raise DataError("base=... would change nothing: the base co-clusterings are given")
+    idle = {"n_base": "the base co-clusterings are given"} if has_bases else {}
+    if not has_matrix:
+        why = "there is no matrix, and the consensus of given bases has no values of cells"
+        idle |= {"family": why, "pseudo_count": why, "label_cells": "without a matrix all cells count"}
+    for name, why in idle.items():
+        given = getattr(settings, name)
+        if given != ENSEMBLE_DEFAULTS[name]:
+            raise DataError(f"{name}={given!r} would change nothing: {why}")
+
+
 def _made_bases(
     cells: Cells, matrix: EncodedMatrix, settings: EnsembleSettings
 ) -> tuple[Bases, str | os.PathLike[str] | None, Any]:
@@ -131,7 +144,8 @@ def _made_bases(
             f"the base has the family {base.family!r} with pseudo_count={base.pseudo_count!r}, the ensemble "
             f"{settings.family!r} with {settings.pseudo_count!r}; both must be the same"
         )
-    fit = fit_cocluster(cells, base)
+    # Bases may disagree, and each is one draw: nobody reads a point estimate of them.
+    fit = CoClusterFit(base, cells, matrix, cocluster_draws(matrix, base), None, None, None)
     made = as_bases(last_draws(fit), cells.shape)
     return made, None if store is None else str(store / "consensus"), seeds[1]
 

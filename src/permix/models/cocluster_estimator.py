@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from permix.data.agent_table import AgentTable
 from permix.data.cells import Cells
 from permix.data.columns import is_frame
-from permix.errors import DataError, PermixWarning
+from permix.errors import DataError
 from permix.families.cells import CELL_FAMILIES, CategoricalCells
 from permix.models.cocluster_files import save_cocluster
 from permix.models.cocluster_fit import BlockFit
@@ -67,6 +66,7 @@ class BlockEstimator(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
         self.log_likelihood_ = fit.log_likelihood
         self.n_features_in_ = fit.shape[1]
         if fit.matrix is not None:
+            self.cells_ = fit.cells
             self.family_ = fit.family
             self.block_parameters_ = fit.block_parameters
         return self
@@ -113,13 +113,18 @@ class BlockEstimator(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : matrix, optional
-            New rows over the same columns, with what is known of them; left out, the fitted rows.
+            New rows over the same columns, with what is known of them, which may be nothing; left out, the
+            fitted rows. Columns of a frame, and of :class:`permix.Cells`, are matched by name: some of the
+            fitted ones are enough, in any order.
         cells : sequence of (row, column), or Cells, optional
             The cells asked for, by name or by number from 0; left out, the whole table.
 
         Returns
         -------
         ndarray of shape (cells,), or (rows, columns)
+            Rows and columns are in the order of the fitted matrix. Their names, where it had any, are
+            ``model.cells_.row_names`` and ``model.cells_.column_names``:
+            ``pandas.DataFrame(model.predict(), model.cells_.row_names, model.cells_.column_names)``.
 
         Notes
         -----
@@ -164,6 +169,12 @@ class BlockEstimator(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : matrix, optional
             New rows; left out, the fitted ones.
+
+        Returns
+        -------
+        ndarray of shape (rows, columns)
+            Columns are in the order of the fitted matrix: their names are ``model.cells_.column_names``, and
+            those of the fitted rows ``model.cells_.row_names``.
         """
         return self._ask().complete(self._new_rows(X))
 
@@ -179,6 +190,7 @@ class BlockEstimator(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
         Notes
         -----
         p is averaged over draws, then its logarithm over cells. It is a density for the family gaussian.
+        A cell with a level that no fitted cell has is refused, unless the family was given that level.
         """
         return self._ask().score(self._cells(X, reset=False))
 
@@ -205,12 +217,12 @@ class BlockEstimator(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
     def row_similarity(self) -> npt.NDArray[np.float32]:
         """Return the posterior probability that two rows share a cluster, rows × rows."""
         check_is_fitted(self)
-        return similarity_matrix(self._fit.draws.arrays["row_labels"])
+        return similarity_matrix(self._fit.cluster_draws("row"))
 
     def column_similarity(self) -> npt.NDArray[np.float32]:
         """Return the posterior probability that two columns share a cluster, columns × columns."""
         check_is_fitted(self)
-        return similarity_matrix(self._fit.draws.arrays["column_labels"])
+        return similarity_matrix(self._fit.cluster_draws("column"))
 
     def summary(self) -> pd.DataFrame:
         """Return mean, spread, effective sample size and R-hat of every scalar quantity."""
@@ -237,14 +249,6 @@ class BlockEstimator(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _cells(self, X: Any, *, reset: bool) -> Cells:
         """Return a matrix as filled cells; arrays and frames are checked as scikit-learn does."""
-        if reset:
-            return self._read(X, reset=True)
-        with warnings.catch_warnings():
-            # New rows and held-out cells need not fill every column.
-            warnings.filterwarnings("ignore", ".*have no filled cell", PermixWarning)
-            return self._read(X, reset=False)
-
-    def _read(self, X: Any, *, reset: bool) -> Cells:
         if isinstance(X, AgentTable):
             raise DataError(
                 f"{type(X).__name__} are no matrix: for mixtures of rankings see permix.MallowsMixture; for "
@@ -252,17 +256,23 @@ class BlockEstimator(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
             )
         if reset:
             self.__dict__.pop("feature_names_in_", None)
+        else:
+            check_is_fitted(self)
+            names = self._fit.known_cells.column_names
+            if names is not None and is_frame(X) and not isinstance(X, Cells):
+                return named_frame(X, names)
         if isinstance(X, Cells) or np.ma.isMaskedArray(X):
-            return Cells.coerce(X)
+            return Cells.coerce(X, new_rows=not reset)
         if is_frame(X):
-            cells = Cells.coerce(X)
+            cells = Cells.coerce(X, new_rows=not reset)
             if cells.shape == tuple(X.shape):  # a frame may have a column of names of rows
                 validate_data(self, X, reset=reset, skip_check_array=True)
             return cells
         if hasattr(X, "tocoo"):
             validate_data(self, X, reset=reset, skip_check_array=True)
-            return Cells.coerce(X)
-        return Cells.coerce(validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False))
+            return Cells.coerce(X, new_rows=not reset)
+        checked = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        return Cells.coerce(checked, new_rows=not reset)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -272,3 +282,12 @@ class BlockEstimator(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.non_deterministic = False
         return tags
+
+
+def named_frame(frame: Any, names: tuple[str, ...]) -> Cells:
+    """Take a wide frame for a model that knows its columns by name: any of these, in any order.
+
+    A first column that is called as a fitted one is that column, and not names of rows.
+    """
+    is_known = str(next(iter(frame.columns), None)) in names
+    return Cells.from_frame(frame, layout="wide", row_column=False if is_known else None, new_rows=True)

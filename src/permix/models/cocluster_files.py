@@ -69,6 +69,8 @@ def cocluster_from_archive(manifest: dict[str, Any], arrays: dict[str, Array]) -
     settings = _settings(manifest["settings"], CoClusterSettings)
     cells, matrix = _matrix(manifest, arrays)
     draws = _draws(manifest, arrays, settings, settings.is_mixed)
+    if settings.is_mixed:
+        _check_memberships(draws.arrays, settings, matrix)
     _require_arrays(manifest, arrays, draws)
     fit = CoClusterFit(settings, cells, matrix, draws, *_estimates(manifest, arrays, settings))
     _tried(fit)
@@ -224,9 +226,9 @@ def _draws(manifest: dict[str, Any], arrays: dict[str, Array], settings: BlockSe
         require(bool(np.all(np.isfinite(values))), name)
     if mondrian:
         _check_trees(kept, float(settings.budget))
-    if mixed:
-        assert isinstance(settings, CoClusterSettings)
-        _check_memberships(kept, settings, sizes, manifest)
+    elif not mixed:
+        products = kept["n_row_clusters"].astype(np.int64) * kept["n_column_clusters"]
+        require(np.array_equal(kept["n_blocks"], products), "n_blocks")
     return _with_statistics(manifest, arrays, kept, over)
 
 
@@ -251,25 +253,47 @@ def _check_trees(kept: dict[str, Array], budget: float) -> None:
         tree = MondrianTree.from_preorder(axis[at], cuts[at], times[at], budget)
         require(int(kept["row_labels"][at].max()) <= len(tree.row_cuts()), "row labels")
         require(int(kept["column_labels"][at].max()) <= len(tree.column_cuts()), "column labels")
-        require(kept["n_cuts"][at] == tree.n_cuts, "n_cuts")
+        rows, columns = np.unique(kept["row_labels"][at]), np.unique(kept["column_labels"][at])
+        found = {
+            "n_cuts": tree.n_cuts,
+            "n_row_clusters": len(rows),
+            "n_column_clusters": len(columns),
+            "n_blocks": len(np.unique(tree.table()[np.ix_(rows, columns)])),
+        }
+        for name, number in found.items():
+            require(kept[name][at] == number, name)
 
 
-def _check_memberships(
-    kept: dict[str, Array], settings: CoClusterSettings, sizes: tuple[int, int], manifest: dict[str, Any]
-) -> None:
+def _check_memberships(kept: dict[str, Array], settings: CoClusterSettings, matrix: EncodedMatrix) -> None:
+    """Every filled cell is in one cluster of its row, one of its column, and the block of both."""
     priors = settings.line_priors()
     numbers = tuple(prior.n for prior in priors if isinstance(prior, FiniteDirichlet))
     over = kept["row_labels"].shape[:2]
-    for what, n_lines, n in zip(("row", "column"), sizes, numbers, strict=True):
-        counts = kept[f"{what}_memberships"]
-        require(counts.dtype.kind in "iu" and counts.shape == (*over, n_lines, n), "memberships")
-        require(bool(np.all(counts >= 0)), "memberships")
-        require(np.array_equal(counts.argmax(axis=-1), kept[f"{what}_labels"]), f"{what} labels")
     cells, sums = kept["block_cells"], kept["block_sums"]
-    n_slots = _family(manifest["fitted_family"]).n_slots
     require(cells.dtype.kind in "iu" and cells.shape == (*over, *numbers), "blocks")
-    require(sums.dtype.kind in "iuf" and sums.shape == (*cells.shape, n_slots), "blocks")
-    require(bool(np.all(cells >= 0) and np.all(np.isfinite(sums))), "blocks")
+    n_cells = matrix.n_cells
+    require(bool(np.all(cells >= 0) and np.all(cells <= n_cells)), "blocks")
+    lines = (matrix.by_row, matrix.by_column)
+    for axis, (what, line, n) in enumerate(zip(("row", "column"), lines, numbers, strict=True)):
+        filled = np.diff(line.starts)
+        counts = kept[f"{what}_memberships"]
+        require(counts.dtype.kind in "iu" and counts.shape == (*over, len(filled), n), "memberships")
+        require(bool(np.all(counts >= 0) and np.all(counts <= n_cells)), "memberships")
+        require(bool(np.all(counts.sum(axis=-1) == filled)), "memberships")
+        require(np.array_equal(counts.argmax(axis=-1), kept[f"{what}_labels"]), f"{what} labels")
+        in_cluster = cells.sum(axis=3 - axis)  # the axis of the other side is summed over
+        require(np.array_equal(counts.sum(axis=2), in_cluster), "blocks")
+        n_used = (in_cluster > 0).sum(axis=-1)
+        require(np.array_equal(kept[f"n_{what}_clusters"], n_used), f"n_{what}_clusters")
+    require(np.array_equal(kept["n_blocks"], (cells > 0).sum(axis=(2, 3))), "n_blocks")
+    family = matrix.family
+    require(sums.dtype.kind in "iuf" and sums.shape == (*cells.shape, family.n_slots), "blocks")
+    require(bool(np.all(np.isfinite(sums))), "blocks")
+    if family.has_levels:
+        require(sums.dtype.kind in "iu" and bool(np.all(sums >= 0) and np.all(sums <= n_cells)), "blocks")
+        require(np.array_equal(sums.sum(axis=-1), cells), "blocks")
+        counted = np.bincount(matrix.by_row.codes, minlength=family.n_slots)
+        require(bool(np.all(sums.sum(axis=(2, 3)) == counted)), "blocks")
 
 
 def _with_statistics(

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from permix.families.cells import CategoricalCells, CellFamily, CellValueError
 from permix.families.encoded_matrix import EncodedMatrix, encode_matrix
 from permix.models.cocluster_chains import Engine, grid_engine, mixed_engine, mondrian_engine
 from permix.models.cocluster_settings import BlockSettings, CoClusterSettings
+from permix.models.ensemble_bases import by_blocks
 from permix.models.mixture_fit import (
     FEW_RUNS,
     MANY_LABELS,
@@ -56,6 +57,8 @@ COMPARED_CELLS, COMPARED_DRAWS = 4000, 200
 MIXED = ("row_memberships", "column_memberships", "block_cells", "block_sums")
 # Numbers taken for levels are told by how many there are.
 MANY_LEVELS = 50
+# From this many on they are no levels: statistics have a slot for each in every block.
+MOST_LEVELS = 1000
 
 
 @dataclasses.dataclass
@@ -135,11 +138,11 @@ class BlockFit:
     def blocks(self) -> BlockDraw:
         """The point estimate.
 
-        Clusters of a grid are numbered by size, intervals of a Mondrian that hold a row or column by their
-        position; blocks of a Mondrian are numbered as those of the tree.
+        Clusters of a grid are numbered by size, those of a Mondrian by position: neighbouring intervals with
+        the same blocks are one cluster. Blocks are numbered 0, 1, ... by row cluster and column cluster.
         """
         if self.best_draw is not None:
-            return occupied(self.block_draw(self.best_draw))
+            return told_apart(self.block_draw(self.best_draw))
         assert self.row_estimate is not None
         assert self.column_estimate is not None
         mean = self.draws.arrays.get("row_concentration")
@@ -169,7 +172,7 @@ class BlockFit:
     @cached_property
     def sums(self) -> BlockSums:
         """Cells of each block of the point estimate, and what they add up to."""
-        return block_sums(self.known_matrix, self.blocks, None if self.tree is None else self.tree.n_blocks)
+        return block_sums(self.known_matrix, self.blocks)
 
     @cached_property
     def block_parameters(self) -> dict[str, Array]:
@@ -213,6 +216,17 @@ class BlockFit:
             rows, columns, self._row_prior(float(self.of_draw("row_concentration", t)) if learned else None)
         )
 
+    def cluster_draws(self, what: Literal["row", "column"]) -> Array:
+        """Return the cluster of each row, or column, in every draw: chains × draws × rows, or columns.
+
+        Draws of Mondrians hold intervals, of which neighbours with the same blocks are one cluster.
+        """
+        labels = self.draws.arrays[f"{what}_labels"]
+        if not self.is_mondrian:
+            return labels
+        found = [told_apart(self.block_draw(t)) for t in range(self.n_all_draws)]
+        return np.stack([getattr(draw, f"{what}_classes") for draw in found]).reshape(labels.shape)
+
     def _tree_of(self, t: int) -> MondrianTree:
         axis, cuts, times = (self.of_draw(name, t) for name in ("tree_axis", "tree_cut", "tree_time"))
         return MondrianTree.from_preorder(axis, cuts, times, self.settings.budget)
@@ -246,19 +260,25 @@ class CoClusterFit(BlockFit):
 def fit_cocluster(cells: Cells, settings: CoClusterSettings) -> CoClusterFit:
     """Run chains on the cells of a matrix, summarise them, and warn where chains disagree."""
     matrix = encoded(cells, settings.cell_family())
+    draws = cocluster_draws(matrix, settings)
+    warn_if_chains_disagree(draws)
+    return CoClusterFit(settings, cells, matrix, draws, *estimates(draws, settings, cells.shape))
+
+
+def cocluster_draws(matrix: EncodedMatrix, settings: CoClusterSettings) -> Draws:
+    """Run chains on an encoded matrix."""
     if settings.prior == "dirichlet":
-        for what, prior, n in zip(("row", "column"), settings.line_priors(), cells.shape, strict=True):
+        sizes = (matrix.n_rows, matrix.n_columns)
+        for what, prior, n in zip(("row", "column"), settings.line_priors(), sizes, strict=True):
             if isinstance(prior, FiniteDirichlet) and prior.n > n:
-                warnings.warn(f"n_{what}_clusters={prior.n} is more than the {n} {what}s", PermixWarning, 2)
+                warnings.warn(f"n_{what}_clusters={prior.n} is more than the {n} {what}s", PermixWarning, 3)
     if settings.prior == "mondrian":
         engine = mondrian_engine(matrix, settings)
     elif settings.is_mixed:
         engine = mixed_engine(matrix, settings)
     else:
         engine = grid_engine(matrix, settings)
-    draws = drawn(engine, settings, {"model": "CoClustering", **description(matrix, settings)})
-    warn_if_chains_disagree(draws)
-    return CoClusterFit(settings, cells, matrix, draws, *estimates(draws, settings, cells.shape))
+    return drawn(engine, settings, {"model": "CoClustering", **description(matrix, settings)})
 
 
 def drawn(engine: Engine, settings: BlockSettings, fingerprint: dict[str, Any]) -> Draws:
@@ -343,9 +363,14 @@ def encoded(cells: Cells, family: CellFamily) -> EncodedMatrix:
     """Encode cells under a family, which takes from them what it does not have yet."""
     with naming_cells(cells):
         family = family.resolve(cells.values)
+        n_levels = family.n_slots
+        if n_levels > MOST_LEVELS:
+            raise DataError(
+                f"the cells have {n_levels:,} different values, too many to be levels: "
+                "family='gaussian' takes numbers, family='poisson' counts"
+            )
         matrix = encode_matrix(family, cells.rows, cells.columns, cells.values, cells.shape)
-    n_levels = family.n_slots
-    if isinstance(family, CategoricalCells) and MANY_LEVELS < n_levels > 0.2 * cells.n_cells:
+    if n_levels > MANY_LEVELS and (n_levels > 2 * MANY_LEVELS or n_levels > 0.2 * cells.n_cells):
         warnings.warn(
             f"the cells have {n_levels} different values, and each is taken for a level of its own; "
             "family='gaussian' takes numbers, 'poisson' counts",
@@ -356,23 +381,38 @@ def encoded(cells: Cells, family: CellFamily) -> EncodedMatrix:
 
 
 @contextmanager
-def naming_cells(cells: Cells) -> Iterator[None]:
-    """Let errors about values name row and column as the user does."""
+def naming_cells(cells: Cells, fitted: CellFamily | None = None) -> Iterator[None]:
+    """Let errors about values name row and column as the user does; ``fitted`` is what values must be of."""
     try:
         yield
     except CellValueError as error:
-        raise DataError(error.what.format(place=cells.place(error.position))) from None
+        what = error.what.format(place=cells.place(error.position))
+        if isinstance(fitted, CategoricalCells) and fitted.name == "categorical":
+            what += (
+                " No fitted cell has this value: fit with all that are possible, "
+                "family=permix.families.cells.CategoricalCells(levels=[...]), or on more cells."
+            )
+        raise DataError(what) from None
 
 
-def occupied(draw: BlockDraw) -> BlockDraw:
-    """Leave out classes that hold no row or no column; blocks keep their numbers."""
-    rows, row_classes = np.unique(draw.row_classes, return_inverse=True)
+def told_apart(draw: BlockDraw) -> BlockDraw:
+    """Return the same blocks with only those classes that differ and have members, blocks without gaps.
+
+    Blocks of nested cuts are rectangles, so that row intervals with the same blocks are neighbours, and so
+    are column intervals: classes stay in order of position.
+    """
     columns, column_classes = np.unique(draw.column_classes, return_inverse=True)
+    # Intervals without a row have room for new ones: they count where their blocks are those of a class.
+    kinds = by_blocks(draw.table[:, columns])[0]
+    present, row_classes = np.unique(kinds[draw.row_classes], return_inverse=True)
+    firsts = np.array([np.argmax(kinds == kind) for kind in present])
+    _, column_kinds, table = by_blocks(draw.table[np.ix_(firsts, columns)])
+    weights = [np.logaddexp.reduce(draw.row_log_weights[kinds == kind]) for kind in present]
     return BlockDraw(
         row_classes.astype(np.int32),
-        column_classes.astype(np.int32),
-        np.ascontiguousarray(draw.table[np.ix_(rows, columns)]),
-        draw.row_log_weights[rows],
+        column_kinds[column_classes].astype(np.int32),
+        table.astype(np.int64),
+        np.array(weights),
         draw.new_row_log_weight,
     )
 

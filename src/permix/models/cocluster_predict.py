@@ -82,7 +82,7 @@ class BlockPredictions:
         Densities for the family gaussian.
         """
         cells = held_out.aligned(self.fit.known_cells)
-        with naming_cells(cells):
+        with naming_cells(cells, self.fit.family):
             codes = self.fit.family.encode(cells.values)
         return self.fit.predictive.log_probability(cells.rows, cells.columns, codes)
 
@@ -130,7 +130,7 @@ class BlockPredictions:
 
     def _new(self, new: Cells) -> EncodedMatrix:
         cells = new.aligned(self.fit.known_cells, rows=False)
-        with naming_cells(cells):
+        with naming_cells(cells, self.fit.family):
             return encode_matrix(self.fit.family, cells.rows, cells.columns, cells.values, cells.shape)
 
 
@@ -145,10 +145,9 @@ def places(
         return ()
     named = cells if columns is None else columns
     if isinstance(asked, Cells):
-        asked = asked.aligned(named, rows=columns is None)
-        if columns is not None and asked.n_rows > cells.n_rows:
-            raise DataError(f"cells has {asked.n_rows} rows, but there are {cells.n_rows} new ones")
-        return asked.rows.astype(np.int64), asked.columns.astype(np.int64)
+        found = asked.aligned(named, rows=columns is None)
+        row_of = np.arange(found.n_rows) if columns is None else _among_new(asked, cells)
+        return row_of[found.rows], found.columns.astype(np.int64)
     if not isinstance(asked, Iterable) or isinstance(asked, str | bytes | dict):
         raise DataError(f"cells must be a sequence of (row, column) pairs, got {asked!r}")
     rows, others = [], []
@@ -158,6 +157,18 @@ def places(
         rows.append(cells.row_index(pair[0]))
         others.append(named.column_index(pair[1]))
     return np.array(rows, dtype=np.int64), np.array(others, dtype=np.int64)
+
+
+def _among_new(asked: Cells, new: Cells) -> IntArray:
+    """Return the new row that each row asked for is: by name where both have names, else by position."""
+    if asked.row_names is not None and new.row_names is not None:
+        return np.array([new.row_index(name) for name in asked.row_names], dtype=np.int64)
+    if asked.n_rows != new.n_rows:
+        raise DataError(
+            f"cells has {asked.n_rows} rows, and there are {new.n_rows} new ones; without names on both "
+            "sides they must be the same"
+        )
+    return np.arange(new.n_rows)
 
 
 def level_array(family: CategoricalCells) -> Array:

@@ -15,7 +15,7 @@ from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, Partitio
 
 Concentration = float | Gamma | tuple[float | Gamma, float | Gamma]
 # A Mondrian of budget λ has (1 + λ)² blocks on average: more is no summary of any matrix.
-LARGEST_BUDGET = 1000.0
+LARGEST_BUDGET = 50.0
 # What each prior does not have: name -> what it belongs to.
 FOREIGN = {
     "dp": {
@@ -75,10 +75,12 @@ class BlockSettings(ChainSettings):
                     f"belongs to {home}"
                 )
         self.cell_family()
-        if not is_number(self.budget) or not 0.0 < self.budget <= LARGEST_BUDGET:
+        if not is_number(self.budget) or not 0.0 < self.budget < math.inf:
+            raise DataError(f"budget must be a number above 0, not {self.budget!r}")
+        if self.budget > LARGEST_BUDGET:
             raise DataError(
-                f"budget must be a number above 0 and at most {LARGEST_BUDGET:,.0f}, not {self.budget!r}; "
-                "a Mondrian of budget b has (1 + b)² blocks on average before it sees data"
+                f"budget={self.budget!r} expects {(1.0 + self.budget) ** 2:,.0f} blocks before it sees data, "
+                f"(1 + budget)²; give at most {LARGEST_BUDGET:g}"
             )
         if self.prior != "mondrian":
             self.line_priors()
@@ -178,6 +180,10 @@ class EnsembleSettings(BlockSettings):
             raise DataError(f"n_base must be a whole number of at least 2, not {self.n_base!r}")
         if not is_number(self.label_pseudo_count) or not 0.0 < self.label_pseudo_count < math.inf:
             raise DataError(f"label_pseudo_count must be a number above 0, not {self.label_pseudo_count!r}")
+        for name, why in OF_ENSEMBLES.items():
+            given = getattr(self.base, name, DEFAULTS[name])
+            if given is not DEFAULTS[name] and given != DEFAULTS[name]:
+                raise DataError(f"base: {name}={given!r} would change nothing: {why}")
 
     def base_settings(self, store: str | None, random_state: Any) -> CoClusterSettings:
         """Return what the base co-clusterings are: those asked for, or like the consensus."""
@@ -196,6 +202,13 @@ class EnsembleSettings(BlockSettings):
 
 
 DEFAULTS = {field.name: field.default for field in dataclasses.fields(CoClusterSettings)}
+ENSEMBLE_DEFAULTS = {field.name: field.default for field in dataclasses.fields(EnsembleSettings)}
+# What a base does not decide: name -> why.
+OF_ENSEMBLES = {
+    "n_chains": "an ensemble runs n_base chains",
+    "loss": "a base is a draw, not a point estimate",
+    **{name: f"{name} of the ensemble counts" for name in ("random_state", "n_jobs", "progress", "store")},
+}
 
 
 def is_number(value: object) -> bool:

@@ -1,0 +1,154 @@
+"""Values that stand for nothing, such as -1 or 99: those the user names, and those that look like it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from permix.data.cells_checks import as_floats, is_blank, shown
+from permix.data.labels import Array, as_objects, is_missing
+from permix.errors import DataError, PermixWarning
+
+#: One value or several that stand for missing; None for none.
+Missing = Any
+# What people write where they have no number, and the least share of cells for it to be worth a word.
+USUAL_CODES = (-1.0, -9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0)
+LEAST_SHARE = 0.01
+
+
+class MissingCodes:
+    """Values that stand for missing, compared as numbers where both sides are numbers, else as text.
+
+    Parameters
+    ----------
+    missing : number, str, or a list of these, optional
+
+    Examples
+    --------
+    >>> MissingCodes([-1, "refused"]).blanked(np.array([3, -1, 4]))
+    array([ 3., nan,  4.])
+    """
+
+    def __init__(self, missing: Missing = None) -> None:
+        listed = _listed(missing)
+        self.texts: dict[str, object] = {}
+        self.numbers: dict[float, object] = {}
+        for code in listed:
+            if isinstance(code, str):
+                self.texts[code.strip()] = code
+            number = _as_number(code)
+            if number is not None:
+                self.numbers[number] = code
+        self._unseen = list(listed)
+
+    def __bool__(self) -> bool:
+        return bool(self.texts or self.numbers)
+
+    def blanked(self, values: Array) -> Array:
+        """Return values with NaN or None in place of the codes."""
+        if not self:
+            return values
+        if values.dtype.kind in "biuf":
+            floats = as_floats(values)
+            for number, code in self.numbers.items():
+                found = floats == number
+                if found.any():
+                    self._seen(code)
+                    floats[found] = np.nan
+            return floats
+        if values.dtype.kind not in "OUT":
+            return values
+        entries = values.tolist()
+        verdicts: dict[Any, bool] = {}
+        kept = []
+        for entry in entries:
+            key = (isinstance(entry, str), entry)
+            try:
+                verdict = verdicts.get(key)
+                if verdict is None:
+                    verdict = verdicts[key] = self.holds(entry)
+            except TypeError:  # not hashable: no value of a cell, and refused as such later
+                verdict = False
+            kept.append(None if verdict else entry)
+        return as_objects(kept)
+
+    def holds(self, entry: object) -> bool:
+        """Whether a value is one of the codes."""
+        if isinstance(entry, str) and entry.strip() in self.texts:
+            self._seen(self.texts[entry.strip()])
+            return True
+        number = _as_number(entry)
+        if number is not None and number in self.numbers:
+            self._seen(self.numbers[number])
+            return True
+        return False
+
+    def _seen(self, code: object) -> None:
+        self._unseen = [other for other in self._unseen if other is not code]
+
+    def warn_of_unseen(self) -> None:
+        """Say which codes no cell holds."""
+        for code in self._unseen:
+            warnings.warn(
+                f"no cell holds {code!r}, which missing={code!r} says stands for nothing",
+                PermixWarning,
+                stacklevel=4,
+            )
+
+
+def _listed(missing: Missing) -> list[object]:
+    if missing is None:
+        return []
+    if isinstance(missing, str) or not isinstance(missing, Iterable):
+        missing = [missing]
+    listed = [code.item() if isinstance(code, np.generic) else code for code in missing]
+    for code in listed:
+        if not isinstance(code, str | int | float) or isinstance(code, bool):
+            raise DataError(
+                f"missing={shown(code)} is neither a number nor text; name the value, or a list of them, "
+                "that stands for missing cells"
+            )
+    return [code for code in listed if not (is_blank(code) or is_missing(code))]
+
+
+def _as_number(entry: object) -> float | None:
+    if isinstance(entry, str):
+        if "_" in entry:
+            return None
+    elif not isinstance(entry, int | float | np.number):
+        return None
+    try:
+        number = float(entry)
+    except (ValueError, OverflowError):
+        return None
+    return number if number == number else None
+
+
+def warn_of_codes(values: Array) -> None:
+    """Warn of a number that lies far from all others and fills many cells, as codes for missing do."""
+    if values.dtype.kind != "f" or not values.size:
+        return
+    filled = {code: int(np.count_nonzero(values == code)) for code in USUAL_CODES}
+    likely = [code for code, n in filled.items() if n >= max(2, LEAST_SHARE * values.size)]
+    if not likely:
+        return
+    others = values[~np.isin(values, likely)]
+    if not others.size:
+        return
+    low, high = float(others.min()), float(others.max())
+    for code in likely:
+        if code == -1 and low == high == 1.0:  # votes against and for
+            continue
+        away = max(low - code, code - high)
+        if away > high - low or (code < 0.0 <= low):
+            share = 100 * filled[code] / values.size
+            hold = f"{low:g} to {high:g}" if low < high else f"{low:g}"
+            warnings.warn(
+                f"{code:g} fills {share:.3g}% of the cells, while all others hold {hold}; if it "
+                f"stands for missing, say missing={code:g}",
+                PermixWarning,
+                stacklevel=4,
+            )
