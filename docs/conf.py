@@ -52,13 +52,20 @@ html_theme_options = {
 html_sidebars = {"index": []}
 
 
+def leave_out_metadata_requests(app, what, name, obj, skip, options):
+    """Leave out scikit-learn's ``set_..._request``, whose texts point to its own documentation."""
+    short = name.rsplit(".", 1)[-1]
+    return True if short.startswith("set_") and short.endswith("_request") else None
+
+
 def setup(app):
-    """Drop the blank line that ends every tested example, which doctest needs and readers do not."""
+    """Connect what is below."""
+    app.connect("autodoc-skip-member", leave_out_metadata_requests)
     app.connect("doctree-read", strip_examples)
 
 
 def strip_examples(app, doctree):
-    """Remove white space at the end of code blocks."""
+    """Drop the blank line that ends every tested example, which doctest needs and readers do not."""
     from docutils import nodes
 
     for block in doctree.findall(nodes.literal_block):

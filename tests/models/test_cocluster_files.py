@@ -152,6 +152,12 @@ def _first_row_moved(manifest, arrays):
     arrays["draws/row_labels"] = labels
 
 
+def _rows_exchanged(manifest, arrays):
+    """Every row has the memberships, and the label, of the row before it: clusters keep their cells."""
+    for name in ("draws/row_memberships", "draws/row_labels"):
+        arrays[name] = np.roll(arrays[name], 1, axis=2)
+
+
 def _all_at_the_first(sums):
     """Every cell has the first level."""
     one = np.zeros_like(sums)
@@ -280,6 +286,7 @@ OWN = {
         "memberships of more cells": array_by("draws/row_memberships", lambda a: 2 * a),
         "memberships of fewer cells": array_by("draws/column_memberships", lambda a: a // 2),
         "memberships of other blocks": _first_row_moved,
+        "memberships of other rows": _rows_exchanged,
         "blocks of more cells": array_by("draws/block_cells", lambda a: a + 1),
         "cells in other blocks": array_by("draws/block_cells", lambda a: a[..., ::-1, ::-1].copy()),
         "negative sums": array_by("draws/block_sums", lambda a: _shifted(a, a.max() + 1)),

@@ -7,7 +7,7 @@ import shutil
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import typer
@@ -246,16 +246,17 @@ def _save(fit: BlockFit, targets: BlockTargets, chains: Path) -> None:
             print(f"{chains} holds {fit.draws.n_stored:,} draws and is kept", file=sys.stderr)
         else:
             shutil.rmtree(chains)
-    for what, path in (("row", targets.row_labels), ("column", targets.column_labels)):
-        if path is not None:
-            write_labels(fit, what, path)
+    if targets.row_labels is not None:
+        write_labels(fit, "row", targets.row_labels)
+    if targets.column_labels is not None:
+        write_labels(fit, "column", targets.column_labels)
     if targets.picture is not None:
         from permix.plots import blocks
 
         blocks(fit, targets.picture)
 
 
-def write_labels(fit: BlockFit, what: str, path: Path) -> None:
+def write_labels(fit: BlockFit, what: Literal["row", "column"], path: Path) -> None:
     """Write each row's or column's cluster and the probability that it is with its fellow members."""
     import pandas as pd
 
@@ -266,7 +267,7 @@ def write_labels(fit: BlockFit, what: str, path: Path) -> None:
     labels, name_of = (
         (fit.row_labels, cells.row_name) if what == "row" else (fit.column_labels, cells.column_name)
     )
-    confidence = assignment_confidence(fit.draws.arrays[f"{what}_labels"], labels)
+    confidence = assignment_confidence(fit.cluster_draws(what), labels)
     frame = pd.DataFrame(
         {
             what: [name_of(line) for line in range(len(labels))],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -51,10 +51,12 @@ def block_report(fit: BlockFit) -> dict[str, Any]:
         report["bases"] = int(fit.bases.n_bases)
     else:
         report["membership"] = getattr(fit.settings, "membership", "hard")
-    for what, labels in (("row", fit.row_labels), ("column", fit.column_labels)):
+    sides: tuple[Literal["row", "column"], ...] = ("row", "column")
+    for what in sides:
+        labels = fit.row_labels if what == "row" else fit.column_labels
         n = int(labels.max()) + 1
         members = _members(fit, what, labels, n)
-        sure = np.asarray(assignment_confidence(draws[f"{what}_labels"], labels))
+        sure = np.asarray(assignment_confidence(fit.cluster_draws(what), labels))
         report |= {
             f"{what}_clusters": n,
             f"{what}_cluster_sizes": np.bincount(labels).tolist(),
