@@ -157,3 +157,13 @@ def test_budget_for_is_the_inverse_of_expected_blocks():
 def test_same_seed_same_partition():
     first, second = (permix.mondrian.sample(2.0, random_state=9) for _ in range(2))
     np.testing.assert_array_equal(first.cuts, second.cuts)
+
+
+def test_intervals_that_differ_in_nothing_are_of_one_kind():
+    """Rows are cut at 1/2, columns of the lower half at 1/3 and 2/3: the upper half has one block."""
+    tree = MondrianTree.from_preorder(
+        [0, 1, -1, 1, -1, -1, -1], [0.5, 1 / 3, 0, 2 / 3, 0, 0, 0], [0.1, 0.2, 0, 0.3, 0, 0, 0], 1.0
+    )
+    assert tree.count_kinds([0, 1, 1], [0, 1, 2]) == (2, 3, 4)
+    assert tree.count_kinds([1, 1], [0, 1, 2]) == (1, 1, 1)
+    assert tree.count_kinds([0], [0, 2]) == (1, 2, 2)

@@ -29,6 +29,7 @@ WHOLE = ("n_draws", "n_burn_in", "n_thin", "n_chains")
 NUMBERS = ("pseudo_count", "budget")
 PLAIN = (*WHOLE, *NUMBERS, "prior", "loss", "n_jobs", "progress")
 OWN = ("n_row_clusters", "n_column_clusters", "membership")
+COUNTS = ("n_cuts", "n_row_clusters", "n_column_clusters", "n_blocks")
 OWN_OF_ENSEMBLES = ("n_base", "label_pseudo_count", "label_cells")
 SCALARS = ("n_row_clusters", "n_column_clusters", "n_blocks", "log_likelihood", "log_joint")
 TREE = ("tree_axis", "tree_cut", "tree_time")
@@ -247,20 +248,14 @@ def _check_trees(kept: dict[str, Array], budget: float) -> None:
     axis, cuts, times = (kept[name] for name in TREE)
     over = kept["row_labels"].shape[:2]
     require(axis.dtype.kind == "i" and axis.ndim == 3 and axis.shape[:2] == over, "trees")
-    for numbers in (cuts, times):
-        require(numbers.dtype == np.float64 and numbers.shape == axis.shape, "trees")
+    for places in (cuts, times):
+        require(places.dtype == np.float64 and places.shape == axis.shape, "trees")
     for at in np.ndindex(*over):
         tree = MondrianTree.from_preorder(axis[at], cuts[at], times[at], budget)
         require(int(kept["row_labels"][at].max()) <= len(tree.row_cuts()), "row labels")
         require(int(kept["column_labels"][at].max()) <= len(tree.column_cuts()), "column labels")
-        rows, columns = np.unique(kept["row_labels"][at]), np.unique(kept["column_labels"][at])
-        found = {
-            "n_cuts": tree.n_cuts,
-            "n_row_clusters": len(rows),
-            "n_column_clusters": len(columns),
-            "n_blocks": len(np.unique(tree.table()[np.ix_(rows, columns)])),
-        }
-        for name, number in found.items():
+        numbers = (tree.n_cuts, *tree.count_kinds(kept["row_labels"][at], kept["column_labels"][at]))
+        for name, number in zip(COUNTS, numbers, strict=True):
             require(kept[name][at] == number, name)
 
 

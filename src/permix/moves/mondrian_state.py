@@ -168,14 +168,14 @@ class MondrianState:
         axis, cuts, times = self.preorder()
         rows, columns = self.intervals(0), self.intervals(1)
         log_likelihood = self.log_likelihood()
-        row_intervals, column_intervals = np.unique(rows), np.unique(columns)
-        table = MondrianTree.from_preorder(axis, cuts, times, self.budget).table()
+        tree = MondrianTree.from_preorder(axis, cuts, times, self.budget)
+        n_row_clusters, n_column_clusters, n_blocks = tree.count_kinds(rows, columns)
         return {
             "row_labels": rows,
             "column_labels": columns,
-            "n_row_clusters": len(row_intervals),
-            "n_column_clusters": len(column_intervals),
-            "n_blocks": len(np.unique(table[np.ix_(row_intervals, column_intervals)])),
+            "n_row_clusters": n_row_clusters,
+            "n_column_clusters": n_column_clusters,
+            "n_blocks": n_blocks,
             "n_cuts": int(np.count_nonzero(axis >= 0)),
             "log_likelihood": log_likelihood,
             "log_joint": log_likelihood + self.log_prior(),
