@@ -37,7 +37,7 @@ def parts(grid):
 
 @pytest.fixture(scope="module")
 def fitted(parts):
-    return quiet_fit(ensemble(n_base=3, label_pseudo_count=0.2), parts[0])
+    return quiet_fit(ensemble(n_base=3, label_pseudo_count=0.2, random_state=1), parts[0])
 
 
 def noisy(rng, labels, n_moved):
@@ -51,8 +51,7 @@ def test_bases_are_made_and_agreed_upon(fitted, grid):
     _, rows, columns = grid
     assert fitted.bases_.n_bases == 3
     assert permix.adjusted_rand(fitted.row_labels_, rows) > 0.8
-    # A base is one draw: a column that sits alone in it may do so in the consensus of three.
-    assert permix.adjusted_rand(fitted.column_labels_, columns) > 0.85
+    assert permix.adjusted_rand(fitted.column_labels_, columns) == 1.0
     assert fitted.posterior_["posterior"]["row_labels"].shape == (2, 40, 30)
 
 

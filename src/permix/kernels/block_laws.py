@@ -158,10 +158,3 @@ def _log_gain_of_moments(law, n, sums, m, slots, values, n_active):
         return 0.0
     after = log_moments(law, n + m, sums[0] + values[0], sums[1] + values[1])
     return after - log_moments(law, n, sums[0], sums[1])
-
-
-@kernel
-def block_marginals(law, n, sums, out):
-    """Fill ``out`` with ln p(cells) of every block: ``n`` by block, ``sums`` by block and slot."""
-    for k in range(n.shape[0]):
-        out[k] = log_block(law, n[k], sums[k])
