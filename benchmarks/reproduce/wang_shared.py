@@ -11,7 +11,7 @@ import numpy as np
 
 from permix.data.cells import Cells
 from permix.datasets import load_jester, load_movielens, make_mondrian_matrix
-from permix.kernels.block_laws import block_marginals
+from permix.kernels.block_sums import log_blocks
 from permix.models.cocluster_chains import grid_engine, mixed_engine, mondrian_engine
 from permix.models.cocluster_ensemble import grid_consensus, mondrian_consensus
 from permix.models.cocluster_fit import BlockFit, CoClusterFit, drawn, encoded
@@ -152,6 +152,4 @@ def log_likelihood(fit: BlockFit, draw: BlockDraw) -> float:
     """Return ln p(matrix | blocks), parameters integrated out."""
     matrix = fit.known_matrix
     n, sums = block_sums(matrix, draw)
-    out = np.empty(len(n))
-    block_marginals(matrix.law, n, sums, out)
-    return float(out.sum()) + matrix.log_constant
+    return float(log_blocks(matrix.law, n[None], sums[None])) + matrix.log_constant

@@ -199,9 +199,13 @@ def test_mixed_membership(run, files, tmp_path):
     assert report["membership"] == "mixed"
     assert run("predict", fit, "--json")[0] == 0
     new.write_text("name,film 1,film 0\nann,4,1\n")
-    code, _, err = run("predict", fit, new)
-    assert code == 1
-    assert "--membership mixed" in err
+    rows = json.loads(run("predict", fit, new, "--json")[1])["rows"]
+    assert {row["row"] for row in rows} == {"ann"}
+    assert len(rows) == SHAPE[1] - 2
+    rows = json.loads(run("predict", fit, new, "--what", "components", "--json")[1])["rows"]
+    assert rows[0]["log_probability"] == pytest.approx(
+        permix.load(fit).score_samples(read_cells(new))[0], abs=1e-5
+    )
 
 
 def test_missing_cells_of_the_fitted_rows(run, fit, model, cells, tmp_path):
@@ -240,6 +244,32 @@ def test_new_rows(run, fit, model, tmp_path):
     values = model.predict_proba(cells)
     first = next(line for line in found if (line["row"], line["column"]) == ("bob", "film 1"))
     assert float(first["p(1)"]) == pytest.approx(values[1, 1, 0], abs=1e-6)
+
+
+def test_score_of_cells_held_out(run, fit, model, cells, tmp_path):
+    open_ = [(i, j) for i, j in np.argwhere(np.isnan(cells.dense())).tolist()][:6]
+    held = tmp_path / "held.csv"
+    lines = [f"p{i},film {j},{1 + i % 4}" for i, j in open_]
+    held.write_text("\n".join(["user,film,rating", *lines]) + "\n")
+    _, out, err = run("predict", fit, held, "--what", "score", "--json")
+    answer = json.loads(out)
+    assert err == ""
+    assert answer["perplexity"] == pytest.approx(model.perplexity(read_cells(held)))
+    by_place = {(row["row"], row["column"]): row for row in answer["rows"]}
+    for i, j in open_:
+        p = model.predict_proba(cells=[(i, j)])[0, i % 4]
+        assert by_place[f"p{i}", f"film {j}"]["log_probability"] == pytest.approx(np.log(p), abs=1e-5)
+    # Cells that were fitted are scored, and said to be.
+    known = (cells.row_names[cells.rows[0]], cells.column_names[cells.columns[0]])
+    held.write_text("\n".join(["user,film,rating", *lines, f"{known[0]},{known[1]},1"]) + "\n")
+    code, out, err = run("predict", fit, held, "--what", "score")
+    assert code == 0
+    assert "perplexity: " in out
+    assert f"1 of 7 cells were fitted, not held out, such as row {known[0]!r}" in " ".join(err.split())
+    held.write_text("\n".join(["user,film,rating", *lines, "nobody,film 0,1"]) + "\n")
+    code, _, err = run("predict", fit, held, "--what", "score")
+    assert code == 1
+    assert "'nobody'" in err
 
 
 def test_numbers_have_no_levels(run, files, tmp_path):
@@ -297,6 +327,7 @@ def test_trouble_with_predictions(run, fit, tmp_path):
     assert "the column 'play 1' is unknown" in err
     for options, said in (
         (["--what", "components"], "needs a file of new rows"),
+        (["--what", "score"], "needs a file of cells"),
         (["--what", "ranking"], "belongs to models of rankings"),
         (["--samples", 10], "has nothing to do with a co-clustering"),
         (["--id", "name"], "none is given"),

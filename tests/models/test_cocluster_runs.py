@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 import permix
 from permix.data.cells import Cells
@@ -233,9 +234,8 @@ def test_every_prior_takes_every_family(kind, family):
     assert np.isfinite(fitted.score(X))
     n_blocks = int(fitted.block_labels_.max()) + 1
     assert all(len(values) == n_blocks for values in fitted.block_parameters_.values())
-    if kind != "mixed":
-        assert np.isfinite(fitted.predict(X[:2])).all()
-        assert fitted.predict_rows(X[:2]).shape == (2,)
+    assert np.isfinite(fitted.predict(X[:2])).all()
+    assert fitted.predict_rows(X[:2]).shape == (2,)
 
 
 def test_mixed_membership(X):
@@ -256,8 +256,18 @@ def test_mixed_membership(X):
             total = total + np.einsum("g,h,ghv->v", rows / rows.sum(), columns / columns.sum(), values)
     np.testing.assert_allclose(fitted.predict_proba(cells=[(3, 5)])[0], total / 140, rtol=1e-10)
     assert fitted.perplexity(X) < 3.0
-    with pytest.raises(DataError, match="membership='mixed'"):
-        fitted.predict(X[:2])
+
+
+def test_new_rows_under_mixed_membership():
+    X, row_labels, _ = planted_grid(np.random.default_rng(8), shape=(42, 16))
+    fitted = quiet_fit(model("mixed"), X[:30])
+    new = X[30:].copy()
+    new[:, ::4] = np.nan  # asked for
+    asked = np.nonzero(np.isnan(new) & ~np.isnan(X[30:]))
+    assert (fitted.predict(new)[asked] == X[30:][asked]).mean() > 0.6  # at best 0.8
+    clusters = fitted.predict_rows(new)
+    assert adjusted_rand_score(row_labels[30:], clusters) > 0.5
+    assert np.isfinite(fitted.score_samples(new)).all()
 
 
 def _cut_or_whole(whole, loss):

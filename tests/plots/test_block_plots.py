@@ -179,6 +179,16 @@ class TestModels:
     def test_traces(self, model):
         assert plots.traces(model).axes[0].get_ylabel() == "number of blocks"
 
+    @pytest.mark.parametrize(("of", "what"), [(None, "row"), ("columns", "column")])
+    def test_similarity(self, model, of, what):
+        axes = plots.similarity(model, of=of)
+        order = np.argsort(getattr(model, f"{what}_labels_"), kind="stable")
+        expected = getattr(model, f"{what}_similarity")()[np.ix_(order, order)]
+        np.testing.assert_allclose(axes.images[0].get_array(), expected, atol=1e-6)
+        assert axes.get_xlabel() == f"{what}s, sorted by cluster"
+        with pytest.raises(DataError, match="of must be 'rows' or 'columns', got 'cells'"):
+            plots.similarity(model, of="cells")
+
     def test_other_pictures_and_other_models(self, model):
         with pytest.raises(DataError, match=r"plots\.blocks"):
             plots.clusters(model)

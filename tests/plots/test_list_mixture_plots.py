@@ -127,6 +127,8 @@ def test_traces_number_and_similarity(tmp_path):
 
 def test_other_models_are_told_what_draws_them():
     fit = fit_of()
+    with pytest.raises(DataError, match="of='rows' is for co-clusterings"):
+        plots.similarity(fit, of="rows")
     with pytest.raises(DataError, match=r"plots\.kinds"):
         plots.clusters(fit)
     with pytest.raises(DataError, match=r"plots\.kinds"):

@@ -117,7 +117,8 @@ def consensus(
 @app.command(
     epilog="Examples: `permix predict tastes.permix newcomers.csv -o kinds.csv`, "
     "`permix predict tastes.permix newcomers.csv --what ranking -o completed.soc`, "
-    "`permix predict ratings.permix -o missing.csv`"
+    "`permix predict ratings.permix -o missing.csv`, "
+    "`permix predict ratings.permix held-out.csv --what score`"
 )
 def predict(
     fit: Annotated[Path, typer.Argument(help="A fitted model.")],
@@ -140,8 +141,8 @@ def predict(
         What | None,
         typer.Option(
             help="The component or cluster of each agent or row; the order of the pairs an agent did not "
-            "state; each agent's ranking completed; or missing cells of a matrix "
-            "[default: components, of a co-clustering cells].",
+            "state; each agent's ranking completed; missing cells of a matrix; or how probable cells held "
+            "out of the fitted rows are [default: components, of a co-clustering cells].",
             show_default=False,
         ),
     ] = None,

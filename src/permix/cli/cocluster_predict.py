@@ -1,7 +1,8 @@
-"""What ``predict`` says with co-clusterings: missing cells, and the clusters of new rows."""
+"""What ``predict`` says with co-clusterings: missing cells, cells held out, and clusters of new rows."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import typer
 
 from permix.cli.answers import Answer, give
 from permix.cli.output import count_of
+from permix.errors import PermixWarning
 
 if TYPE_CHECKING:
     from permix.cli.predict import NewData, Question
@@ -27,11 +29,11 @@ BLOCK = 100_000
 def predict_blocks(
     fit: BlockFit, data: NewData, question: Question, output: Path | None, as_json: bool
 ) -> None:
-    """Answer about missing cells, of the fitted rows or of new ones, or about the clusters of new rows."""
+    """Answer about missing cells, of fitted or new rows, about cells held out, or clusters of new rows."""
     from permix.models.cocluster_predict import BlockPredictions
 
     what = question.what or "cells"
-    if what not in ("cells", "components"):
+    if what not in ("cells", "components", "score"):
         raise typer.BadParameter(f"--what {what} belongs to models of rankings; a co-clustering has cells")
     for option, value in (("--samples", question.samples), ("--ignore", data.ignore or None)):
         if value is not None:
@@ -46,6 +48,10 @@ def predict_blocks(
                 "clusters of the fitted ones"
             )
         give(_clusters(answers, new, wide), output, as_json)
+    elif what == "score":
+        if new is None:
+            raise typer.BadParameter("--what score needs a file of cells that the fit did not see")
+        give(_scores(answers, new), output, as_json)
     else:
         give(_missing(answers, new, wide), output, as_json)
 
@@ -91,6 +97,43 @@ def _clusters(answers: BlockPredictions, new: Cells, wide: bool) -> Answer:
         ["row", "cluster", "probability", "log_probability", *(f"p{k + 1}" for k in range(shown))],
         rows,
     )
+
+
+def _scores(answers: BlockPredictions, held_out: Cells) -> Answer:
+    """Say how probable each given cell of the fitted rows is."""
+    from permix.cli.cocluster_report import held_out_report
+
+    cells = held_out.aligned(answers.fit.known_cells)
+    warn_of_seen(answers.fit.known_cells, cells)
+    scores = answers.log_probability(cells)
+    rows = (
+        [cells.row_name(int(row)), cells.column_name(int(column)), value, round(float(score), 6)]
+        for row, column, value, score in zip(
+            cells.rows, cells.columns, cells.values.tolist(), scores, strict=True
+        )
+    )
+    report = held_out_report(answers.fit, cells)
+    facts = {name: report[name] for name in report if name not in ("cells", "base_perplexities")}
+    return Answer(
+        f"Log probability of {count_of(cells.n_cells, 'cell')} of the fitted rows",
+        ["row", "column", "value", "log_probability"],
+        rows,
+        facts=facts,
+    )
+
+
+def warn_of_seen(fitted: Cells, held_out: Cells) -> None:
+    """Notice cells that were fitted: their probabilities would say too much good of the fit."""
+    places = [cells.rows.astype(np.int64) * fitted.n_columns + cells.columns for cells in (fitted, held_out)]
+    seen = np.flatnonzero(np.isin(places[1], places[0]))
+    if seen.size:
+        row, column = held_out.rows[seen[0]], held_out.columns[seen[0]]
+        warnings.warn(
+            f"{seen.size:,} of {held_out.n_cells:,} cells were fitted, not held out, such as row "
+            f"{held_out.row_name(int(row))!r}, column {held_out.column_name(int(column))!r}",
+            PermixWarning,
+            stacklevel=2,
+        )
 
 
 def _missing(answers: BlockPredictions, new: Cells | None, wide: bool) -> Answer:

@@ -132,6 +132,7 @@ class What(enum.StrEnum):
     PAIRWISE = "pairwise"
     RANKING = "ranking"
     CELLS = "cells"
+    SCORE = "score"
 
 
 class BlockPrior(enum.StrEnum):

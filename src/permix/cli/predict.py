@@ -111,8 +111,8 @@ def run_predict(
         return
     if not data.there:
         raise typer.BadParameter(f"give a file of new data as well; {fit_file} holds no cells to fill in")
-    if what == "cells" or data.votes.layout in ("wide", "long"):
-        option = "--what cells" if what == "cells" else f"--layout {data.votes.layout}"
+    if what in ("cells", "score") or data.votes.layout in ("wide", "long"):
+        option = f"--what {what}" if what in ("cells", "score") else f"--layout {data.votes.layout}"
         raise typer.BadParameter(f"{option} belongs to a co-clustering; {fit_file} is of another kind")
     if data.missing:
         raise typer.BadParameter(f"--missing belongs to a co-clustering; {fit_file} is of another kind")

@@ -35,6 +35,23 @@ class MixedCells(NamedTuple):
     pseudo_counts: np.ndarray  # (2,) of one row cluster, of one column cluster
 
 
+def log_cell(stats, n, sums, code):
+    """Return ln p(value | block) of one more cell, without ln x! of a count."""
+    raise NotImplementedError("log_cell is implemented per law; call it from compiled code")
+
+
+@implements(log_cell, of=CountLaw)
+def _log_level(stats, n, sums, code):
+    pseudo_count = stats.pseudo_count
+    return math.log((sums[code] + pseudo_count) / (n + pseudo_count * stats.n_levels[0]))
+
+
+@implements(log_cell, of=MomentLaw)
+def _log_number(stats, n, sums, code):
+    after = log_moments(stats, n + 1, sums[0] + code, sums[1] + code * code)
+    return after - log_moments(stats, n, sums[0], sums[1])
+
+
 def weigh_blocks(stats, cells, sums, code, axis, fixed, n, out):
     """Multiply ``out[:n]`` by p(value | block), up to a common factor.
 
@@ -62,9 +79,7 @@ def _weigh_by_number(stats, cells, sums, code, axis, fixed, n, out):
     largest = -np.inf
     for k in range(n):
         row, column = (k, fixed) if axis == ROWS else (fixed, k)
-        count, total, squares = cells[row, column], sums[row, column, 0], sums[row, column, 1]
-        logs[k] = log_moments(stats, count + 1, total + code, squares + code * code)
-        logs[k] -= log_moments(stats, count, total, squares)
+        logs[k] = log_cell(stats, cells[row, column], sums[row, column], code)
         largest = max(largest, logs[k])
     for k in range(n):
         out[k] *= math.exp(logs[k] - largest)
@@ -107,11 +122,11 @@ def mixed_sweep(rng, law, starts, others, codes, mixed):
             for k in range(n_k):
                 weights[k] = row_counts[row, k] + mixed.pseudo_counts[ROWS]
             weigh_blocks(law, cells, sums, codes[cell], ROWS, old_j, n_k, weights)
-            new_k = _draw(rng, weights, n_k)
+            new_k = draw_index(rng, weights, n_k)
             for j in range(n_j):
                 weights[j] = column_counts[column, j] + mixed.pseudo_counts[COLUMNS]
             weigh_blocks(law, cells, sums, codes[cell], COLUMNS, new_k, n_j, weights)
-            new_j = _draw(rng, weights, n_j)
+            new_j = draw_index(rng, weights, n_j)
             clusters[ROWS, cell] = new_k
             clusters[COLUMNS, cell] = new_j
             row_counts[row, new_k] += 1
@@ -122,7 +137,7 @@ def mixed_sweep(rng, law, starts, others, codes, mixed):
 
 
 @kernel
-def _draw(rng, weights, n):
+def draw_index(rng, weights, n):
     """Draw an index with probability proportional to its weight."""
     total = 0.0
     for k in range(n):

@@ -130,6 +130,8 @@ class BlockEstimator(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
         -----
         Probabilities are averaged over draws, at most 200, evenly spaced. A new row belongs to every cluster
         of rows, also a new one, by how well its cells fit, and draws count by how probable they make these.
+        With mixed membership its cells are given clusters by chance, 200 times, always the same way for the
+        same row.
         """
         return self._ask().predict(self._new_rows(X), cells)
 

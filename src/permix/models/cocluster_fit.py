@@ -47,7 +47,7 @@ from permix.posterior.blocks import (
     grid_draw,
     mondrian_draw,
 )
-from permix.posterior.blocks_mixed import MixedDraw, MixedPredictive, mixed_draw
+from permix.posterior.blocks_mixed import MixedDraw, MixedPredictive
 from permix.sampling import Draws, run_chains
 
 Array = npt.NDArray[Any]
@@ -253,8 +253,8 @@ class CoClusterFit(BlockFit):
 
     def _mixed_draw(self, t: int) -> MixedDraw:
         rows, columns, n, sums = (self.of_draw(name, t) for name in MIXED)
-        pseudo_counts = [prior.pseudo_count for prior in self.settings.line_priors()]  # type: ignore[attr-defined]
-        return mixed_draw(rows, columns, BlockSums(n, sums), *pseudo_counts)
+        a, b = (prior.pseudo_count for prior in self.settings.line_priors())  # type: ignore[attr-defined]
+        return MixedDraw(rows, columns, BlockSums(n, sums), (a, b))
 
 
 def fit_cocluster(cells: Cells, settings: CoClusterSettings) -> CoClusterFit:

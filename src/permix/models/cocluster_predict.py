@@ -99,18 +99,17 @@ class BlockPredictions:
         if new is None:
             return predictive.values(*places(self.fit.known_cells, cells))
         matrix = self._new(new)
-        return self._folding().new_row_values(matrix, *places(new, cells, self.fit.known_cells))
+        return predictive.new_row_values(matrix, *places(new, cells, self.fit.known_cells))
 
     # -- new rows --------------------------------------------------------------------------------
 
     def score_rows(self, new: Cells) -> FloatArray:
         """Return ln p(filled cells) of each new row."""
-        return self._folding().row_log_evidence(self._new(new))
+        return self.fit.predictive.row_log_evidence(self._new(new))
 
     def predict_rows_proba(self, new: Cells) -> FloatArray:
         """Return the probability of each row cluster of the point estimate, given that a row is in one."""
         fit = self.fit
-        self._folding()
         matrix = self._new(new)
         joint = BlockPredictive(fit.known_matrix, [fit.blocks]).row_log_joint(matrix)[:, : fit.n_row_clusters]
         return np.asarray(np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None]))
@@ -118,15 +117,6 @@ class BlockPredictions:
     def predict_rows(self, new: Cells) -> IntArray:
         """Return the most probable row cluster of each new row."""
         return self.predict_rows_proba(new).argmax(axis=1)
-
-    def _folding(self) -> BlockPredictive:
-        predictive = self.fit.predictive
-        if not isinstance(predictive, BlockPredictive):
-            raise DataError(
-                "with membership='mixed' a row belongs to no one cluster, and new rows cannot be given their "
-                "clusters without running chains: fit all rows together, or use membership='hard'"
-            )
-        return predictive
 
     def _new(self, new: Cells) -> EncodedMatrix:
         cells = new.aligned(self.fit.known_cells, rows=False)

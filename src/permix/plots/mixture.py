@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -108,29 +108,43 @@ def n_clusters(model: Any, ax: Axes | None = None) -> Axes:
     return axes
 
 
-def similarity(model: Any, ax: Axes | None = None) -> Axes:
-    """Draw the probability that two observations are in one cluster, observations sorted by ``labels_``.
+def similarity(model: Any, ax: Axes | None = None, of: Literal["rows", "columns"] | None = None) -> Axes:
+    """Draw the probability that two observations are in one cluster, observations sorted by cluster.
 
     Parameters
     ----------
-    model : DPMixture or DPMallowsMixture
+    model : DPMixture, DPMallowsMixture, CoClustering or CoClusteringEnsemble
     ax : matplotlib axes, optional
         Where to draw.
+    of : "rows" or "columns", optional
+        Of a co-clustering; rows by default.
 
     Returns
     -------
     matplotlib axes
     """
-    fit = _fit_of(model)
+    fit = getattr(model, "_fit", model)
+    if of not in (None, "rows", "columns"):
+        raise DataError(f"of must be 'rows' or 'columns', got {of!r}")
+    if isinstance(fit, BlockFit):
+        what: Literal["row", "column"] = "column" if of == "columns" else "row"
+        clusters_of, draws = getattr(fit, f"{what}_labels"), fit.cluster_draws(what)
+        shown = f"{what}s"
+    else:
+        fit = _fit_of(model)
+        if of is not None:
+            raise DataError(f"of={of!r} is for co-clusterings; a mixture has clusters of observations alone")
+        clusters_of, draws, shown = fit.labels, fit.draws.arrays["labels"], "observations"
     axes = new_axes(ax)
-    order = np.argsort(fit.labels, kind="stable")
+    order = np.argsort(clusters_of, kind="stable")
     if len(order) > MAX_SIMILARITY_ROWS:
         order = order[np.linspace(0, len(order) - 1, MAX_SIMILARITY_ROWS).astype(np.int64)]
-    labels = fit.draws.arrays["labels"][..., order]
-    image = axes.imshow(similarity_matrix(labels), cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
+    image = axes.imshow(
+        similarity_matrix(draws[..., order]), cmap="Blues", vmin=0, vmax=1, interpolation="nearest"
+    )
     axes.figure.colorbar(image, ax=axes, label="probability of the same cluster")
-    axes.set_title("Who belongs together?")
-    axes.set_xlabel("observations, sorted by cluster")
+    axes.set_title("Who belongs together?" if shown == "observations" else f"Which {shown} belong together?")
+    axes.set_xlabel(f"{shown}, sorted by cluster")
     axes.set_xticks([])
     axes.set_yticks([])
     return axes
