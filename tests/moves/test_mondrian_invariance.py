@@ -11,13 +11,16 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 from permix.families.cells import CategoricalCells
 from permix.families.encoded_matrix import encode_matrix
 from permix.moves.base import Info, Move
 from permix.moves.mondrian import ChangeCuts, PlaceLines, RedrawSubtree, RotateCuts
+from permix.moves.mondrian_rotate_kernel import log_without_times
 from permix.moves.mondrian_shift_kernel import draw_times, shift_cuts, stretch_cuts
 from permix.moves.mondrian_state import MondrianData, MondrianState
+from permix.moves.mondrian_tree_kernel import CUT, FIRST, PARENT, SECOND, TIME, log_density
 from permix.partitions.mondrian import sample_mondrian
 
 # The largest of some twenty deviations exceeds this once in some 100,000 runs.
@@ -142,6 +145,40 @@ def test_a_step_changes_nothing_on_average(name, kind):
 @pytest.mark.parametrize("name", MOVES)
 def test_a_step_changes_nothing_on_average_in_many_draws(name, kind):
     assert deviations(kind, MOVES[name], 20_000).max() < MOST
+
+
+def test_what_exchanges_are_weighed_by_is_the_prior_without_the_times_drawn():
+    """The lower times are drawn from their conditionals, so their density must cancel, before and after."""
+    rng = np.random.default_rng(4)
+    state = MondrianState(data_of("none"), 3.0, rng)
+    axis, cuts, times = [0, 1, -1, 1, -1, -1, 1, -1, -1], [0.4, 0.3, 0, 0.7, 0, 0, 0.6, 0, 0], [0.0] * 9
+    times[:7] = [0.2, 0.5, np.nan, 1.3, np.nan, np.nan, 0.9]
+    tree = {"axis": np.array(axis), "cuts": np.array(cuts, dtype=float), "times": np.array(times)}
+    state.restore({"rows": rng.random(1), "columns": rng.random(12), **tree})
+    links, numbers = state.tree.links, state.tree.numbers
+    node = int(links[np.flatnonzero(numbers[:, CUT] == 0.3)[0], PARENT])
+    left, right = links[node, [FIRST, SECOND]]
+    found = log_without_times(state.tree, node, state.budget)
+
+    def density(of, time):
+        kept, numbers[of, TIME] = numbers[of, TIME], time
+        value = np.exp(log_density(state.tree, node, state.budget))
+        numbers[of, TIME] = kept
+        return value
+
+    # The integral over both times is a product, the terms of a time being its own.
+    at = np.exp(log_density(state.tree, node, state.budget))
+    integrals = [
+        quad(lambda t: density(left, t), 0.2, 1.3)[0],
+        quad(lambda t: density(right, t), 0.2, 3.0)[0],
+    ]
+    assert found == pytest.approx(np.log(integrals[0] * integrals[1] / at), abs=1e-9)
+    for of, time in ((left, 0.21), (left, 1.29), (right, 2.9)):
+        numbers[of, TIME] = time
+        assert log_without_times(state.tree, node, state.budget) == pytest.approx(found, abs=1e-12)
+    # The twin: a density that still holds the times is none of that.
+    numbers[left, TIME] = 0.3
+    assert abs(log_density(state.tree, node, state.budget) - np.log(at)) > 0.01
 
 
 def test_a_move_of_another_prior_is_rejected():

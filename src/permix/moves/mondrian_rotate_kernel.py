@@ -55,16 +55,14 @@ def rotate_cuts(rng, n_proposals, budget, tree, places):
         n_tried += 1
         log_ratio = math.log((high - low) / (above - below))
         time_left, time_right = tree.numbers[left, TIME], tree.numbers[right, TIME]
-        log_ratio += _log_time_density(tree, left, budget) + _log_time_density(tree, right, budget)
-        log_ratio -= log_density(tree, node, budget)
+        log_ratio -= log_without_times(tree, node, budget)
         _exchange(tree, node, x2)
         for child in (left, right):
             width = extent(tree, child, 1 - tree.links[child, AXIS])
             tree.numbers[child, TIME] = draw_time(
                 rng, width, tree.numbers[node, TIME], _latest(tree, child, budget)
             )
-        log_ratio -= _log_time_density(tree, left, budget) + _log_time_density(tree, right, budget)
-        log_ratio += log_density(tree, node, budget)
+        log_ratio += log_without_times(tree, node, budget)
         if -rng.standard_exponential() < log_ratio:
             n_accepted += 1
         else:
@@ -100,6 +98,15 @@ def _latest(tree, node, budget):
         if tree.links[child, AXIS] >= 0:
             latest = min(latest, tree.numbers[child, TIME])
     return latest
+
+
+@kernel
+def log_without_times(tree, node, budget):
+    """Return the log prior density of a node and all below it, the times of its two parts integrated out."""
+    value = log_density(tree, node, budget)
+    for child in (tree.links[node, FIRST], tree.links[node, SECOND]):
+        value -= _log_time_density(tree, child, budget)
+    return value
 
 
 @kernel
