@@ -146,6 +146,8 @@ def test_others_are_sent_elsewhere(model, made):
     with pytest.raises(DataError, match="not fitted"):
         plots.consensus_scores(permix.AngleMixture())
     mallows = permix.MallowsMixture(1, n_restarts=1, progress=False).fit(made.data)
+    with pytest.raises(DataError, match=r"ax must be matplotlib axes .* not the file name 'x\.png'"):
+        plots.consensus_scores(model, ax="x.png")
     with pytest.raises(DataError, match="draws a fitted AngleMixture"):
         plots.consensus_scores(mallows)
     with pytest.raises(DataError, match=r"plots\.consensus_scores"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -19,7 +20,7 @@ from permix.data.cells import Cells
 from permix.errors import DataError
 from permix.families.cells import BernoulliCells, CategoricalCells, GaussianCells, PoissonCells
 from permix.partitions.mondrian import sample_mondrian
-from permix.plots.blocks import BORDER, MISSING, draw_blocks
+from permix.plots.blocks import BORDER, MISSING, _border_widths, draw_blocks
 from permix.posterior.blocks import BlockDraw
 
 
@@ -138,6 +139,89 @@ class TestBorders:
         assert borders_of(draw_blocks(grid([0, 0], [0]), Cells.coerce([[1], [0]]), BernoulliCells())) == set()
 
 
+class TestManyClusters:
+    """One cluster of 400 rows, ten of 40 and 200 of one row each, which have no room for borders."""
+
+    rows = np.r_[np.zeros(400, dtype=int), np.repeat(np.arange(1, 11), 40), np.arange(11, 211)]
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def figure(cls):
+        values = np.random.default_rng(0).integers(0, 2, (len(cls.rows), 300))
+        return draw_blocks(grid(cls.rows, np.arange(300) // 150), Cells.coerce(values), BernoulliCells())
+
+    def test_no_borders_between_clusters_too_thin_to_see(self, figure):
+        across = {start[1] for start, stop in borders_of(figure) if start[1] == stop[1]}
+        assert across == {*range(400, 801, 40)}
+
+    def test_lines_are_thinner_where_there_is_less_room(self):
+        wide, narrow = (
+            _border_widths(np.array([[0], [1], [2]]), np.array([0.0, 1.0, 2.0, 3.0]) * room)
+            for room in (25.0, 8.0)
+        )
+        assert (wide > narrow).all()
+        assert (narrow > 0).all()
+        assert (_border_widths(np.array([[0], [1]]), np.array([0.0, 1.0, 2.0])) == 0).all()
+
+    def test_the_thin_clusters_are_not_black(self, figure, tmp_path):
+        figure.savefig(tmp_path / "many.png", dpi=130)
+        pixels = mpl.image.imread(tmp_path / "many.png")[..., :3]
+        box = figure.axes[0].get_window_extent().bounds / np.array(figure.dpi) * 130
+        left, low, width, height = box.astype(int)
+        bottom = pixels[
+            len(pixels) - low - int(0.19 * height) : len(pixels) - low - 4, left + 4 : left + width - 4
+        ]
+        assert (bottom.max(axis=2) < 0.25).mean() < 0.02  # but for the border of the columns
+
+    def test_clusters_without_a_number_are_told(self, figure):
+        axes = figure.axes[0]
+        assert axes.get_ylabel() == "1,000 rows in 211 clusters\nthe 11 largest are numbered"
+        assert axes.get_xlabel() == "300 columns"
+        assert [text.get_text() for text in axes.texts] == [*map(str, range(1, 12)), "1", "2"]
+
+    @pytest.mark.parametrize(
+        ("sizes", "said"),
+        [([1] * 300, "too thin to be numbered"), ([1000] + [1] * 50, "the largest is numbered")],
+    )
+    def test_none_and_one(self, sizes, said):
+        rows = np.repeat(np.arange(len(sizes)), sizes)
+        figure = draw_blocks(grid(rows, [0]), Cells.coerce(np.ones((len(rows), 1))), BernoulliCells())
+        assert figure.axes[0].get_ylabel().endswith(said)
+
+    def test_cells_are_not_mixed(self, figure):
+        assert figure.axes[0].images[0].get_interpolation() == "nearest"
+
+
+class TestNames:
+    def cells(self, n_rows: int, n_columns: int) -> Cells:
+        values = np.ones((n_rows, n_columns))
+        values[0] = 0
+        where = np.nonzero(values >= 0)
+        names = [[f"{what} gy {i}" for i in range(n)] for what, n in (("row", n_rows), ("column", n_columns))]
+        return Cells(*where, values[where], values.shape, *names)
+
+    @pytest.mark.parametrize("shape", [(60, 20), (60, 60), (60, 400), (20, 60), (3, 3)])
+    def test_sixty_names_are_shown_and_do_not_touch(self, shape):
+        figure = draw_blocks(grid([0] * shape[0], [0] * shape[1]), self.cells(*shape), BernoulliCells())
+        figure.draw_without_rendering()
+        axes = figure.axes[0]
+        for n, labels, side in (
+            (shape[0], axes.get_yticklabels(), "y"),
+            (shape[1], axes.get_xticklabels(), "x"),
+        ):
+            assert len(labels) == (n if n <= 60 else 0)
+            boxes = [label.get_window_extent() for label in labels]
+            spans = np.array(sorted((getattr(box, f"{side}0"), getattr(box, f"{side}1")) for box in boxes))
+            assert n > 60 or (spans[1:, 0] > spans[:-1, 1] - 1).all()
+
+    def test_names_without_room_are_left_out(self):
+        axes = mpl.figure.Figure(figsize=(3, 2)).subplots()
+        draw_blocks(grid([0] * 30, [0, 1]), self.cells(30, 2), BernoulliCells(), ax=axes)
+        assert len(axes.get_yticklabels()) == 0
+        assert axes.get_ylabel() == "30 rows"
+        assert [label.get_text() for label in axes.get_xticklabels()] == ["column gy 0", "column gy 1"]
+
+
 class TestMondrian:
     def test_rectangles_are_the_leaves(self, tmp_path):
         tree = sample_mondrian(np.random.default_rng(3), 3.0)
@@ -175,6 +259,22 @@ class TestModels:
         assert (tmp_path / "o.png").exists()
         axes = mpl.figure.Figure().subplots()
         assert plots.blocks(model, ax=axes) is axes.figure
+
+    @pytest.mark.parametrize(
+        ("ax", "told"),
+        [
+            ("x.png", r"not the file name 'x\.png'"),
+            (Path("x.png"), r"not the file name 'x\.png'"),
+            ((1, 2), "not tuple"),
+        ],
+    )
+    def test_what_is_no_axes(self, model, ax, told):
+        for draw in (plots.similarity, lambda model, ax: plots.blocks(model, ax=ax)):
+            with pytest.raises(DataError, match=told) as caught:
+                draw(model, ax)
+            assert 'plots.similarity(model).figure.savefig("x.png")' in str(caught.value)
+        with pytest.raises(DataError, match=told):
+            plots.mondrian(sample_mondrian(np.random.default_rng(3), 3.0), ax=ax)
 
     def test_traces(self, model):
         assert plots.traces(model).axes[0].get_ylabel() == "number of blocks"

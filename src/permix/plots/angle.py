@@ -13,7 +13,7 @@ from permix.errors import DataError
 from permix.models.angle_fit import AngleFit
 from permix.models.angle_results import consensus_table
 from permix.plots.rankings import DARK, MAX_NAME, MAX_PANELS
-from permix.plots.style import MARKERS, finished, new_axes, new_figure, shortened, whole_figure
+from permix.plots.style import MARKERS, checked_axes, finished, new_axes, new_figure, shortened, whole_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,9 +67,10 @@ def consensus_scores(
         raise DataError(f"max_items={max_items!r} must be 1 or more")
     items, kinds, n_kinds = _kinds_of(model)
     shown = _shown_items(kinds, max_items)
-    axes = ax
-    if axes is None:
+    if ax is None:
         axes = new_figure(WIDTH, scores_height(len(shown), len(kinds))).subplots()
+    else:
+        axes = checked_axes(ax)
     draw_scores(axes, [items[i] for i in shown], [_taken(kind, shown) for kind in kinds])
     some = f"{len(shown)} of {len(items):,} items, the most extreme" if len(shown) < len(items) else ""
     many = f"the {len(kinds)} largest of {n_kinds} components" if len(kinds) < n_kinds else ""

@@ -13,7 +13,15 @@ from permix.errors import DataError
 from permix.families.cells import CellFamily
 from permix.models.cocluster_fit import BlockFit
 from permix.partitions.mondrian import MondrianTree
-from permix.plots.style import COLOURS, NO_MATPLOTLIB, finished, new_figure, shortened, whole_figure
+from permix.plots.style import (
+    COLOURS,
+    NO_MATPLOTLIB,
+    checked_axes,
+    finished,
+    new_figure,
+    shortened,
+    whole_figure,
+)
 from permix.posterior.blocks import BlockDraw
 
 if TYPE_CHECKING:
@@ -28,13 +36,38 @@ MAX_SIDE = 1000
 # Patches of a large and mostly empty matrix hold about so many filled cells, so that colours can be seen.
 CELLS_PER_PATCH = 4
 SMALL_SIDE = 120
-MAX_NAMES = 40
+MAX_NAMES = 60
 MAX_NAME = 18
+# Points: what a name and a number of a cluster take up, and how thick two neighbouring blocks may be
+# before the border between them would hide them.
+NAME_ROOM = 7.5
+NUMBER_ROOM = 6.5
+BORDER_ROOM = 2.5
+THINNEST, THICKEST = 0.3, 1.6
 MISSING = "#ECECEC"
 BORDER = "#1A1A1A"
 # From pale to dark without the darkest end, where borders would be lost.
 ORDERED = "YlGnBu"
 MAX_LEVELS = 12
+
+
+class _Side(NamedTuple):
+    """Rows or columns in the order in which they are drawn, and the points that each takes up."""
+
+    what: str
+    classes: Array
+    order: Array
+    names: tuple[str, ...] | None
+    room: float
+
+    @property
+    def n_lines(self) -> int:
+        return len(self.order)
+
+    @property
+    def edges(self) -> Array:
+        """Where each class starts, and the end."""
+        return np.concatenate([[0], np.cumsum(np.bincount(self.classes))])
 
 
 class _Colours(NamedTuple):
@@ -52,7 +85,8 @@ def blocks(model: Any, path: str | os.PathLike[str] | None = None, ax: Axes | No
     """Draw the matrix with rows and columns in the order of their clusters, and the borders of its blocks.
 
     Missing cells are pale grey. A large matrix is drawn as patches of neighbouring cells within a block: the
-    mean of numbers, the most frequent of other levels.
+    mean of numbers, the most frequent of other levels. Clusters without room for a number have none, which is
+    said beside them; between those too thin to be seen apart no border is drawn.
 
     Parameters
     ----------
@@ -80,27 +114,25 @@ def draw_blocks(
     ax: Axes | None = None,
 ) -> Figure:
     """Draw cells under a partition into blocks; :func:`blocks` is for people."""
-    n_rows, n_columns = cells.shape
-    if ax is None:
-        width, height = _size(cells)
-        axes = new_figure(width, height).subplots()
-    else:
-        axes = ax
-    row_order = np.argsort(draw.row_classes, kind="stable")
-    column_order = np.argsort(draw.column_classes, kind="stable")
+    axes = new_figure(*_size(cells, draw)).subplots() if ax is None else checked_axes(ax)
     look = _colours(cells, family)
-    _draw_cells(axes, cells, look, draw, row_order, column_order)
-    _draw_borders(axes, draw)
-    axes.set_xlim(0, n_columns)
-    axes.set_ylim(n_rows, 0)
-    _name_lines(axes, cells, draw, row_order, column_order)
-    _explain_colours(axes, look)
+    _explain_colours(axes, look)  # first: the scale takes its room from the matrix
+    rows, columns = _sides(axes, cells, draw)
+    _draw_cells(axes, cells, look, draw, rows.order, columns.order)
+    _draw_borders(axes, draw.table, rows, columns)
+    axes.set_xlim(0, cells.n_columns)
+    axes.set_ylim(cells.n_rows, 0)
+    _name_lines(axes, rows)
+    _name_lines(axes, columns)
+    if cells.n_cells < cells.n_rows * cells.n_columns:
+        above = axes.get_xlabel()
+        axes.set_xlabel(f"{above}{', ' if above else ''}missing cells in grey")
     n_blocks = len(np.unique(draw.table))
     axes.set_title(
         f"{_counted(n_blocks, 'block')}: {_counted(len(draw.table), 'cluster')} of rows, "
         f"{_counted(draw.table.shape[1], 'cluster')} of columns",
         fontsize="medium",
-        pad=_room_above(draw),
+        pad=14.0 if _numbered(columns) else 6.0,
     )
     return finished(whole_figure(axes), path)
 
@@ -125,7 +157,7 @@ def mondrian(
     """
     if not isinstance(tree, MondrianTree):
         raise DataError(f"{type(tree).__name__} is no MondrianTree; plots.blocks draws fitted models")
-    axes = new_figure(4.8, 4.8).subplots() if ax is None else ax
+    axes = new_figure(4.8, 4.8).subplots() if ax is None else checked_axes(ax)
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Rectangle
 
@@ -230,7 +262,7 @@ def _draw_cells(
         (255 * rgba).astype(np.uint8),
         extent=(0, n_columns, n_rows, 0),
         aspect="auto",
-        interpolation="nearest" if max(cells.shape) <= 200 else "antialiased",
+        interpolation="nearest",  # anything else mixes neighbours, and cells with what is missing
         origin="upper",
         rasterized=True,
     )
@@ -280,34 +312,61 @@ def _inverse(order: Array) -> Array:
 # -- borders and names -----------------------------------------------------------------------------
 
 
-def _draw_borders(axes: Axes, draw: BlockDraw) -> None:
+def _sides(axes: Axes, cells: Cells, draw: BlockDraw) -> tuple[_Side, _Side]:
+    """Rows and columns sorted by class, and the room that the axes give them."""
+    box, points = axes.get_window_extent(), 72 / axes.figure.dpi
+    sides = []
+    for what, classes, names, name_of, extent in (
+        ("row", draw.row_classes, cells.row_names, cells.row_name, box.height),
+        ("column", draw.column_classes, cells.column_names, cells.column_name, box.width),
+    ):
+        order = np.argsort(classes, kind="stable")
+        room = extent * points / len(order)
+        shown = None
+        if names is not None and len(order) <= MAX_NAMES and room >= NAME_ROOM:
+            shown = tuple(shortened(name_of(int(line)), MAX_NAME) for line in order)
+        sides.append(_Side(what, classes, order, shown, room))
+    return sides[0], sides[1]
+
+
+def _draw_borders(axes: Axes, table: Array, rows: _Side, columns: _Side) -> None:
     """Draw a line wherever two neighbouring classes lie in different blocks: grids and nested cuts alike."""
     from matplotlib.collections import LineCollection
 
-    row_edges, column_edges = _edges(draw.row_classes), _edges(draw.column_classes)
-    table = draw.table
-    segments = []
-    for i in range(len(table) - 1):
-        for start, stop in _runs(table[i] != table[i + 1]):
-            segments.append([(column_edges[start], row_edges[i + 1]), (column_edges[stop], row_edges[i + 1])])
-    for j in range(table.shape[1] - 1):
-        for start, stop in _runs(table[:, j] != table[:, j + 1]):
-            segments.append([(column_edges[j + 1], row_edges[start]), (column_edges[j + 1], row_edges[stop])])
-    many = max(table.shape)
-    width = 1.6 if many <= 12 else 1.1 if many <= 30 else 0.6
-    for colour, breadth in (("white", 2.2 * width), (BORDER, width)):
+    segments, widths = [], []
+    for upright, (lines, ends) in enumerate(((rows, columns), (columns, rows))):
+        breadths = _border_widths(table.T if upright else table, lines.edges * lines.room)
+        for place, breadth in zip(lines.edges[1:-1], breadths, strict=True):
+            for start, stop in _runs(breadth > 0):
+                line = [(ends.edges[start], place), (ends.edges[stop], place)]
+                segments.append([point[::-1] for point in line] if upright else line)
+                widths.append(breadth[start:stop].min())
+    for colour, factor in (("white", 2.2), (BORDER, 1.0)):
         axes.add_collection(
-            LineCollection(segments, colors=colour, linewidths=breadth, capstyle="butt", zorder=3)
+            LineCollection(
+                segments, colors=colour, linewidths=factor * np.array(widths), capstyle="butt", zorder=3
+            )
         )
     for side in axes.spines.values():
         side.set_color(BORDER)
-        side.set_linewidth(width)
+        side.set_linewidth(max(widths, default=THICKEST))
         side.set_zorder(4)
 
 
-def _edges(classes: Array) -> Array:
-    """Where each class starts in the sorted order, and the end."""
-    return np.concatenate([[0], np.cumsum(np.bincount(classes))])
+def _border_widths(table: Array, edges: Array) -> Array:
+    """Return the points of the line after each class, in every column of classes; 0 where there is none.
+
+    Lines are the thinner the less room the blocks beside them have, so that they never cover much of the
+    picture; between two blocks that are both too thin to be seen apart there is none.
+    """
+    widths = np.zeros((len(table) - 1, table.shape[1]))
+    for column in range(table.shape[1]):
+        cuts = np.flatnonzero(np.diff(table[:, column]))
+        thickness = np.diff(edges[np.r_[0, cuts + 1, len(table)]])
+        one, other = thickness[:-1], thickness[1:]
+        width = np.clip(np.minimum(one, other) / 20, THINNEST, THICKEST)
+        widths[cuts, column] = np.where(np.maximum(one, other) >= BORDER_ROOM, width, 0.0)
+    return widths
 
 
 def _runs(different: Array) -> list[tuple[int, int]]:
@@ -316,61 +375,55 @@ def _runs(different: Array) -> list[tuple[int, int]]:
     return [(int(start), int(stop)) for start, stop in zip(change[::2], change[1::2], strict=True)]
 
 
-def _name_lines(axes: Axes, cells: Cells, draw: BlockDraw, row_order: Array, column_order: Array) -> None:
-    """Name rows and columns where there are few, and number their classes on the other side."""
-    for axis, order, name_of, named, what, n in (
-        (axes.yaxis, row_order, cells.row_name, cells.row_names, "rows", cells.n_rows),
-        (axes.xaxis, column_order, cells.column_name, cells.column_names, "columns", cells.n_columns),
-    ):
-        if n <= MAX_NAMES and named is not None:
-            labels = [shortened(name_of(int(line)), MAX_NAME) for line in order]
-            axis.set_ticks(np.arange(n) + 0.5, labels, fontsize="x-small" if n > 20 else "small")
-            if what == "columns" and (n > 12 or max(map(len, labels)) > 6):
-                axis.set_tick_params(rotation=90)
-        else:
-            axis.set_ticks([])
-            axis.set_label_text(f"{n:,} {what}")
-        axis.set_tick_params(length=0)
-    if cells.n_cells < cells.n_rows * cells.n_columns:
-        above = axes.get_xlabel()
-        axes.set_xlabel(f"{above}{', ' if above else ''}missing cells in grey")
-    for edge, centre in _class_centres(draw.row_classes):
+def _name_lines(axes: Axes, side: _Side) -> None:
+    """Name rows or columns where there is room, and number their classes on the other side."""
+    axis = axes.yaxis if side.what == "row" else axes.xaxis
+    if side.names is None:
+        axis.set_ticks([])
+    else:
+        large = side.room >= 10.5
+        axis.set_ticks(np.arange(side.n_lines) + 0.5, side.names, fontsize="small" if large else "x-small")
+        if side.what == "column" and 5 * max(map(len, side.names)) + 4 > side.room:
+            axis.set_tick_params(rotation=90)
+    axis.set_tick_params(length=0)
+    axis.set_label_text(_side_label(side))
+    for number, centre in _numbered(side):
+        upright = side.what == "row"
         axes.annotate(
-            str(edge + 1),
-            (1, centre),
-            xycoords=("axes fraction", "data"),
-            xytext=(4, 0),
+            str(number),
+            (1, centre) if upright else (centre, 1),
+            xycoords=("axes fraction", "data") if upright else ("data", "axes fraction"),
+            xytext=(4, 0) if upright else (0, 3),
             textcoords="offset points",
-            va="center",
-            fontsize="x-small",
-            color="#555555",
-        )
-    for edge, centre in _class_centres(draw.column_classes):
-        axes.annotate(
-            str(edge + 1),
-            (centre, 1),
-            xycoords=("data", "axes fraction"),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="center",
+            ha="left" if upright else "center",
+            va="center" if upright else "baseline",
             fontsize="x-small",
             color="#555555",
         )
 
 
-def _class_centres(classes: Array) -> list[tuple[int, float]]:
-    """Classes with room for a number, and where their middle is."""
-    edges = _edges(classes)
-    n = len(classes)
+def _side_label(side: _Side) -> str:
+    """Say how many lines there are where they have no names, and which clusters have no number."""
+    n_classes, n_numbered = len(side.edges) - 1, len(_numbered(side))
+    lines = _counted(side.n_lines, side.what)
+    if n_numbered == n_classes:
+        return lines if side.names is None else ""
+    shown = {0: "too thin to be numbered", 1: "the largest is numbered"}
+    return (
+        f"{lines} in {_counted(n_classes, 'cluster')}\n"
+        f"{shown.get(n_numbered, f'the {n_numbered} largest are numbered')}"
+    )
+
+
+def _numbered(side: _Side) -> list[tuple[int, float]]:
+    """Numbers, from 1, of the classes with room for one, and where their middle is."""
+    edges = side.edges
+    needed = NUMBER_ROOM if side.what == "row" else 3 + 4.5 * len(str(len(edges) - 1))
     return [
-        (k, (edges[k] + edges[k + 1]) / 2)
+        (k + 1, (edges[k] + edges[k + 1]) / 2)
         for k in range(len(edges) - 1)
-        if edges[k + 1] - edges[k] >= 0.025 * n
+        if (edges[k + 1] - edges[k]) * side.room >= needed
     ]
-
-
-def _room_above(draw: BlockDraw) -> float:
-    return 14.0 if _class_centres(draw.column_classes) else 6.0
 
 
 def _explain_colours(axes: Axes, look: _Colours) -> None:
@@ -404,12 +457,22 @@ def _explain_colours(axes: Axes, look: _Colours) -> None:
     )
 
 
-def _size(cells: Cells) -> tuple[float, float]:
-    """Inches: about the shape of the matrix, within what a page holds."""
+def _size(cells: Cells, draw: BlockDraw) -> tuple[float, float]:
+    """Inches: about the shape of the matrix, within what a page holds, with room for clusters and names."""
     ratio = float(np.clip(cells.n_rows / cells.n_columns, 0.4, 2.2))
     side = 6.0
     width, height = (side, side * ratio) if ratio <= 1 else (side / ratio**0.5, side * ratio**0.5)
-    return width + 1.3, min(height, 9.0) + 0.8
+    n_row_classes, n_column_classes = draw.table.shape
+    height = max(min(height, 9.0), min(side, 0.15 * n_row_classes))
+    width = max(width, min(side, 0.15 * n_column_classes))
+    # Names need a line each along their side, and their length beside the other.
+    named_rows = cells.row_names is not None and cells.n_rows <= MAX_NAMES
+    named_columns = cells.column_names is not None and cells.n_columns <= MAX_NAMES
+    if named_rows:
+        height = max(height, cells.n_rows * 1.2 * NAME_ROOM / 72)
+    if named_columns:
+        width = max(width, cells.n_columns * 1.2 * NAME_ROOM / 72)
+    return width + 1.3 + 0.5 * named_rows, height + 0.8 + 0.5 * named_columns
 
 
 def _counted(n: int, thing: str) -> str:

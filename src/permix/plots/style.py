@@ -32,12 +32,28 @@ def new_figure(width: float, height: float) -> Figure:
 def new_axes(ax: Axes | None) -> Axes:
     """Return the axes given, or those of a new figure."""
     if ax is not None:
-        return ax
+        return checked_axes(ax)
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise DataError(NO_MATPLOTLIB) from error
     return plt.subplots(figsize=(5, 4), layout="constrained")[1]
+
+
+def checked_axes(ax: Any) -> Axes:
+    """Refuse what nobody can draw into, above all a file name."""
+    try:
+        from matplotlib.axes import Axes
+    except ImportError as error:
+        raise DataError(NO_MATPLOTLIB) from error
+    if not isinstance(ax, Axes):
+        given = f"the file name {os.fspath(ax)!r}" if isinstance(ax, str | os.PathLike) else type(ax).__name__
+        raise DataError(
+            f"ax must be matplotlib axes to draw into, such as plt.subplots()[1], not {given}; to write a "
+            'picture, give path="x.png" where there is a path, and otherwise save the figure: '
+            'plots.similarity(model).figure.savefig("x.png")'
+        )
+    return ax
 
 
 def finished(figure: Figure, path: str | os.PathLike[str] | None) -> Figure:
