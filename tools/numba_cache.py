@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-COMPILED_ROOMS = ("kernels", "families", "partitions", "moves")
+COMPILED_ROOMS = ("kernels", "families", "partitions", "moves", "posterior")
 
 
 def use_fresh_cache() -> Path:

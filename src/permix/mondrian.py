@@ -27,6 +27,11 @@ from permix.partitions.mondrian import (
 
 __all__ = ["MondrianTree", "budget_for", "expected_blocks", "sample"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 RandomState = int | np.random.Generator | np.random.SeedSequence | None
 
 

@@ -197,6 +197,7 @@ def test_mixed_membership(run, files, tmp_path):
     assert run(*command, *finite)[0] == 0
     report = json.loads(run("summary", fit, "--json")[1])
     assert report["membership"] == "mixed"
+    assert "finite Dirichlet, mixed membership" in run("summary", fit)[1]
     assert run("predict", fit, "--json")[0] == 0
     new.write_text("name,film 1,film 0\nann,4,1\n")
     rows = json.loads(run("predict", fit, new, "--json")[1])["rows"]
@@ -270,6 +271,14 @@ def test_score_of_cells_held_out(run, fit, model, cells, tmp_path):
     code, _, err = run("predict", fit, held, "--what", "score")
     assert code == 1
     assert "'nobody'" in err
+    assert "--what components is for new rows" in err
+    assert "3.0" not in out
+    assert {row["value"] for row in answer["rows"]} <= {1, 2, 3, 4}
+    assert all(isinstance(row["value"], int) for row in answer["rows"])
+    held.write_text("user,film,rating\np0,film 0,\n")
+    code, _, err = run("predict", fit, held, "--what", "score")
+    assert code == 1
+    assert f"{held}: no cell is filled, so that there is nothing to score" in err
 
 
 def test_numbers_have_no_levels(run, files, tmp_path):
@@ -330,6 +339,8 @@ def test_trouble_with_predictions(run, fit, tmp_path):
         (["--what", "score"], "needs a file of cells"),
         (["--what", "ranking"], "belongs to models of rankings"),
         (["--samples", 10], "has nothing to do with a co-clustering"),
+        (["--seed", 0], "--seed has nothing to do with a co-clustering"),
+        (["--no-header"], "none is given"),
         (["--id", "name"], "none is given"),
         ([new, "--layout", "orders"], "a matrix is wide or long"),
         ([new, "--count-column", "n"], "belongs to models of rankings"),
@@ -418,7 +429,9 @@ def test_codes_for_missing(run, files, cells, tmp_path):
     assert code == 0
     assert (json.loads(out)["levels"], json.loads(out)["cells"]) == ([1, 2, 3, 4], cells.n_cells)
     new.write_text("name,film 0,film 1\nann,4,-1\n")
-    assert run("predict", fit, new)[0] == 1
+    code, _, err = run("predict", fit, new)
+    assert code == 1
+    assert "read the cells with --missing -1" in err
     code, out, err = run("predict", fit, new, "--missing", "-1", "--json")
     assert code == 0
     assert len(json.loads(out)["rows"]) == SHAPE[1] - 1
@@ -466,20 +479,27 @@ def test_levels_in_their_order(run, tmp_path):
     code, _, err = run(*command, "--levels", "yes,no")
     assert code == 1
     assert "'rather not' is none of the known values (yes, no)" in err
+    assert "possible, --levels 'yes,no,rather not'" in err
     assert run(*command, "--levels", "yes,,no")[0] == 2
     assert run(*command, "--levels", "1,2", "--family", "poisson")[0] == 2
     assert levels_of('"a, b",c', is_text=True) == ("a, b", "c")
 
 
-@pytest.mark.parametrize(("words", "shown"), [(("no", "yes"), "no, yes"), (("1", "2"), "1, 2")])
-def test_bernoulli_names_the_values_there_are(run, tmp_path, words, shown):
+@pytest.mark.parametrize(("words", "shown"), [(("no", "yes"), ": 'no' is"), (("1", "2"), ": 2 is")])
+def test_bernoulli_names_the_first_cell_that_is_neither(run, tmp_path, words, shown):
     path = tmp_path / "m.csv"
     rng = np.random.default_rng(1)
     lines = [",".join(words[k] for k in rng.integers(0, 2, 5)) for _ in range(12)]
     path.write_text("a,b,c,d,e\n" + "\n".join(lines) + "\n")
     code, _, err = run("fit", "cocluster", path, "-o", tmp_path / "f.permix", "--family", "bernoulli")
     assert code == 1
-    assert f"these hold {shown}. Write 0 and 1, or take --family categorical" in err
+    first = next(
+        f"row {i + 1}, column '{'abcde'[j]}'{shown}"
+        for i, line in enumerate(lines)
+        for j, word in enumerate(line.split(","))
+        if f"{word!r} is" in shown or f" {word} is" in shown
+    )
+    assert f"{first} none of the known values (0, 1). Write 0 and 1, or fit with --family categorical" in err
     assert not (tmp_path / "f.permix.chains").exists()
 
 
@@ -525,5 +545,103 @@ def test_words_of_the_command_line():
     assert in_options("say row_column='house no'") == "say --id 'house no'"
     assert in_options("say missing=-1") == "say --missing -1"
     assert in_options("cells are missing") == "cells are missing"
+    assert in_options("say header=True or header=False") == "say --header or --no-header"
+    assert in_options("say row_column='k' or row_column=False") == 'say --id k or --id ""'
+    levels = "fit with family=permix.families.cells.CategoricalCells(levels={})."
+    assert in_options(levels.format([1, 2, 7])) == "fit with --levels 1,2,7."
+    assert in_options(levels.format(["a,b", "c"])) == "fit with --levels '\"a,b\",c'."
+    assert in_options(levels.format("[...]")) == "fit with --levels."
     assert concentrations_of("3") == 3.0
     assert concentrations_of("3:0.5") == (3.0, 0.5)
+
+
+def fitted_without_names(run, files, tmp_path):
+    fit = tmp_path / "sparse.permix"
+    assert run("fit", "cocluster", files / "sparse.npz", "-o", fit, *SHORT, "-q")[0] == 0
+    return fit
+
+
+def test_names_of_columns_a_fit_does_not_know(run, files, tmp_path):
+    fit, new = fitted_without_names(run, files, tmp_path), tmp_path / "new.csv"
+    names = [f"film {j}" for j in reversed(range(SHAPE[1]))]
+    new.write_text(",".join(names) + "\n" + ",".join(["4"] * SHAPE[1]) + "\n")
+    for what in ("components", "cells"):
+        code, out, err = run("predict", fit, new, "--what", what)
+        assert (code, out) == (1, "")
+        assert "names of columns ('film 13'" in err
+    new.write_text("user,film,rating\np1,0,4\n")
+    code, _, err = run("predict", fit, new, "--what", "score")
+    assert code == 1
+    assert "names of rows ('p1')" in err
+    for first in (0, 1):  # numbers are written as they were given
+        cells = [(first, first, 4), (SHAPE[0] - 1 + first, SHAPE[1] - 1 + first, 1)]
+        new.write_text("user,film,rating\n" + "".join(f"{i},{j},{v}\n" for i, j, v in cells))
+        code, out, _ = run("predict", fit, new, "--what", "score", "--json")
+        assert code == 0
+        answer = json.loads(out)
+        assert [(row["row"], row["column"]) for row in answer["rows"]] == [
+            (str(i), str(j)) for i, j, _ in cells
+        ]
+        held = Cells([0, SHAPE[0] - 1], [0, SHAPE[1] - 1], [4, 1], SHAPE)
+        assert answer["perplexity"] == pytest.approx(permix.load(fit).perplexity(held))
+
+
+def test_a_first_line_that_counts(run, files, fit, points, tmp_path):
+    sparse, new = fitted_without_names(run, files, tmp_path), tmp_path / "new.csv"
+    numbers = [str(j + 1) for j in range(SHAPE[1])]
+    new.write_text(",".join(numbers) + "\n" + ",".join(["4"] * SHAPE[1]) + "\n")
+    code, _, err = run("predict", sparse, new, "--what", "components")
+    assert code == 1
+    assert "say --header or --no-header" in err
+    code, out, _ = run("predict", sparse, new, "--what", "components", "--header", "--json")
+    assert (code, len(json.loads(out)["rows"])) == (0, 1)
+    new.write_text(",".join(["4"] * SHAPE[1]) + "\n")
+    code, _, err = run("predict", fit, new, "--no-header", "--what", "components")
+    assert code == 0
+    assert "has no names of columns: they are taken to be those of the fit" in err
+    dp = tmp_path / "dp.permix"
+    assert (
+        run("fit", "dp-mixture", points, "--id", "name", "-o", dp, "--draws", 5, "--burn-in", 5, "-q")[0] == 0
+    )
+    for option in (["--header"], ["--seed", 1]):
+        code, _, err = run("predict", dp, points, "--id", "name", *option)
+        assert code == 2
+        assert f"{option[0]} belongs to" in err
+    counted = tmp_path / "counted.csv"
+    counted.write_text("k,x,y,z\n1,5,5,0\n2,5,4,0\n3,1,1,1\n")
+    command = ["fit", "cocluster", counted, "-o", tmp_path / "k.permix", *SHORT, "--json"]
+    assert json.loads(run(*command, "--id", "")[1])["columns"] == 4
+
+
+def test_the_cell_that_is_no_number(run, fit, tmp_path):
+    held = tmp_path / "held.csv"
+    held.write_text("user,film,rating\np1,film 3,3\np1,film 4,good\n")
+    code, _, err = run("predict", fit, held, "--what", "score")
+    assert code == 1
+    assert "row 'p1', column 'film 4': 'good' is none of the known values (1, 2, 3, 4)" in err
+    held.write_text("user,film,rating\np1,film 3,7\n")
+    code, _, err = run("predict", fit, held, "--what", "score")
+    assert "possible, --levels 1,2,3,4,7." in err
+
+
+def test_an_absurd_count(run, files, tmp_path):
+    fit, held = tmp_path / "f.permix", tmp_path / "held.csv"
+    assert run("fit", "cocluster", files / "wide.csv", "--family", "poisson", "-o", fit, *SHORT, "-q")[0] == 0
+    held.write_text("user,film,rating\np1,film 3,99999\n")
+    code, out, err = run("predict", fit, held, "--what", "score")
+    assert code == 0
+    assert "overflow" not in err
+    assert "perplexity: inf" in out
+    assert "99,999" in out
+    answer = json.loads(run("predict", fit, held, "--what", "score", "--json")[1])
+    assert answer["perplexity"] is None
+    assert answer["mean_log_probability"] < -1000
+
+
+def test_rows_with_names_of_fitted_ones(run, fit, tmp_path):
+    new = tmp_path / "new.csv"
+    new.write_text("name,film 0\np3,1\nann,2\n")
+    code, out, err = run("predict", fit, new, "--what", "components")
+    assert code == 0
+    assert "(1 of 2, such as 'p3') are taken for new rows; --what score" in err
+    assert "given that it is one of these" in out

@@ -316,6 +316,60 @@ class TestAligned:
         with pytest.raises(DataError, match="the row 'q' is unknown"):
             Cells([0], [0], [5], (1, 3), ["q"]).aligned(self.fitted)
 
+    def test_names_that_are_nearly_right(self):
+        fitted = Cells([0], [0], [1], (2, 2), ["person 1", "person 2"], ["height", "weight"])
+        with pytest.raises(DataError, match=r"did you mean 'height'\?"):
+            Cells([0], [0], [5], (1, 1), ["person 1"], ["heigth"]).aligned(fitted)
+        with pytest.raises(DataError, match=r"did you mean 'person 1'\?.*score_samples"):
+            Cells([0], [0], [5], (1, 1), ["Person 1"], ["height"]).aligned(fitted)
+        with pytest.raises(DataError, match=r"did you mean 'weight'\?"):
+            fitted.column_index("Weight")
+
+    def test_names_are_never_taken_by_position(self):
+        """A fit without names cannot say which column is which: only numbers can be matched."""
+        plain = Cells([0, 1], [0, 1], [1, 2], (4, 3))
+        named = Cells([0, 0, 0], [0, 1, 2], [5, 6, 7], (1, 3), ["q"], ["z", "x", "y"])
+        with pytest.raises(
+            DataError, match=r"names of columns \('z', 'x', 'y'\).*fit a matrix that has them"
+        ):
+            named.aligned(plain, rows=False)
+        rows = Cells([0, 1], [0, 1], [5, 6], (4, 3), list("abcd"))
+        with pytest.raises(DataError, match=r"names of rows \('a', 'b', 'c'"):
+            rows.aligned(plain)
+        assert rows.aligned(plain, rows=False).shape == (4, 3)
+
+    @pytest.mark.parametrize(
+        ("names", "places"),
+        [
+            (["2", "0"], [2, 0]),
+            (["3", "1"], [2, 0]),
+            (["2", "1", "0"], [2, 1, 0]),
+            (["3", "2", "1"], [2, 1, 0]),
+        ],
+    )
+    def test_numbers_from_0_or_from_1(self, names, places):
+        plain = Cells([0, 1], [0, 1], [1, 2], (4, 3))
+        columns = np.arange(len(names))
+        moved = Cells(columns * 0, columns, columns, (1, len(names)), None, names).aligned(plain, rows=False)
+        assert dict(zip(moved.columns.tolist(), moved.values.tolist(), strict=True)) == {
+            place: float(at) for at, place in enumerate(places)
+        }
+
+    @pytest.mark.parametrize(
+        ("names", "said"),
+        [(["1", "2"], "from 0 or from 1"), (["0", "3"], "no column 3"), (["01"], "names of")],
+    )
+    def test_numbers_that_do_not_say_which(self, names, said):
+        plain = Cells([0, 1], [0, 1], [1, 2], (4, 3))
+        with pytest.raises(DataError, match=said):
+            Cells([0], [0], [5], (1, len(names)), None, names).aligned(plain, rows=False)
+
+    def test_new_rows_keep_numbers_as_names(self):
+        """0 and 1 of many columns: dropping the names would leave two columns without any."""
+        plain = Cells([0, 1], [0, 1], [1, 2], (4, 3))
+        new = Cells.from_long([0, 1], [0, 1], [5, 6], new_rows=True)
+        assert same(new.aligned(plain, rows=False), np.array([[5, NAN, NAN], [NAN, 6, NAN]]))
+
 
 FRAMES = pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 

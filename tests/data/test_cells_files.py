@@ -306,6 +306,30 @@ class TestMalformed:
             with pytest.raises(DataError, match=message):
                 read_cells(put(text))
 
+    def test_rows_of_the_same_name(self, put):
+        with pytest.raises(
+            DataError, match=r"m.csv, line 4: .*m.csv, line 2\) are both called 'Ann'; rename one$"
+        ):
+            read_cells(put("name,x,y,z\nAnn,1,1,1\nBo,1,1,1\nAnn,2,2,2\n"))
+        with pytest.raises(DataError, match=r"line 3: .* both called 'Ann'.*looks long.*layout='long'"):
+            read_cells(put("user,film,rating\nAnn,x,1\nAnn,y,2\nBo,x,1\n"), "wide")
+
+    def test_no_such_column(self, put):
+        with pytest.raises(DataError, match=r"no column 'ID' \(did you mean 'id'\?\)"):
+            read_cells(put("id,x,y\nAnn,1,1\nBo,1,1\n"), row_column="ID")
+
+    @pytest.mark.parametrize(
+        ("slip", "hint"), [("?", "missing='\\?'"), ("-", "missing='-'"), ("good", "slip$")]
+    )
+    def test_what_may_stand_for_missing(self, put, slip, hint):
+        with pytest.warns(PermixWarning, match=hint):
+            read_cells(put(f"id,x,y\nAnn,1,1\nBo,1,{slip}\n"))
+
+    def test_long_files_of_new_rows_keep_numbers(self, put):
+        path = put("row,column,value\n0,0,4\n1,1,2\n")
+        assert read_cells(path).column_names is None
+        assert read_cells(path, new_rows=True).column_names == ("0", "1")
+
     def test_paths(self, tmp_path):
         for name in ("none.csv", "none.npz"):
             with pytest.raises(FileNotFoundError, match="there is no file"):

@@ -179,5 +179,33 @@ def test_numbers_of_any_size_have_a_scale():
         family = GaussianCells().resolve(values * unit)
         assert family.prior_mean == pytest.approx(4.0 * unit, rel=1e-12)
         assert family.prior_scale == pytest.approx(values.std() * unit, rel=1e-12)
-    with pytest.raises(DataError, match="too large for a count"):
-        PoissonCells().resolve(np.array([1.0, 1e300]))
+
+
+def test_numbers_that_lose_their_digits_are_refused():
+    for family in (PoissonCells(), PoissonCells(prior_mean=2.0)):
+        with pytest.raises(
+            DataError, match=r"cell 2: 1e\+300 is too large for a count; take family='gaussian'"
+        ):
+            family.resolve(np.array([1.0, 1e300]))
+        with pytest.raises(DataError, match=r"cell 1: 1e\+09 and all others are too large for counts"):
+            family.resolve(np.full(1001, 1e9))
+    with pytest.raises(DataError, match="too large for a count"):  # held out, or of a new row
+        PoissonCells(prior_mean=2.0).encode(np.array([1e10]))
+    with pytest.raises(DataError, match=r"cell 2: -1e\+160 is too far from the others"):
+        GaussianCells(prior_mean=0.0, prior_scale=1.0).encode(np.array([3.0, -1e160]))
+    with pytest.raises(DataError, match="too far"):
+        GaussianCells(prior_mean=0.0, prior_scale=1e-300).encode(np.array([1e300]))
+
+
+def test_the_largest_counts_keep_their_digits():
+    """Differences of log factorials, against those of ten times as many digits."""
+    import mpmath
+
+    family = PoissonCells(1.0, prior_mean=1e9)
+    n, sums = np.array(999), np.array([999e9, 0.0])
+    found = float(family.log_predictive(np.array(1e9), n, sums))
+    with mpmath.workdps(60):
+        shape, rate, x = mpmath.mpf(10) ** 12, mpmath.mpf(1000), mpmath.mpf(10) ** 9
+        exact = mpmath.loggamma(shape + x) - mpmath.loggamma(shape) - mpmath.loggamma(x + 1)
+        exact += shape * mpmath.log(rate / (rate + 1)) - x * mpmath.log(rate + 1)
+    assert found == pytest.approx(float(exact), abs=0.05)

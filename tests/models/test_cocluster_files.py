@@ -41,6 +41,10 @@ def models():
         "numbers": (quiet_fit(quick(family=GaussianCells(2.0), **SHORT), numbers), numbers),
         "words": (quiet_fit(quick(**SHORT), words), words),
         "mixed": (quiet_fit(quick("dirichlet", **SHORT, **mixed), X), X),
+        "mixed numbers": (
+            quiet_fit(quick("dirichlet", family="gaussian", **SHORT, **mixed), numbers),
+            numbers,
+        ),
         "mondrian": (quiet_fit(quick("mondrian", budget=1.5, **SHORT), X), X),
         "ensemble": (quiet_fit(ensemble.set_params(base=base), named(X)), X),
         "bases": (quiet_fit(_bases_alone(), bases=[([0] * 6 + [1] * 6, [0, 1] * 4)] * 3), None),
@@ -51,7 +55,7 @@ def _bases_alone():
     return permix.CoClusteringEnsemble("mondrian", random_state=0, progress=False, **SHORT)
 
 
-NAMES = ("grid", "pair", "numbers", "words", "mixed", "mondrian", "ensemble", "bases")
+NAMES = ("grid", "pair", "numbers", "words", "mixed", "mixed numbers", "mondrian", "ensemble", "bases")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -135,6 +139,14 @@ def put(index, value):
 
 def put_int32(index, value):
     return lambda array: put(index, value)(array).astype(np.int32)
+
+
+def _spread_from_one_block(sums):
+    """Take squares out of one block and put them into another: all add up, no numbers have such sums."""
+    sums = sums.copy()
+    sums[..., 0, 0, 1] -= 1e3
+    sums[..., 1, 1, 1] += 1e3
+    return sums
 
 
 def _first_row_moved(manifest, arrays):
@@ -296,6 +308,17 @@ OWN = {
         "another number of blocks": array_by("draws/n_blocks", lambda a: a - 1),
         "another number of used clusters": array_by("draws/n_row_clusters", lambda a: a - 1),
     },
+    "mixed numbers": {
+        "sums of the other sign": array_by("draws/block_sums", lambda a: -a),
+        "sums of other numbers": array_by("draws/block_sums", lambda a: a + 1e3),
+        "sums without digits": array_by("draws/block_sums", lambda a: a.astype(np.int8)),
+        "sums of another size": array_by("draws/block_sums", lambda a: a.astype(np.float32)),
+        "squares below the mean": array_by("draws/block_sums", _spread_from_one_block),
+        "another scale": family_with(prior_scale=1e-300),
+        "another pseudo-count": family_with(pseudo_count=2.0),
+        "time runs backwards": array_by("statistics/seconds", lambda a: -a - 1.0),
+        "fewer than no moves": array_by("statistics/accepted", lambda a: -a - 1),
+    },
     "mondrian": {
         "no tree": without("draws/tree_axis"),
         "axes out of range": array_by("draws/tree_axis", put((0, 0, 0), 2)),
@@ -326,7 +349,7 @@ OWN = {
 }
 CASES_OF_HOSTILITY = [
     (name, what)
-    for name in ("grid", "numbers", "words", "mixed", "mondrian", "ensemble", "bases")
+    for name in ("grid", "numbers", "words", "mixed", "mixed numbers", "mondrian", "ensemble", "bases")
     for what in (
         *(ANY if name in ("grid", "mondrian", "bases") else ()),
         *(MATRIX if name in ("grid", "numbers") else ()),

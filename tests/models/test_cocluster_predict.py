@@ -210,13 +210,15 @@ def test_new_rows_with_other_columns(fitted):
 
 
 def test_new_rows_that_cannot_be(fitted):
-    with pytest.raises(ValueError, match="24 features"):
+    with pytest.raises(DataError, match="24 features"):
         fitted.predict(np.ones((2, 5)))
+    with pytest.raises(DataError, match="double brackets"):
+        fitted.predict([1.0, 2.0])
     row = np.full((1, 24), np.nan)
     row[0, 2] = 7.0
     with pytest.raises(DataError, match=r"column.*film2.*7 is none of the known values \(1, 2, 3\)"):
         fitted.predict(row)
-    with pytest.raises(DataError, match="no filled cell"):  # nothing to score
+    with pytest.raises(DataError, match="no filled cell, hence nothing to score"):
         fitted.score(np.full((40, 24), np.nan))
 
 
@@ -307,12 +309,85 @@ def test_levels_that_no_fitted_cell_has(fitted, parts):
     held = np.full((40, 24), np.nan)
     held[3, 2], held[3, 1] = 4.0, 1.0
     for ask in (fitted.score, fitted.perplexity):
-        with pytest.raises(DataError, match=r"'p3'.*'film2'.*4 is none.*CategoricalCells\(levels=.*more"):
+        with pytest.raises(
+            DataError, match=r"'p3'.*'film2'.*4 is none.*CategoricalCells\(levels=\[1, 2, 3, 4\]\)"
+        ):
             ask(held)
     family = CategoricalCells(levels=[4, 3, 2, 1])
     wider = quiet_fit(quick(family=family, n_draws=5), parts[0])
     assert wider.family_.levels == (4, 3, 2, 1)
     assert wider.perplexity(held) > 1.0
     zeros = quiet_fit(quick(family="bernoulli", n_draws=3), np.eye(4))
-    with pytest.raises(DataError, match=r"2 is none of the known values \(0, 1\)\.?$"):
+    with pytest.raises(DataError, match=r"2 is none of the known values \(0, 1\).*family='categorical'"):
         zeros.score(2 * np.eye(4))
+
+
+def test_names_are_not_taken_by_position():
+    """A fit without names refuses names, in any order; numbers and the absence of names are fine."""
+    X, _, _ = planted_grid(np.random.default_rng(1))
+    model = quiet_fit(quick(n_draws=5), X)
+    new, expected = X[:3], model.predict_rows_proba(X[:3])
+    for make in (pd.DataFrame, pl.DataFrame):
+        frame = make({name: new[:, j] for j, name in enumerate(NAMES)})
+        for ask in (model.predict, model.complete, model.predict_rows_proba, model.score_samples):
+            with pytest.raises(DataError, match=r"names of columns .*the fitted one has none"):
+                ask(frame)
+    with pytest.raises(DataError, match=r"names of rows .*the fitted one has none"):
+        model.score(pd.DataFrame(X, index=PEOPLE))
+    np.testing.assert_allclose(model.predict_rows_proba(pd.DataFrame(new)), expected)
+    shuffled = pd.DataFrame(X).sample(frac=1, random_state=0)
+    np.testing.assert_allclose(model.predict_rows_proba(shuffled.loc[[0, 1, 2]].iloc[:, ::-1]), expected)
+    assert model.score(shuffled) == pytest.approx(model.score(X), rel=1e-12)
+    asked = Cells.from_long(["x"], [0], [1], column_names=range(24), new_rows=True)
+    with pytest.raises(DataError, match="names of rows"):
+        model.predict(pd.DataFrame(new), cells=asked)
+
+
+def test_the_cell_that_is_no_number(fitted):
+    row = [None] * 24
+    row[1], row[3] = "3", "good"
+    with pytest.raises(DataError, match=r"'film3': 'good' is none of .*\(1, 2, 3\)\. It is text"):
+        fitted.predict([row])
+    row[3] = "?"
+    with pytest.raises(DataError, match=r"'film3': '\?' is none of .*missing='\?'"):
+        fitted.predict([row])
+    row[1], row[3] = None, -1
+    with pytest.raises(DataError, match=r"'film3': -1 is none of .*missing=-1"):
+        fitted.predict([row])
+
+
+def test_numbers_among_levels_that_are_text():
+    """Without the word in it, a row is read as numbers: they are the levels of the same name."""
+    table = [["1", "no"], ["2", "1"], ["1", "2"], ["no", "1"]]
+    model = quiet_fit(quick(n_draws=5), table)
+    np.testing.assert_array_equal(model.predict_proba([[1.0, None]]), model.predict_proba([["1", None]]))
+    assert model.complete([[1, 2.0]]).tolist() == [["1", "2"]]
+    held = [[None, None], [None, None], [None, "1"], [None, None]]
+    numbers = np.full((4, 2), np.nan)
+    numbers[2, 1] = 1
+    assert model.score(numbers) == model.score(held)
+    with pytest.raises(DataError, match=r"'7' is none of.*levels=\['1', '2', 'no', '7'\]"):
+        model.predict([[1, 7]])
+
+
+@pytest.mark.filterwarnings("error")
+def test_perplexity_of_the_absurd():
+    model = quiet_fit(quick(family="poisson", n_draws=5), np.random.default_rng(0).poisson(4, (8, 5)))
+    held = np.full((8, 5), np.nan)
+    held[1, 2] = 99999
+    assert model.perplexity(held) == np.inf
+    assert np.isfinite(model.score(held))
+
+
+def test_text_where_numbers_belong():
+    for family, said in (
+        ("bernoulli", r"row 1, column 1: 'no' is none of .*Write 0 and 1, or fit with family='categorical'"),
+        ("gaussian", r"row 1, column 1: 'no' is not a number.*family='categorical' takes text"),
+        ("poisson", r"row 1, column 1: 'no' is not a number.*family='categorical' takes text"),
+    ):
+        with pytest.raises(DataError, match=said):
+            quick(family=family).fit([["no", "yes"], ["yes", "no"]])
+    with pytest.raises(DataError, match=r"row 1, column 2: '\?' is not a number.*missing='\?'"):
+        quick(family="gaussian").fit([["1", "?"], ["2", "3"]])
+    with pytest.raises(DataError, match=r"-1 is not a count.*missing=-1"):
+        quick(family="poisson").fit([[1, -1], [2, 3]])

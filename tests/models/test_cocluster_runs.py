@@ -183,12 +183,15 @@ def test_mistakes_are_named(options, message, X):
         (np.array([[1.0, np.inf]]), "not finite"),
         (np.empty((0, 3)), "0 sample"),
         (np.empty((3, 0)), "0 feature"),
-        ([1.0, 2.0], "2D|two"),
+        ([1.0, 2.0], "double brackets"),
+        (np.ones(3), "2D array"),
+        ([[1.0, 2.0], [3.0]], "row 2 has 1 values and row 1 has 2"),
+        (None, "is not a matrix"),
         ("film.csv", "2D|text|path|matrix"),
     ],
 )
 def test_matrices_that_are_none(data, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(DataError, match=message):
         quick().fit(data)
 
 
@@ -256,6 +259,21 @@ def test_mixed_membership(X):
             total = total + np.einsum("g,h,ghv->v", rows / rows.sum(), columns / columns.sum(), values)
     np.testing.assert_allclose(fitted.predict_proba(cells=[(3, 5)])[0], total / 140, rtol=1e-10)
     assert fitted.perplexity(X) < 3.0
+
+
+@pytest.mark.parametrize("pseudo_count", [1, 1.0])
+def test_counts_of_draws_do_not_run_over(pseudo_count):
+    """With one cluster of rows and one of columns all is known: 255 cells fill the type they are kept in."""
+    X = np.resize([1.0, 2.0, 2.0], (51, 5))
+    settings = {"n_row_clusters": 1, "n_column_clusters": 1, "membership": "mixed", "n_draws": 6}
+    fitted = quiet_fit(quick("dirichlet", pseudo_count=pseudo_count, **settings), X)
+    twos = (X == 2).sum()
+    np.testing.assert_allclose(fitted.predict_proba()[..., 1], (twos + 1) / 257)
+    new = np.array([[2.0, 2.0, 2.0, np.nan, np.nan]])
+    np.testing.assert_allclose(fitted.predict_proba(new)[0, :, 1], (twos + 4) / 260)
+    exact = sum(np.log((twos + 1 + i) / (257 + i)) for i in range(3))
+    assert fitted.score_samples(new)[0] == pytest.approx(exact, abs=1e-9)
+    np.testing.assert_allclose(fitted.predict_rows_proba(new), [[1.0]])
 
 
 def test_new_rows_under_mixed_membership():
@@ -363,3 +381,7 @@ def test_too_many_levels_are_no_levels():
         quick().fit(numbers)
     with pytest.warns(PermixWarning, match="each is taken for a level of its own"):
         quick(n_draws=2, n_burn_in=0, n_chains=1).fit(np.floor(numbers * 50))
+
+
+def test_mondrian_shows_what_is_its_own():
+    assert dir(permix.mondrian) == ["MondrianTree", "budget_for", "expected_blocks", "sample"]

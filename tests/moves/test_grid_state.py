@@ -187,6 +187,9 @@ def test_damaged_checkpoints_are_refused():
     kept = state.checkpoint()
     with pytest.raises(DataError, match="not one of a grid"):
         state.restore({name: array for name, array in kept.items() if name.startswith("rows/")})
+    for value in (np.nan, -1.0, np.inf):
+        with pytest.raises(DataError, match="concentration"):
+            state.restore({**kept, "columns/concentration": np.array(value)})
     kept["rows/labels"] = kept["rows/labels"] + 1
     with pytest.raises(DataError, match="do not fit together"):
         state.restore(kept)

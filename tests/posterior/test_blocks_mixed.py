@@ -15,6 +15,7 @@ from tests.posterior.test_blocks import FAMILIES, cells_of, matrix_of, naive_log
 
 SHAPE, CLUSTERS = (4, 5), (2, 3)
 PSEUDO_COUNTS = (0.7, 1.6)
+WANTED = 4
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
@@ -81,23 +82,29 @@ def test_log_probabilities(case):
 
 
 def enumerated_row(family, cells, clusters, given, wanted):
-    """Evidence of a new row's cells and the values of its cell ``wanted``, by all clusters of its cells."""
+    """Evidence of a new row's cells, and the values of its cell ``wanted``, by all clusters of its cells.
+
+    Both are averaged over draws, the values given each of them.
+    """
     a, b = PSEUDO_COUNTS
     evidence, values = 0.0, 0.0
     for own in clusters:
+        here, total = 0.0, 0.0
         for new in itertools.product(itertools.product(range(2), range(3)), repeat=len(given)):
-            grown, seated, weight = dict(cells), dict(own), 1.0 / len(clusters)
+            grown, seated, weight = dict(cells), dict(own), 1.0
             for (column, x), (g, h) in zip(given, new, strict=True):
                 weight *= shares(seated, SHAPE[0], 0, 2, a)[g] * shares(seated, column, 1, 3, b)[h]
                 members = [y for place, y in grown.items() if seated[place] == (g, h)]
                 weight *= math.exp(naive_log_predictive(family, x, members))
                 grown[SHAPE[0], column], seated[SHAPE[0], column] = x, (g, h)
-            evidence += weight
+            here += weight
             for g, of_row in enumerate(shares(seated, SHAPE[0], 0, 2, a)):
                 for h, of_column in enumerate(shares(seated, wanted, 1, 3, b)):
                     members = [y for place, y in grown.items() if seated[place] == (g, h)]
-                    values = values + weight * of_row * of_column * naive_values(family, members)
-    return evidence, values / evidence
+                    total = total + weight * of_row * of_column * naive_values(family, members)
+        evidence += here / len(clusters)
+        values = values + total / here / len(clusters)
+    return evidence, values
 
 
 def shares(seated, line, axis, n_clusters, pseudo_count):
@@ -107,40 +114,80 @@ def shares(seated, line, axis, n_clusters, pseudo_count):
     return [(own.count(k) + pseudo_count) / total for k in range(n_clusters)]
 
 
-def new_matrix(family, given):
-    return matrix_of(family, {(0, column): x for column, x in given}, (1, SHAPE[1]))
-
-
-def test_new_rows(case, monkeypatch):
+@pytest.fixture(scope="module")
+def folded(case):
+    """A new row of three cells, folded in some 12,000 times; evidence and values by enumeration."""
     family, cells, clusters, predictive = case
-    n_tries = 30_000
-    monkeypatch.setattr(blocks_mixed, "N_TRIES", n_tries)
-    given = list(zip((0, 2, 3), list(cells.values())[:3], strict=True))
-    wanted = 4
-    evidence, values = enumerated_row(family, cells, clusters, given, wanted)
-    new = new_matrix(family, given)
-    found = [(w, draw) for w, draw in predictive._folded(new, 0)]
-    weights = np.exp([w for w, _ in found])
-    # Evidence: a mean of weights, hence known to five of its standard deviations.
-    ours = math.exp(predictive.row_log_evidence(new)[0] - family.log_constant(new.by_row.codes))
-    bound = 5 * weights.std() / math.sqrt(n_tries)
-    expected = evidence / math.exp(family.log_constant(new.by_row.codes))
-    assert abs(ours - expected) < bound < 0.05 * expected
-    # Values: a ratio of means; the spread of weight × (value - its mean) bounds its error.
-    ours = predictive.new_row_values(new, np.array([0]), np.array([wanted]))[0]
-    single = np.array([_values_of(family, draw, wanted) for _, draw in found])
-    spread = (weights[:, None] * (single - values)).std(axis=0) / weights.mean() / math.sqrt(n_tries)
-    assert np.all(np.abs(ours - values) < 5 * spread + 1e-12)
-    # The twin: all tries count alike and own cells are not counted.
-    twin = np.array([_values_of(family, draw, wanted, own=False) for draw in predictive.draws]).mean(axis=0)
-    assert np.any(np.abs(twin - values) > 10 * spread)
+    given = new_cells(case)
+    expected = enumerated_row(family, cells, clusters, given, WANTED)
+    new = matrix_of(family, {(0, column): x for column, x in given}, (1, SHAPE[1]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks_mixed, "N_TRIES", 12_000)
+        single = [values_of(family, tried.draw) for tried in predictive._folded(new, 0)]
+        weights = np.exp([tried.weight() for tried in predictive._folded(new, 0)])
+        found = predictive.row_log_evidence(new)[0], predictive.new_row_values(new)[0, WANTED]
+    return family, new, expected, found, np.array(single), weights
 
 
-def _values_of(family, draw, column, own=True):
-    """Values of one cell of a folded row; without its ``own`` cells, of one that has none."""
-    row = draw.rows[0] if own else np.full(2, 0.5)
-    by_block = level_values(family, *draw.blocks)
-    return np.einsum("g,ghv,h->v", row, by_block, draw.columns[column])
+def new_cells(case):
+    """Columns and values of the new row."""
+    return [(column, max(case[1].values())) for column in (0, 2, 3)]
+
+
+def values_of(family, draw):
+    """Values of the wanted cell of a folded row."""
+    return np.einsum("g,ghv,h->v", draw.rows[0], level_values(family, *draw.blocks), draw.columns[WANTED])
+
+
+def test_probability_of_a_new_row(case, folded, monkeypatch):
+    family, new, (evidence, _), (found, _), _, weights = folded
+    constant = math.exp(family.log_constant(new.by_row.codes))
+    bound = 5 * weights.std() / math.sqrt(len(weights)) * constant
+    assert abs(math.exp(found) - evidence) < bound < 0.1 * evidence
+    # The twin: a row whose cells know nothing of each other.
+    monkeypatch.setattr(blocks_mixed, "N_TRIES", 3000)
+    alone = [matrix_of(family, {(0, column): x}, (1, SHAPE[1])) for column, x in new_cells(case)]
+    apart = sum(case[3].row_log_evidence(one)[0] for one in alone)
+    assert abs(math.exp(apart) - evidence) > 2 * bound
+
+
+def test_values_of_a_new_row(case, folded):
+    family, _, (_, values), (_, found), single, _ = folded
+    error = single.std(axis=0) / math.sqrt(len(single))
+    np.testing.assert_allclose(found, single.mean(axis=0), rtol=1e-10)
+    assert np.all(np.abs(found - values) < 5 * error)
+    # The twin: a row whose cells are not counted.
+    twin = [d._replace(row_cells=np.zeros((1, 2), int)) for d in case[3].draws]
+    assert np.any(np.abs(np.mean([values_of(family, d) for d in twin], axis=0) - values) > 10 * error)
+
+
+def test_sweeps_matter(case, folded, monkeypatch):
+    """Clusters drawn in turn, without sweeps, do not have the law of clusters given all cells."""
+    family, new, (_, values), _, single, _ = folded
+    monkeypatch.setattr(blocks_mixed, "N_TRIES", 12_000)
+    monkeypatch.setattr(blocks_mixed, "N_SWEEPS", 0)
+    without = np.array([values_of(family, tried.draw) for tried in case[3]._folded(new, 0)])
+    error = single.std(axis=0) / math.sqrt(len(single))
+    assert np.any(np.abs(without.mean(axis=0) - values) > 5 * error)
+
+
+def test_shares_of_given_clusters(case):
+    _, cells, _, predictive = case
+    labels = np.array([0, 1, 0, 1])
+    new = matrix_of(case[0], {(0, 1): next(iter(cells.values()))}, (2, SHAPE[1]))
+    shares_found = predictive.row_shares(new, labels)
+    expected = np.zeros((2, 2))
+    for row in range(2):
+        tries = list(predictive._folded(new, row))
+        for tried in tries:
+            for g in range(2):
+                inside = tried.fitted.row_cells[:, g]
+                for c in range(2):
+                    expected[row, c] += (
+                        tried.draw.rows[0, g] * inside[labels == c].sum() / inside.sum() / len(tries)
+                    )
+    np.testing.assert_allclose(shares_found, expected, atol=1e-7)
+    np.testing.assert_allclose(shares_found.sum(axis=1), 1.0)
 
 
 def test_a_new_row_has_one_answer_whatever_comes_with_it(case):
@@ -152,5 +199,7 @@ def test_a_new_row_has_one_answer_whatever_comes_with_it(case):
     alone = predictive.new_row_values(matrix_of(family, {(0, 2): values[2]}, (1, SHAPE[1])))
     np.testing.assert_array_equal(table[1], alone[0])
     rows, columns = np.array([2, 0, 2]), np.array([1, 0, 4])
-    np.testing.assert_array_equal(predictive.new_row_values(new, rows, columns), table[rows, columns])
+    np.testing.assert_allclose(
+        predictive.new_row_values(new, rows, columns), table[rows, columns], rtol=1e-12
+    )
     assert predictive.row_log_evidence(new)[2] == pytest.approx(0.0, abs=1e-12)

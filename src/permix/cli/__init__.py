@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import csv
+import io
 import re
+import shlex
 import sys
 import warnings
 from typing import Any
@@ -63,12 +67,22 @@ OPTIONS = {
 # These are also quantities that chains have: options only where something is assigned to them.
 QUANTITIES = ("n_column_clusters", "n_row_clusters")
 
-# Models that a message may send the user to, as commands.
-COMMANDS = {"permix.MallowsMixture takes": "permix fit mallows takes"}
+# What a message may send the user to, as commands and options.
+COMMANDS = {
+    "permix.MallowsMixture takes": "permix fit mallows takes",
+    "score_samples is for new rows": "--what components is for new rows",
+    "header=True": "--header",
+    "header=False": "--no-header",
+    "row_column=False": '--id ""',
+}
+LEVELS = re.compile(r"family=permix\.families\.cells\.CategoricalCells\(levels=(\[.*\])\)")
 
 
 def in_options(message: str) -> str:
     """Put a message of the library into the words of the command line."""
+    message = LEVELS.sub(_levels_option, message)
+    for name, command in COMMANDS.items():
+        message = message.replace(name, command)
     for argument, option in OPTIONS.items():
         message = re.sub(rf"(?<![-\w]){argument} ?= ?['\"]([-\w]+)['\"]", rf"{option} \1", message)
         # A value of several words keeps its quotes.
@@ -77,13 +91,21 @@ def in_options(message: str) -> str:
         # Words of plain English, such as layout, are options only where something is assigned to them.
         bare = "_" in argument and argument not in QUANTITIES
         message = re.sub(rf"(?<![-\w]){argument}{'=?' if bare else '='}(?!\w)", option, message)
-    for name, command in COMMANDS.items():
-        message = message.replace(name, command)
     # Further values of an option, as in --inference em or 'sir', have no quotes either.
     more, found = re.compile(r"(--[-\w]+ [-\w]+(?:(?:,| or) [-\w]+)*)(,| or) '([-\w]+)'"), 1
     while found:
         message, found = more.subn(r"\1\2 \3", message)
     return message
+
+
+def _levels_option(found: re.Match[str]) -> str:
+    """Write the levels of a call as the option they are."""
+    levels = ast.literal_eval(found[1])
+    if levels == [...]:
+        return "--levels"
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(levels)
+    return f"--levels {shlex.quote(line.getvalue())}"
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:

@@ -17,6 +17,7 @@ from permix.cli.options import (
     Json,
     Layout,
     LayoutOption,
+    MatrixHeader,
     Method,
     MissingCode,
     OnCycleOption,
@@ -140,9 +141,10 @@ def predict(
     what: Annotated[
         What | None,
         typer.Option(
-            help="The component or cluster of each agent or row; the order of the pairs an agent did not "
-            "state; each agent's ranking completed; missing cells of a matrix; or how probable cells held "
-            "out of the fitted rows are [default: components, of a co-clustering cells].",
+            help="The component or cluster of each agent or row, given that it is in one of these; the "
+            "order of the pairs an agent did not state; each agent's ranking completed; missing cells of a "
+            "matrix; or how probable cells held out of the fitted rows are [default: components, of a "
+            "co-clustering cells].",
             show_default=False,
         ),
     ] = None,
@@ -163,7 +165,10 @@ def predict(
             min=1,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed, for agents that need Monte Carlo.", min=0)] = 0,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Seed, for agents that need Monte Carlo [default: 0].", min=0, show_default=False),
+    ] = None,
     layout: Annotated[
         AnyLayout,
         typer.Option(help="Layout of a CSV file; of a matrix: wide or long.", case_sensitive=False),
@@ -174,11 +179,16 @@ def predict(
     on_cycle: OnCycleOption = None,
     id_column: Annotated[
         str | None,
-        typer.Option("--id", help="DPMixture, co-clustering: column that names the rows and is not data."),
+        typer.Option(
+            "--id",
+            help="DPMixture, co-clustering: column that names the rows and is not data; co-clustering: "
+            '"" for none.',
+        ),
     ] = None,
     ignore: Annotated[
         list[str] | None, typer.Option(help="DPMixture: column to leave out; may be repeated.")
     ] = None,
+    header: MatrixHeader = None,
     missing: MissingCode = None,
     force: Force = False,
     json: Json = False,
@@ -189,7 +199,7 @@ def predict(
 
     votes = ReadOptions(file or Path(), layout, unlisted, count_column, agent_column, on_cycle)
     question = Question(what, top, samples, seed, length)
-    data = NewData(votes, id_column, ignore or [], missing or [], there=file is not None)
+    data = NewData(votes, id_column, ignore or [], missing or [], header, there=file is not None)
     run_predict(fit, data, question, output, force, json)
 
 

@@ -16,7 +16,7 @@ from permix.cli.cocluster_report import block_report, held_out_report, print_blo
 from permix.cli.dp_mallows import concentration_of
 from permix.cli.inspect import check_model_name, check_picture, check_targets
 from permix.cli.output import print_json
-from permix.errors import DataError, PermixWarning
+from permix.errors import PermixWarning
 
 if TYPE_CHECKING:
     from permix.data.cells import Cells
@@ -57,7 +57,7 @@ class MatrixFile(NamedTuple):
             self.file,
             layout,
             header=self.header,
-            row_column=self.id_column,
+            row_column=False if self.id_column == "" else self.id_column,
             missing=self.missing,
             new_rows=new_rows,
         )
@@ -178,15 +178,6 @@ def family_for(
     family = cell_family(name, pseudo_count)
     if levels is not None:
         family = CategoricalCells(pseudo_count, levels=levels_of(levels, cells.is_text))
-    if name == "bernoulli":
-        found = np.unique(cells.values).tolist()
-        if not set(found) <= {0.0, 1.0}:
-            shown = ", ".join(str(value) if cells.is_text else f"{value:g}" for value in found[:6])
-            shown += ", …" if len(found) > 6 else ""
-            raise DataError(
-                f"cells of --family bernoulli are 0 or 1; these hold {shown}. "
-                "Write 0 and 1, or take --family categorical, which takes any values"
-            )
     with naming_cells(cells):
         resolved = family.resolve(cells.values)
         resolved.encode(cells.values)

@@ -19,6 +19,7 @@ from permix.cli.options import (
     Json,
     KeepChains,
     LabelCells,
+    MatrixHeader,
     MatrixLayout,
     Membership,
     MissingCode,
@@ -136,16 +137,10 @@ def fit_cocluster(
         MissingCode,
         typer.Option(help="Layout of a CSV file: a line for every row, or for every filled cell."),
     ] = MatrixLayout.AUTO,
-    header: Annotated[
-        bool | None,
-        typer.Option(
-            "--header/--no-header",
-            help="Whether the first line of a CSV file names the columns; default: what it looks like.",
-            show_default=False,
-        ),
-    ] = None,
+    header: MatrixHeader = None,
     id_column: Annotated[
-        str | None, typer.Option("--id", help="Wide CSV file: column that names the rows and is no cell.")
+        str | None,
+        typer.Option("--id", help='Wide CSV file: column that names the rows and is no cell; "": none does.'),
     ] = None,
     missing: MissingCode = None,
     row_labels: Annotated[

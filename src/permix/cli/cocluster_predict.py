@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,9 @@ import typer
 
 from permix.cli.answers import Answer, give
 from permix.cli.output import count_of
-from permix.errors import PermixWarning
+from permix.data.cells_checks import Names, match_numbers
+from permix.data.text_files import plain_suffix
+from permix.errors import DataError, PermixWarning
 
 if TYPE_CHECKING:
     from permix.cli.predict import NewData, Question
@@ -35,10 +37,16 @@ def predict_blocks(
     what = question.what or "cells"
     if what not in ("cells", "components", "score"):
         raise typer.BadParameter(f"--what {what} belongs to models of rankings; a co-clustering has cells")
-    for option, value in (("--samples", question.samples), ("--ignore", data.ignore or None)):
+    for option, value in (
+        ("--samples", question.samples),
+        ("--seed", question.given_seed),
+        ("--ignore", data.ignore or None),
+    ):
         if value is not None:
             raise typer.BadParameter(f"{option} has nothing to do with a co-clustering")
     new = _new_rows(data)
+    if new is not None:
+        warn_of_names(fit.known_cells, new, what, data.votes.file)
     answers = BlockPredictions(fit)
     wide = output is not None or as_json
     if what == "components":
@@ -51,6 +59,8 @@ def predict_blocks(
     elif what == "score":
         if new is None:
             raise typer.BadParameter("--what score needs a file of cells that the fit did not see")
+        if not new.n_cells:
+            raise DataError(f"{data.votes.file}: no cell is filled, so that there is nothing to score")
         give(_scores(answers, new), output, as_json)
     else:
         give(_missing(answers, new, wide), output, as_json)
@@ -68,12 +78,34 @@ def _new_rows(data: NewData) -> Cells | None:
     if options.layout not in ("auto", "wide", "long"):
         raise typer.BadParameter(f"--layout {options.layout} is for rankings; a matrix is wide or long")
     if not data.there:
-        if data.id_column is not None or options.layout != "auto" or data.missing:
+        how = (data.id_column, data.header, data.missing or None)
+        if options.layout != "auto" or any(choice is not None for choice in how):
             raise typer.BadParameter(
-                "--id, --layout and --missing say how to read a file of new rows, and none is given"
+                "--id, --layout, --header and --missing say how to read a file of new rows, and none is given"
             )
         return None
-    return MatrixFile(options.file, options.layout, None, data.id_column, data.missing).read(new_rows=True)
+    file = MatrixFile(options.file, options.layout, data.header, data.id_column, data.missing)
+    return file.read(new_rows=True)
+
+
+def warn_of_names(fitted: Cells, new: Cells, what: str, file: Path) -> None:
+    """Notice columns without names, and new rows that are called as fitted ones."""
+    if new.column_names is None and fitted.column_names is not None and plain_suffix(file) != "npz":
+        warnings.warn(
+            f"{file} has no names of columns: they are taken to be those of the fit, in their order",
+            PermixWarning,
+            stacklevel=2,
+        )
+    known = set(fitted.row_names or ())
+    same = [name for name in new.row_names or () if name in known]
+    if same and what != "score":
+        warnings.warn(
+            f"{file}: rows that are called as fitted ones ({len(same):,} of {new.n_rows:,}, such as "
+            f"{same[0]!r}) are taken for new rows; --what score takes their cells for further cells of the "
+            "fitted ones",
+            PermixWarning,
+            stacklevel=2,
+        )
 
 
 def _clusters(answers: BlockPredictions, new: Cells, wide: bool) -> Answer:
@@ -93,7 +125,8 @@ def _clusters(answers: BlockPredictions, new: Cells, wide: bool) -> Answer:
         for place, (row, density) in enumerate(zip(probabilities, densities, strict=True))
     )
     return Answer(
-        f"{count_of(new.n_rows, 'new row')}: most probable cluster, and the log probability of the cells",
+        f"{count_of(new.n_rows, 'new row')}: most probable cluster, given that it is one of these, and the "
+        "log probability of the cells",
         ["row", "cluster", "probability", "log_probability", *(f"p{k + 1}" for k in range(shown))],
         rows,
     )
@@ -102,12 +135,15 @@ def _clusters(answers: BlockPredictions, new: Cells, wide: bool) -> Answer:
 def _scores(answers: BlockPredictions, held_out: Cells) -> Answer:
     """Say how probable each given cell of the fitted rows is."""
     from permix.cli.cocluster_report import held_out_report
+    from permix.families.cells import plain
 
     cells = held_out.aligned(answers.fit.known_cells)
-    warn_of_seen(answers.fit.known_cells, cells)
+    row_names = _as_given(held_out.row_names, cells.row_names, cells.n_rows, "row")
+    column_names = _as_given(held_out.column_names, cells.column_names, cells.n_columns, "column")
+    warn_of_seen(answers.fit.known_cells, cells, row_names, column_names)
     scores = answers.log_probability(cells)
     rows = (
-        [cells.row_name(int(row)), cells.column_name(int(column)), value, round(float(score), 6)]
+        [row_names[row], column_names[column], plain(value), round(float(score), 6)]
         for row, column, value, score in zip(
             cells.rows, cells.columns, cells.values.tolist(), scores, strict=True
         )
@@ -122,7 +158,19 @@ def _scores(answers: BlockPredictions, held_out: Cells) -> Answer:
     )
 
 
-def warn_of_seen(fitted: Cells, held_out: Cells) -> None:
+def _as_given(given: Names, fitted: Names, n: int, what: str) -> Sequence[str]:
+    """Return names of the fitted rows or columns; numbers are written as the file with the cells has them."""
+    if fitted is not None:
+        return fitted
+    if given is None:
+        return [str(place + 1) for place in range(n)]
+    first = int(given[0]) - int(match_numbers(given, n, what)[0])
+    return [str(place + first) for place in range(n)]
+
+
+def warn_of_seen(
+    fitted: Cells, held_out: Cells, row_names: Sequence[str], column_names: Sequence[str]
+) -> None:
     """Notice cells that were fitted: their probabilities would say too much good of the fit."""
     places = [cells.rows.astype(np.int64) * fitted.n_columns + cells.columns for cells in (fitted, held_out)]
     seen = np.flatnonzero(np.isin(places[1], places[0]))
@@ -130,7 +178,7 @@ def warn_of_seen(fitted: Cells, held_out: Cells) -> None:
         row, column = held_out.rows[seen[0]], held_out.columns[seen[0]]
         warnings.warn(
             f"{seen.size:,} of {held_out.n_cells:,} cells were fitted, not held out, such as row "
-            f"{held_out.row_name(int(row))!r}, column {held_out.column_name(int(column))!r}",
+            f"{row_names[row]!r}, column {column_names[column]!r}",
             PermixWarning,
             stacklevel=2,
         )

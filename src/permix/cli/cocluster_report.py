@@ -98,18 +98,18 @@ def _members(fit: BlockFit, what: str, labels: Array, n: int) -> list[list[str]]
 def held_out_report(fit: BlockFit, held_out: Cells) -> dict[str, Any]:
     """How well cells were predicted that the fit did not see."""
     from permix.models.cocluster_ensemble import EnsembleFit
-    from permix.models.cocluster_predict import BlockPredictions
+    from permix.models.cocluster_predict import BlockPredictions, perplexity_of
 
     score = BlockPredictions(fit).score(held_out)
     report: dict[str, Any] = {
         "cells": held_out.n_cells,
         "mean_log_probability": score,
-        "perplexity": float(np.exp(-score)),
+        "perplexity": perplexity_of(score),
     }
     if isinstance(fit, EnsembleFit):
         report |= {
-            "averaged_bases_perplexity": float(np.exp(-fit.averaged_score(held_out))),
-            "base_perplexities": np.exp(-fit.base_scores(held_out)).tolist(),
+            "averaged_bases_perplexity": perplexity_of(fit.averaged_score(held_out)),
+            "base_perplexities": [perplexity_of(each) for each in fit.base_scores(held_out)],
         }
     return report
 
@@ -138,6 +138,7 @@ def print_blocks(report: dict[str, Any], title: str) -> None:
         share = report["cells"] / (report["rows"] * report["columns"])
         filled = f", {report['cells']:,} cells filled ({100 * share:.3g}%), {report['family']} family"
     ensemble = f"consensus of {report['bases']} co-clusterings, " if "bases" in report else ""
+    mixed = ", mixed membership" if report.get("membership") == "mixed" else ""
     numbers = [
         [what, *_interval(report[f"posterior_number_of_{name}"]), report[name]]
         for what, name in (
@@ -148,7 +149,7 @@ def print_blocks(report: dict[str, Any], title: str) -> None:
     ]
     print_table(
         f"{title}: {count_of(report['rows'], 'row')}, {count_of(report['columns'], 'column')}{filled}; "
-        f"{ensemble}{PRIORS[report['prior']]}",
+        f"{ensemble}{PRIORS[report['prior']]}{mixed}",
         ["number of", "from", "median", "to", "shown"],
         numbers,
     )

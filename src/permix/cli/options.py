@@ -232,6 +232,14 @@ KeepChains = Annotated[
     bool,
     typer.Option("--keep-chains", help="Keep the folder OUTPUT.chains, from which chains can be extended."),
 ]
+MatrixHeader = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Matrices: whether the first line of a CSV file names the columns; default: what it looks like.",
+        show_default=False,
+    ),
+]
 MissingCode = Annotated[
     list[str] | None,
     typer.Option(

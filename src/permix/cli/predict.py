@@ -39,6 +39,7 @@ class NewData(NamedTuple):
     id_column: str | None
     ignore: list[str]
     missing: list[str]
+    header: bool | None = None
     there: bool = True  # a co-clustering fills in its own matrix where no file is given
 
     def refuse_vote_options(self) -> None:
@@ -64,8 +65,13 @@ class Question(NamedTuple):
     what: str | None
     top: int | None
     samples: int | None
-    seed: int
+    given_seed: int | None
     length: int | None = None
+
+    @property
+    def seed(self) -> int:
+        """The seed, also where none was given."""
+        return self.given_seed or 0
 
     @property
     def draws(self) -> dict[str, Any]:
@@ -114,8 +120,9 @@ def run_predict(
     if what in ("cells", "score") or data.votes.layout in ("wide", "long"):
         option = f"--what {what}" if what in ("cells", "score") else f"--layout {data.votes.layout}"
         raise typer.BadParameter(f"{option} belongs to a co-clustering; {fit_file} is of another kind")
-    if data.missing:
-        raise typer.BadParameter(f"--missing belongs to a co-clustering; {fit_file} is of another kind")
+    for option, given in (("--missing", bool(data.missing)), ("--header", data.header is not None)):
+        if given:
+            raise typer.BadParameter(f"{option} belongs to a co-clustering; {fit_file} is of another kind")
     question = question._replace(what=what)
     if isinstance(fit, DPMallowsFit):
         from permix.cli.list_predict import predict_lists
@@ -139,10 +146,11 @@ def run_predict(
         raise typer.BadParameter(
             f"--what {what} belongs to mixtures of models of rankings; {fit_file} is of another kind"
         )
-    if question.samples is not None:
-        raise typer.BadParameter(
-            f"--samples belongs to mixtures of models of rankings; {fit_file} is of another kind"
-        )
+    for option, number in (("--samples", question.samples), ("--seed", question.given_seed)):
+        if number is not None:
+            raise typer.BadParameter(
+                f"{option} belongs to mixtures of models of rankings; {fit_file} is of another kind"
+            )
     if isinstance(fit, MixtureFit):
         data.refuse_vote_options()
         give(_clusters(fit, data), output, as_json)

@@ -215,7 +215,7 @@ class Cells:
         if not names or not others:
             raise DataError("the matrix has no filled cell; there is nothing to learn from")
         size = (len(names), len(others))
-        both = (unless_plain(names), unless_plain(others))
+        both = (names, others) if new_rows else (unless_plain(names), unless_plain(others))
         return looked_over(cls(row, column, filled, size, *both, new_rows=new_rows), codes, new_rows)
 
     @classmethod
@@ -347,7 +347,8 @@ class Cells:
     def aligned(self, other: Cells, *, rows: bool = True) -> Cells:
         """Return the same cells on the rows and columns of another matrix.
 
-        Columns (and rows) that both name are matched by name, else by position.
+        Columns (and rows) that both name are matched by name. Where these have no names, they are matched by
+        position; where the other has none, names of these must be numbers, from 0 or from 1.
 
         Parameters
         ----------
@@ -358,7 +359,8 @@ class Cells:
         Raises
         ------
         DataError
-            For a row or column that the other does not have; positions need equal numbers.
+            For a row or column that the other does not have, or cannot be told to have; positions need equal
+            numbers.
         """
         (n_rows, n_columns), (other_rows, other_columns) = self.shape, other.shape
         column_map = match_names(self.column_names, other.column_names, n_columns, other_columns, "column")

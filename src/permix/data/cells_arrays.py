@@ -81,8 +81,10 @@ def _from_lists(X: Any) -> Array:
     try:
         listed = [list(row) if not isinstance(row, str | bytes) else None for row in X]
     except TypeError:
+        flat = "; one row alone goes into double brackets, [[...]]" if isinstance(X, list | tuple) else ""
         raise DataError(
-            f"a {type(X).__name__} is not a matrix; pass a list of rows, an array, a sparse matrix or a frame"
+            f"a {'flat ' if flat else ''}{type(X).__name__} is not a matrix; pass a list of rows, an array, "
+            f"a sparse matrix or a frame{flat}"
         ) from None
     if not listed or None in listed:
         raise DataError("a matrix is a list of rows, each a list of values; this has none, or text for a row")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ from permix.errors import DataError
 Names = tuple[str, ...] | None
 #: Whole numbers up to here are exact as floats.
 MOST_EXACT = 2**53
+#: Names that a misspelt one is compared with.
+MOST_COMPARED = 5000
 TOO_LONG = (
     "the value {} has more digits than a number keeps (whole numbers are exact up to 2**53, about 9e15), so "
     "that different ones would become the same; write such values as text, for example with a letter in front"
@@ -101,7 +104,7 @@ def index_of(name: object, names: Names, places: dict[str, int], n: int, what: s
     if whole and numbered and 0 <= int(name) < n:  # type: ignore[call-overload]
         return int(name)  # type: ignore[call-overload]
     known = f"are numbered 0 to {n - 1}" if names is None else f"are {some_names(names)}"
-    raise DataError(f"there is no {what} {name!r}; the {what}s {known}")
+    raise DataError(f"there is no {what} {name!r}{meant(name, names or ())}; the {what}s {known}")
 
 
 def encode_names(values: object, names: Iterable[object] | None, what: str) -> tuple[Array, tuple[str, ...]]:
@@ -138,8 +141,48 @@ def unless_plain(names: tuple[str, ...]) -> Names:
     return None if all(name == str(place) for place, name in enumerate(names)) else names
 
 
+def meant(name: object, names: Sequence[object]) -> str:
+    """Words that suggest the name which somebody is likely to mean; none where no name is near.
+
+    Examples
+    --------
+    >>> meant("Person 1", ["person 1", "person 2"])
+    " (did you mean 'person 1'?)"
+    """
+    known = [str(other) for other in names[:MOST_COMPARED]]
+    same = [other for other in known if other.strip().lower() == str(name).strip().lower()]
+    near = same or difflib.get_close_matches(str(name), known, n=1, cutoff=0.8)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+def match_numbers(names: tuple[str, ...], n: int, what: str) -> Array:
+    """Position of rows or columns among ``n`` without names: names must be numbers, from 0 or from 1."""
+    if not all(name.isdecimal() and str(int(name)) == name for name in names):
+        raise DataError(
+            f"this matrix has names of {what}s ({some_names(names, 3)}), and the fitted one has none to "
+            f"match them with: fit a matrix that has them, or give all {what}s in the same order without "
+            "names, or their numbers from 0"
+        )
+    places = np.array([int(name) for name in names], dtype=np.int64)
+    first = 0 if 0 in places else 1
+    if places.max() > n - 1 + first:
+        raise DataError(
+            f"there is no {what} {places.max()}: the fitted ones have no names, and their numbers are 0 to "
+            f"{n - 1}, or 1 to {n}"
+        )
+    if first == 1 and n not in places:
+        raise DataError(
+            f"the {what}s {some_names(names, 3)} could be numbered from 0 or from 1, and the fitted ones "
+            f"have no names: give {what} 0 as well, or {what} {n}, with a blank cell, or fit a matrix that "
+            "has names"
+        )
+    return places - first
+
+
 def match_names(ours: Names, theirs: Names, n_ours: int, n_theirs: int, what: str) -> Array:
-    """Position among theirs of each of our rows or columns."""
+    """Position among theirs of each of our rows or columns: by name, or by number where theirs have none."""
+    if ours is not None and theirs is None:
+        return match_numbers(ours, n_theirs, what)
     if ours is None or theirs is None:
         if n_ours != n_theirs:
             raise DataError(
@@ -153,8 +196,9 @@ def match_names(ours: Names, theirs: Names, n_ours: int, n_theirs: int, what: st
     for name in ours:
         if name not in place_of:
             raise DataError(
-                f"the {what} {name!r} is unknown; the fitted {what}s are {some_names(theirs)}. Rename it or "
-                "leave it out"
+                f"the {what} {name!r} is unknown{meant(name, theirs)}; the fitted {what}s are "
+                f"{some_names(theirs)}. Rename it or leave it out"
+                + ("; score_samples is for new rows" if what == "row" else "")
             )
     return np.array([place_of[name] for name in ours], dtype=np.int64)
 

@@ -127,6 +127,19 @@ def _as_number(entry: object) -> float | None:
     return number if number == number else None
 
 
+def stands_for_nothing(value: object) -> bool:
+    """Say whether a value looks like what people write where they have none: -1, 99, "?", "-".
+
+    Examples
+    --------
+    >>> [stands_for_nothing(value) for value in (-99, "?", 3, "good")]
+    [True, True, False, False]
+    """
+    if isinstance(value, str):
+        return not any(map(str.isalnum, value))
+    return value in USUAL_CODES
+
+
 def warn_of_codes(values: Array) -> None:
     """Warn of a number that lies far from all others and fills many cells, as codes for missing do."""
     if values.dtype.kind != "f" or not values.size:

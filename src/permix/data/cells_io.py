@@ -29,7 +29,7 @@ import numpy as np
 from permix.data.cells import CellLayout, Cells, looked_over
 from permix.data.cells_arrays import sparse_entries
 from permix.data.cells_checks import MOST_EXACT, TOO_LONG, as_floats, clean_values, encode_names, unless_plain
-from permix.data.cells_codes import Missing, MissingCodes
+from permix.data.cells_codes import Missing, MissingCodes, stands_for_nothing
 from permix.data.cells_layout import (
     ROW_NAMES,
     could_be_long,
@@ -219,8 +219,9 @@ def _long(table: Table, origin: str, codes: MissingCodes, from_text: bool, new_r
     rows, columns = lines
     _refuse_twice(table, rows, columns, names)
     shape = (len(names[0]), len(names[1]))
-    both = (unless_plain(names[0]), unless_plain(names[1]))
-    return Cells(rows, columns, values, shape, *both, origin, new_rows=new_rows)
+    # Of new rows 0, 1, 2 may be some of many columns: their names say which.
+    both = names if new_rows else [unless_plain(names[0]), unless_plain(names[1])]
+    return Cells(rows, columns, values, shape, both[0], both[1], origin, new_rows=new_rows)
 
 
 def _refuse_twice(table: Table, rows: Array, columns: Array, names: list[tuple[str, ...]]) -> None:
@@ -279,7 +280,17 @@ def _row_names(table: Table, place: int) -> Array:
     if blank.any():
         at = table.where(int(np.argmax(blank)))
         raise DataError(f"{at}: nothing in column {table.names[place]!r}, which names the rows; fill it")
-    return naturals(table.columns[place])
+    names = naturals(table.columns[place])
+    first: dict[object, int] = {}
+    for row, name in enumerate(names.tolist()):
+        if first.setdefault(name, row) != row:
+            looks_long = long_places(table.names) is not None or could_be_long(table)
+            hint = ". This looks long, a line for every cell: say layout='long'" if looks_long else ""
+            raise DataError(
+                f"{table.where(row)}: this row and an earlier one ({table.where(first[name])}) are both "
+                f"called {name!r}; rename one{hint}"
+            )
+    return names
 
 
 def _index_names(frame: Any) -> list[str] | None:
@@ -313,9 +324,10 @@ def _parsed(texts: Array, where: Any) -> Array:
         return np.array([distinct[entry] for entry in texts.tolist()], dtype=np.float64)
     if any(value == value for value in distinct.values()):
         at, odd = next((place, entry) for place, entry in enumerate(texts.tolist()) if entry not in distinct)
+        code = f", or say missing={odd!r} if it stands for missing" if stands_for_nothing(odd) else ""
         warnings.warn(
             f"{where(at)}: {odd!r} is not a number, while other cells hold numbers; all are taken as text. "
-            "Mend it if it is a slip",
+            f"Mend it if it is a slip{code}",
             PermixWarning,
             stacklevel=6,
         )

@@ -7,8 +7,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from permix.data.cells_checks import meant
 from permix.data.column_names import USUAL_NAMES, plain
-from permix.data.labels import Array
+from permix.data.labels import Array, some_names
 from permix.data.table_columns import BLANK, Table, missing_mask, numbers
 from permix.errors import DataError, PermixWarning
 
@@ -120,7 +121,12 @@ def row_name_place(
     if row_column is False:
         return None
     if row_column is not None:
-        return table.find(row_column, "row")
+        if row_column not in table.names:
+            raise DataError(
+                f"{table.source}: there is no column {row_column!r}{meant(row_column, table.names)} to name "
+                f"the rows; the columns are {some_names(table.names)}"
+            )
+        return table.names.index(row_column)
     if index is not None or len(table.names) < 2:
         return None
     first, name = table.columns[0], table.names[0]

@@ -17,13 +17,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from permix.data.cells_codes import stands_for_nothing
 from permix.errors import DataError
 from permix.families.base import check_number
 from permix.kernels.block_laws import GAUSSIAN, POISSON, CountLaw, MomentLaw, count_law
 
 Array = npt.NDArray[Any]
-# Sums of larger counts are no longer exact.
-LARGEST_COUNT = 1e15
+# Logarithms of factorials of larger sums are wrong in digits that matter.
+LARGEST_COUNT, LARGEST_TOTAL = 1e9, 1e12
+# Farther from the mean, in standard deviations, sums of squares are beyond what floats hold.
+FARTHEST = 1e75
+GAUSSIAN_INSTEAD = "take family='gaussian'"
+# Levels that a message lists.
+MOST_SHOWN = 12
 
 
 class CellValueError(DataError):
@@ -162,17 +168,37 @@ class CategoricalCells(CellFamily):
         assert self.levels is not None
         code_of = {level: code for code, level in enumerate(self.levels)}
         distinct, inverse = np.unique(values, return_inverse=True)
-        codes = np.empty(len(distinct), dtype=np.int64)
-        for position, value in enumerate(distinct.tolist()):
-            code = code_of.get(plain(value), -1)
-            if code < 0:
-                known = ", ".join(str(level) for level in self.levels[:8])
-                more = ", ..." if len(self.levels) > 8 else ""
-                text = f"{plain(value)!r} is none of the known values ({known}{more})."
-                first = int(np.flatnonzero(inverse == position)[0])
-                raise CellValueError(first, "{place}: " + text.replace("{", "{{").replace("}", "}}"))
-            codes[position] = code
-        return codes[inverse]
+        found = [code_of.get(plain(value), -1) for value in distinct.tolist()]
+        codes = np.array(found, dtype=np.int64)[inverse]
+        if codes.size and codes.min() < 0:
+            raise self._unknown(values, np.flatnonzero(codes < 0))
+        return codes
+
+    def _unknown(self, values: Array, positions: Array) -> CellValueError:
+        """Return the error about the first value that is no level; of text, the first that is no number."""
+        assert self.levels is not None
+        numeric = all(isinstance(level, int | float) for level in self.levels)
+        odd = [at for at in positions.tolist() if numeric and not _is_number(values[at])]
+        at = odd[0] if odd else int(positions[0])
+        value = plain(values[at])
+        known = ", ".join(str(level) for level in self.levels[:8])
+        more = ", ..." if len(self.levels) > 8 else ""
+        text = f"{value!r} is none of the known values ({known}{more}). {self._way_out(value)}"
+        if stands_for_nothing(value):
+            text += f" If it stands for missing, read the cells with missing={value!r}."
+        return CellValueError(at, "{place}: " + _verbatim(text))
+
+    def _way_out(self, value: Any) -> str:
+        """Say what to do about a value that is no level."""
+        levels = [*(self.levels or ()), value]
+        if isinstance(value, str) and not isinstance(levels[0], str):
+            return "It is text, and they are numbers: write a number, or nothing."
+        if isinstance(levels[0], str) and not isinstance(value, str):
+            return "It is a number, and they are text: write all cells as text."
+        listed = repr(levels) if len(levels) <= MOST_SHOWN else "[...]"
+        return (
+            f"Fit with all that are possible, family=permix.families.cells.CategoricalCells(levels={listed})."
+        )
 
     @property
     def n_slots(self) -> int:
@@ -234,6 +260,9 @@ class BernoulliCells(CategoricalCells):
         if self.levels != (0, 1):
             raise DataError(f"cells of the family bernoulli are 0 or 1; levels cannot be {self.levels!r}")
 
+    def _way_out(self, value: Any) -> str:
+        return "Write 0 and 1, or fit with family='categorical', which takes any values."
+
 
 @dataclasses.dataclass(frozen=True)
 class PoissonCells(CellFamily):
@@ -260,13 +289,12 @@ class PoissonCells(CellFamily):
 
     def resolve(self, values: Array) -> Self:
         """Take the mean of all cells."""
+        numbers = self.encode(values)
+        if numbers.sum() > LARGEST_TOTAL:
+            why = f"{{place}}: {numbers.max():g} and all others are too large for counts; {GAUSSIAN_INSTEAD}"
+            raise CellValueError(int(numbers.argmax()), why)
         if self.prior_mean is not None:
             return self
-        numbers = self.encode(values)
-        largest = float(numbers.max(initial=0.0))
-        if largest > LARGEST_COUNT:
-            why = f"{{place}}: {largest:g} is too large for a count; take family='gaussian'"
-            raise CellValueError(int(numbers.argmax()), why)
         mean = float(numbers.mean()) if len(values) else 0.0
         return dataclasses.replace(self, prior_mean=mean if mean > 0 else 1.0)
 
@@ -275,7 +303,12 @@ class PoissonCells(CellFamily):
         numbers = as_numbers(values, self.name)
         bad = np.flatnonzero((numbers < 0) | (numbers != np.floor(numbers)))
         if bad.size:
-            raise CellValueError(int(bad[0]), f"{{place}}: {numbers[bad[0]]:g} is not a count (0, 1, 2, ...)")
+            value = numbers[bad[0]]
+            code = f"; say missing={value:g} if it stands for missing" if stands_for_nothing(value) else ""
+            raise CellValueError(int(bad[0]), f"{{place}}: {value:g} is not a count (0, 1, 2, ...){code}")
+        if numbers.size and numbers.max() > LARGEST_COUNT:
+            why = f"{{place}}: {numbers.max():g} is too large for a count; {GAUSSIAN_INSTEAD}"
+            raise CellValueError(int(numbers.argmax()), why)
         return numbers
 
     def law(self, n_cells: int) -> MomentLaw:
@@ -360,7 +393,14 @@ class GaussianCells(CellFamily):
         """Put numbers on the scale of the prior: sums of squares then lose no digits."""
         assert self.prior_mean is not None
         assert self.prior_scale is not None
-        return (as_numbers(values, self.name) - self.prior_mean) / self.prior_scale
+        numbers = as_numbers(values, self.name)
+        with np.errstate(over="ignore"):
+            codes = (numbers - self.prior_mean) / self.prior_scale
+        far = np.flatnonzero(np.abs(codes) > FARTHEST)
+        if far.size:
+            why = f"{{place}}: {numbers[far[0]]:g} is too far from the others to be compared with them"
+            raise CellValueError(int(far[0]), why)
+        return codes
 
     def law(self, n_cells: int) -> MomentLaw:
         """Return the normal-inverse-gamma prior."""
@@ -435,15 +475,31 @@ def as_numbers(values: Array, family: str) -> npt.NDArray[np.float64]:
             try:
                 float(value)
             except (TypeError, ValueError):
-                text = f"{value!r} is not a number, and the family {family} takes numbers"
-                raise CellValueError(
-                    position, "{place}: " + text.replace("{", "{{").replace("}", "}}")
-                ) from None
+                way_out = (
+                    f"say missing={value!r} if it stands for missing"
+                    if stands_for_nothing(value)
+                    else "family='categorical' takes text"
+                )
+                text = f"{value!r} is not a number, and the family {family} takes numbers; {way_out}"
+                raise CellValueError(position, "{place}: " + _verbatim(text)) from None
         raise
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
         raise CellValueError(int(bad[0]), f"{{place}}: {numbers[bad[0]]} is not a finite number")
     return numbers
+
+
+def _verbatim(text: str) -> str:
+    """Return text that keeps its braces where it is formatted."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
 
 
 def plain(value: Any) -> Any:

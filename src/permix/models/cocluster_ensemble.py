@@ -25,6 +25,7 @@ from permix.models.cocluster_fit import (
     estimates,
     naming_cells,
 )
+from permix.models.cocluster_predict import as_fitted
 from permix.models.cocluster_settings import ENSEMBLE_DEFAULTS, EnsembleSettings
 from permix.models.ensemble_bases import Bases, as_bases, to_base_lines, to_label_lines
 from permix.models.mixture_fit import digest
@@ -52,8 +53,8 @@ class EnsembleFit(BlockFit):
 
     def base_log_probability(self, held_out: Cells) -> FloatArray:
         """Return ln p of each filled cell (axis 1) given the blocks of each base (axis 0)."""
-        cells = held_out.aligned(self.known_cells)
-        with naming_cells(cells, self.family):
+        cells = as_fitted(held_out.aligned(self.known_cells), self.family)
+        with naming_cells(cells):
             codes = self.family.encode(cells.values)
         rows = []
         for draw in base_draws(self.bases):

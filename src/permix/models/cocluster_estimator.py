@@ -115,7 +115,8 @@ class BlockEstimator(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
         X : matrix, optional
             New rows over the same columns, with what is known of them, which may be nothing; left out, the
             fitted rows. Columns of a frame, and of :class:`permix.Cells`, are matched by name: some of the
-            fitted ones are enough, in any order.
+            fitted ones are enough, in any order. Columns without names are taken in the order of the fitted
+            ones; names, other than numbers, are refused where the fitted matrix had none.
         cells : sequence of (row, column), or Cells, optional
             The cells asked for, by name or by number from 0; left out, the whole table.
 
@@ -130,8 +131,8 @@ class BlockEstimator(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
         -----
         Probabilities are averaged over draws, at most 200, evenly spaced. A new row belongs to every cluster
         of rows, also a new one, by how well its cells fit, and draws count by how probable they make these.
-        With mixed membership its cells are given clusters by chance, 200 times, always the same way for the
-        same row.
+        With mixed membership its cells are given clusters by chance, at least 200 times, always the same way
+        for the same row, and all draws count alike.
         """
         return self._ask().predict(self._new_rows(X), cells)
 
@@ -207,7 +208,10 @@ class BlockEstimator(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
         return self._ask().predict_rows(self._cells(X, reset=False))
 
     def predict_rows_proba(self, X: Any) -> Array:
-        """Return the probability of each cluster of ``row_labels_``, given that a new row is in one."""
+        """Return the probability of each cluster of ``row_labels_``, given that a new row is in one.
+
+        With mixed membership, where a row is in several clusters, its mean shares of them.
+        """
         return self._ask().predict_rows_proba(self._cells(X, reset=False))
 
     def score_samples(self, X: Any) -> Array:
@@ -267,14 +271,25 @@ class BlockEstimator(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
             return Cells.coerce(X, new_rows=not reset)
         if is_frame(X):
             cells = Cells.coerce(X, new_rows=not reset)
-            if cells.shape == tuple(X.shape):  # a frame may have a column of names of rows
-                validate_data(self, X, reset=reset, skip_check_array=True)
+            if reset and cells.shape == tuple(X.shape):  # a frame may have a column of names of rows
+                self._validated(X, reset=True, skip_check_array=True)
             return cells
         if hasattr(X, "tocoo"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
+            self._validated(X, reset=reset, skip_check_array=True)
             return Cells.coerce(X, new_rows=not reset)
-        checked = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        if not hasattr(X, "__array__"):
+            Cells.coerce(X, new_rows=True)  # what is wrong with lists is said in words for rows and cells
+        checked = self._validated(X, reset=reset, dtype=None, ensure_all_finite=False)
         return Cells.coerce(checked, new_rows=not reset)
+
+    def _validated(self, X: Any, **options: Any) -> Any:
+        """Return what scikit-learn's checks make of a matrix; what they refuse is an error about data."""
+        try:
+            return validate_data(self, X, **options)
+        except DataError:
+            raise
+        except ValueError as error:
+            raise DataError(str(error)) from None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -68,7 +68,7 @@ def cocluster_from_archive(manifest: dict[str, Any], arrays: dict[str, Array]) -
     Compiled code does not check anything, so nothing may reach it that a fit could not have written.
     """
     settings = _settings(manifest["settings"], CoClusterSettings)
-    cells, matrix = _matrix(manifest, arrays)
+    cells, matrix = _matrix(manifest, arrays, settings)
     draws = _draws(manifest, arrays, settings, settings.is_mixed)
     if settings.is_mixed:
         _check_memberships(draws.arrays, settings, matrix)
@@ -81,7 +81,7 @@ def cocluster_from_archive(manifest: dict[str, Any], arrays: dict[str, Array]) -
 def ensemble_from_archive(manifest: dict[str, Any], arrays: dict[str, Array]) -> EnsembleFit:
     """Check what the file says, piece by piece, and put the ensemble together."""
     settings = _settings(manifest["settings"], EnsembleSettings)
-    cells, matrix = _matrix(manifest, arrays) if "fitted_family" in manifest else (None, None)
+    cells, matrix = _matrix(manifest, arrays, settings) if "fitted_family" in manifest else (None, None)
     draws = _draws(manifest, arrays, settings, False)
     _require_arrays(manifest, arrays, draws)
     bases = Bases.unpack(_under("bases/", arrays))
@@ -164,7 +164,9 @@ def _packed(cells: Cells) -> dict[str, Array]:
     return arrays
 
 
-def _matrix(manifest: dict[str, Any], arrays: dict[str, Array]) -> tuple[Cells, EncodedMatrix]:
+def _matrix(
+    manifest: dict[str, Any], arrays: dict[str, Array], settings: BlockSettings
+) -> tuple[Cells, EncodedMatrix]:
     data = _under("data/", arrays)
     rows, columns, values = data["rows"], data["columns"], data["values"]
     for places in (rows, columns):
@@ -183,7 +185,7 @@ def _matrix(manifest: dict[str, Any], arrays: dict[str, Array]) -> tuple[Cells, 
     require(same and np.array_equal(cells.values, texts), "cells")
     require(all(kept is None or list(kept) == given for kept, given in _pairs(cells, names)), "names")
     family = _family(manifest["fitted_family"])
-    require(family.resolve(cells.values) == family, "family")
+    require(settings.cell_family().resolve(cells.values) == family, "family")
     return cells, encode_matrix(family, cells.rows, cells.columns, cells.values, cells.shape)
 
 
@@ -275,7 +277,9 @@ def _check_memberships(kept: dict[str, Array], settings: CoClusterSettings, matr
         require(counts.dtype.kind in "iu" and counts.shape == (*over, len(filled), n), "memberships")
         require(bool(np.all(counts >= 0) and np.all(counts <= n_cells)), "memberships")
         require(bool(np.all(counts.sum(axis=-1) == filled)), "memberships")
-        require(np.array_equal(counts.argmax(axis=-1), kept[f"{what}_labels"]), f"{what} labels")
+        labels, most = kept[f"{what}_labels"], counts.argmax(axis=-1)
+        require(np.array_equal(most[..., filled > 0], labels[..., filled > 0]), f"{what} labels")
+        require(int(labels.max()) < n, f"{what} labels")
         in_cluster = cells.sum(axis=3 - axis)  # the axis of the other side is summed over
         require(np.array_equal(counts.sum(axis=2), in_cluster), "blocks")
         n_used = (in_cluster > 0).sum(axis=-1)
@@ -289,6 +293,18 @@ def _check_memberships(kept: dict[str, Array], settings: CoClusterSettings, matr
         require(np.array_equal(sums.sum(axis=-1), cells), "blocks")
         counted = np.bincount(matrix.by_row.codes, minlength=family.n_slots)
         require(bool(np.all(sums.sum(axis=(2, 3)) == counted)), "blocks")
+        return
+    require(sums.dtype == np.float64, "blocks")
+    codes = matrix.by_row.codes
+    # Numbers are added and taken out again and again, so their sums are known up to rounding.
+    for slot, values in enumerate((codes, codes**2)):
+        error = np.abs(sums[..., slot].sum(axis=(2, 3)) - values.sum())
+        require(bool(np.all(error <= 1e-6 * (np.abs(values).sum() + 1.0))), "blocks")
+    totals, squares = sums[..., 0], sums[..., 1]
+    require(bool(np.all((cells > 0) | ((totals == 0) & (squares == 0)))), "blocks")
+    require(bool(np.all(squares * cells >= totals**2 - 1e-6 * (totals**2 + 1.0))), "blocks")
+    if bool(np.all(codes >= 0)):
+        require(bool(np.all(totals >= -1e-6 * (codes.sum() + 1.0))), "blocks")
 
 
 def _with_statistics(
@@ -302,8 +318,10 @@ def _with_statistics(
     for name in ("proposed", "accepted"):
         numbers = statistics[name]
         require(numbers.dtype.kind in "iu" and numbers.shape == (over[0], len(moves)), name)
+        require(bool(np.all(numbers >= 0)), name)
     seconds = statistics["seconds"]
     require(seconds.dtype == np.float64 and seconds.shape == over[:1], "seconds")
+    require(bool(np.all(seconds >= 0)), "seconds")
     return Draws(
         arrays=kept,
         statistics={"moves": moves, **statistics},

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from permix.data.cells import Cells
 from permix.errors import DataError, PermixWarning
-from permix.families.cells import CategoricalCells, CellFamily, CellValueError
+from permix.families.cells import CellFamily, CellValueError
 from permix.families.encoded_matrix import EncodedMatrix, encode_matrix
 from permix.models.cocluster_chains import Engine, grid_engine, mixed_engine, mondrian_engine
 from permix.models.cocluster_settings import BlockSettings, CoClusterSettings
@@ -254,7 +254,9 @@ class CoClusterFit(BlockFit):
     def _mixed_draw(self, t: int) -> MixedDraw:
         rows, columns, n, sums = (self.of_draw(name, t) for name in MIXED)
         a, b = (prior.pseudo_count for prior in self.settings.line_priors())  # type: ignore[attr-defined]
-        return MixedDraw(rows, columns, BlockSums(n, sums), (a, b))
+        # Draws are kept in the smallest type that holds them, and sums of these must not run over.
+        blocks = BlockSums(n.astype(np.int64), sums.astype(self.family.sums_dtype))
+        return MixedDraw(rows.astype(np.int64), columns.astype(np.int64), blocks, (a, b))
 
 
 def fit_cocluster(cells: Cells, settings: CoClusterSettings) -> CoClusterFit:
@@ -373,7 +375,7 @@ def encoded(cells: Cells, family: CellFamily) -> EncodedMatrix:
     if n_levels > MANY_LEVELS and (n_levels > 2 * MANY_LEVELS or n_levels > 0.2 * cells.n_cells):
         warnings.warn(
             f"the cells have {n_levels} different values, and each is taken for a level of its own; "
-            "family='gaussian' takes numbers, 'poisson' counts",
+            "family='gaussian' takes numbers, family='poisson' counts",
             PermixWarning,
             stacklevel=3,
         )
@@ -381,18 +383,12 @@ def encoded(cells: Cells, family: CellFamily) -> EncodedMatrix:
 
 
 @contextmanager
-def naming_cells(cells: Cells, fitted: CellFamily | None = None) -> Iterator[None]:
-    """Let errors about values name row and column as the user does; ``fitted`` is what values must be of."""
+def naming_cells(cells: Cells) -> Iterator[None]:
+    """Let errors about values name row and column as the user does."""
     try:
         yield
     except CellValueError as error:
-        what = error.what.format(place=cells.place(error.position))
-        if isinstance(fitted, CategoricalCells) and fitted.name == "categorical":
-            what += (
-                " No fitted cell has this value: fit with all that are possible, "
-                "family=permix.families.cells.CategoricalCells(levels=[...]), or on more cells."
-            )
-        raise DataError(what) from None
+        raise DataError(error.what.format(place=cells.place(error.position))) from None
 
 
 def told_apart(draw: BlockDraw) -> BlockDraw:

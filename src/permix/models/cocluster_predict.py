@@ -9,11 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.data.cells import Cells
+from permix.data.cells_checks import match_numbers
+from permix.data.labels import as_objects
 from permix.errors import DataError
-from permix.families.cells import CategoricalCells
+from permix.families.cells import CategoricalCells, CellFamily, plain
 from permix.families.encoded_matrix import EncodedMatrix, encode_matrix
 from permix.models.cocluster_fit import BlockFit, naming_cells
 from permix.posterior.blocks import BlockPredictive
+from permix.posterior.blocks_mixed import MixedPredictive
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float64]
@@ -69,7 +72,7 @@ class BlockPredictions:
         """Return the whole table: filled cells as they are, others as :meth:`predict` has them."""
         known = self.fit.known_cells
         if new is not None:
-            known = new.aligned(known, rows=False)
+            known = as_fitted(new.aligned(known, rows=False), self.fit.family)
         table = self.predict(new)
         if table.dtype != object:
             table = table.astype(np.float64)  # levels that are whole numbers, beside means
@@ -81,8 +84,10 @@ class BlockPredictions:
 
         Densities for the family gaussian.
         """
-        cells = held_out.aligned(self.fit.known_cells)
-        with naming_cells(cells, self.fit.family):
+        if not held_out.n_cells:
+            raise DataError("there is no filled cell, hence nothing to score")
+        cells = as_fitted(held_out.aligned(self.fit.known_cells), self.fit.family)
+        with naming_cells(cells):
             codes = self.fit.family.encode(cells.values)
         return self.fit.predictive.log_probability(cells.rows, cells.columns, codes)
 
@@ -92,7 +97,7 @@ class BlockPredictions:
 
     def perplexity(self, held_out: Cells) -> float:
         """Return exp of minus the score."""
-        return float(np.exp(-self.score(held_out)))
+        return perplexity_of(self.score(held_out))
 
     def _values(self, new: Cells | None, cells: Places) -> FloatArray:
         predictive = self.fit.predictive
@@ -108,9 +113,14 @@ class BlockPredictions:
         return self.fit.predictive.row_log_evidence(self._new(new))
 
     def predict_rows_proba(self, new: Cells) -> FloatArray:
-        """Return the probability of each row cluster of the point estimate, given that a row is in one."""
+        """Return the probability of each row cluster of the point estimate, given that a row is in one.
+
+        With mixed membership a row is in several: its mean shares of them.
+        """
         fit = self.fit
         matrix = self._new(new)
+        if isinstance(fit.predictive, MixedPredictive):
+            return fit.predictive.row_shares(matrix, fit.row_labels)
         joint = BlockPredictive(fit.known_matrix, [fit.blocks]).row_log_joint(matrix)[:, : fit.n_row_clusters]
         return np.asarray(np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None]))
 
@@ -119,8 +129,8 @@ class BlockPredictions:
         return self.predict_rows_proba(new).argmax(axis=1)
 
     def _new(self, new: Cells) -> EncodedMatrix:
-        cells = new.aligned(self.fit.known_cells, rows=False)
-        with naming_cells(cells, self.fit.family):
+        cells = as_fitted(new.aligned(self.fit.known_cells, rows=False), self.fit.family)
+        with naming_cells(cells):
             return encode_matrix(self.fit.family, cells.rows, cells.columns, cells.values, cells.shape)
 
 
@@ -150,8 +160,10 @@ def places(
 
 
 def _among_new(asked: Cells, new: Cells) -> IntArray:
-    """Return the new row that each row asked for is: by name where both have names, else by position."""
-    if asked.row_names is not None and new.row_names is not None:
+    """Return the new row that each row asked for is: by name, by number, or by position without names."""
+    if asked.row_names is not None and new.row_names is None:
+        return match_numbers(asked.row_names, new.n_rows, "row")
+    if asked.row_names is not None:
         return np.array([new.row_index(name) for name in asked.row_names], dtype=np.int64)
     if asked.n_rows != new.n_rows:
         raise DataError(
@@ -159,6 +171,22 @@ def _among_new(asked: Cells, new: Cells) -> IntArray:
             "sides they must be the same"
         )
     return np.arange(new.n_rows)
+
+
+def as_fitted(cells: Cells, family: CellFamily) -> Cells:
+    """Write numbers as text where the levels are text: rows without a word in them are read as numbers."""
+    levels = getattr(family, "levels", None) or (0,)
+    if cells.is_text or not cells.n_cells or not all(isinstance(level, str) for level in levels):
+        return cells
+    texts = as_objects([str(plain(value)) for value in cells.values.tolist()])
+    names = (cells.row_names, cells.column_names)
+    return Cells(cells.rows, cells.columns, texts, cells.shape, *names, new_rows=True)
+
+
+def perplexity_of(score: float) -> float:
+    """Return exp of minus a mean log probability; infinite where that is more than a float holds."""
+    with np.errstate(over="ignore"):
+        return float(np.exp(-score))
 
 
 def level_array(family: CategoricalCells) -> Array:

@@ -59,6 +59,9 @@ class MixedState:
         check_number(column_pseudo_count, "column_pseudo_count")
         self.matrix = matrix
         self.n_moved = 0
+        # Lines without cells: nothing says what clusters they are in, and every draw says another.
+        self._idle = [np.flatnonzero(np.diff(line.starts) == 0) for line in (matrix.by_row, matrix.by_column)]
+        self._idle_labels = [np.zeros(len(lines), dtype=np.int64) for lines in self._idle]
         blocks = (n_row_clusters, n_column_clusters)
         self.mixed = MixedCells(
             clusters=np.zeros((2, matrix.n_cells), dtype=np.int32),
@@ -85,6 +88,10 @@ class MixedState:
     def sweep(self, rng: np.random.Generator) -> int:
         """One collapsed Gibbs visit to every filled cell; returns how many changed their block."""
         self.n_moved = int(mixed_sweep(rng, self.matrix.law, *self.matrix.by_row, self.mixed))
+        self._idle_labels = [
+            rng.integers(n, size=len(lines))
+            for n, lines in zip(self.mixed.cells.shape, self._idle, strict=True)
+        ]
         return self.n_moved
 
     def log_likelihood(self) -> float:
@@ -108,9 +115,12 @@ class MixedState:
         """One draw; the label of a line is the cluster that most of its cells are in."""
         mixed = self.mixed
         log_likelihood = self.log_likelihood()
+        row_labels, column_labels = mixed.row_counts.argmax(axis=1), mixed.column_counts.argmax(axis=1)
+        row_labels[self._idle[ROWS]] = self._idle_labels[ROWS]
+        column_labels[self._idle[COLUMNS]] = self._idle_labels[COLUMNS]
         return {
-            "row_labels": mixed.row_counts.argmax(axis=1),
-            "column_labels": mixed.column_counts.argmax(axis=1),
+            "row_labels": row_labels,
+            "column_labels": column_labels,
             "row_memberships": mixed.row_counts,
             "column_memberships": mixed.column_counts,
             "block_cells": mixed.cells,
@@ -136,7 +146,8 @@ class MixedState:
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """Everything that cannot be recomputed."""
-        return {"clusters": self.mixed.clusters.copy()}
+        idle_rows, idle_columns = self._idle_labels
+        return {"clusters": self.mixed.clusters.copy(), "idle_rows": idle_rows, "idle_columns": idle_columns}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take back what ``checkpoint`` gave."""
@@ -146,8 +157,16 @@ class MixedState:
                 f"the checkpoint is of {clusters.shape[-1]} cells, these are {self.matrix.n_cells}"
             )
         # Compiled code does not check: a damaged checkpoint must not get there.
+        if clusters.dtype.kind not in "iu":
+            raise DataError("the checkpoint's clusters are no whole numbers")
         if np.any(clusters < 0) or np.any(clusters.max(axis=1, initial=0) >= self.mixed.cells.shape):
             raise DataError("the checkpoint names clusters that are not there")
+        idle = [np.asarray(arrays[name]) for name in ("idle_rows", "idle_columns")]
+        for labels, lines, n in zip(idle, self._idle, self.mixed.cells.shape, strict=True):
+            fitting = labels.dtype.kind in "iu" and labels.shape == lines.shape
+            if not fitting or np.any(labels < 0) or np.any(labels >= n):
+                raise DataError("the checkpoint's lines without cells are other ones")
+        self._idle_labels = idle
         self.mixed.clusters[:] = clusters
         self.refresh()
 

@@ -234,9 +234,12 @@ class MixtureState(PartitionState):
             self.n + 1
         ):
             raise DataError("the checkpoint's labels, number of clusters and capacity do not fit together")
+        concentration = float(arrays["concentration"])
+        if not 0.0 <= concentration < np.inf:
+            raise DataError(f"the checkpoint's concentration is {concentration}")
         self.labels[:] = labels
         self.n_clusters = n_clusters
-        self.concentration = float(arrays["concentration"])
+        self.concentration = concentration
         if capacity != self.capacity:
             self._allocate(capacity)
         self.refresh()

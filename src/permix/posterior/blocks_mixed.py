@@ -6,15 +6,18 @@ are in each cluster of rows, the same for columns, and what the cells of every p
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from permix.errors import PermixWarning
 from permix.families.cells import CategoricalCells, CellFamily
 from permix.families.encoded_matrix import EncodedMatrix
-from permix.kernels.mixed_fold import fold_row
+from permix.kernels.block_laws import CountLaw, MomentLaw
+from permix.kernels.mixed_fold import fold_row, weigh_row
 from permix.kernels.mixed_membership import MixedCells
 from permix.posterior.blocks import BlockSums, level_values
 
@@ -23,7 +26,11 @@ FloatArray = npt.NDArray[np.float64]
 # Cells that are scored against all pairs of clusters at once.
 CHUNK = 4096
 # New rows: how often one is folded in, over all draws; sweeps of Gibbs each time; where chance begins.
-N_TRIES, N_SWEEPS, SEED = 200, 5, 0
+N_TRIES, N_SWEEPS, SEED = 200, 20, 0
+# An estimate that rests on fewer tries is rough.
+FEW = 10
+# Counts as no cell, but shares of clusters that hold none are defined.
+SMALL = 1e-9
 
 
 class MixedDraw(NamedTuple):
@@ -50,13 +57,36 @@ def _shares(cells: Array, pseudo_count: float) -> FloatArray:
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
+class _Tried(NamedTuple):
+    """A new row whose cells have clusters."""
+
+    rng: np.random.Generator
+    law: CountLaw | MomentLaw
+    others: Array
+    codes: Array
+    mixed: MixedCells
+    proposals: FloatArray
+    fitted: MixedDraw
+
+    @property
+    def draw(self) -> MixedDraw:
+        """The draw with the new row's cells counted; ``row_cells`` are those of the new row alone."""
+        mixed = self.mixed
+        blocks = BlockSums(mixed.cells, mixed.sums)
+        return MixedDraw(mixed.row_counts, mixed.column_counts, blocks, self.fitted.pseudo_counts)
+
+    def weight(self) -> float:
+        """Estimate ln p(cells of the row); its cells are given other clusters on the way."""
+        return float(weigh_row(*self[:-1]))
+
+
 class MixedPredictive:
     """Predictions averaged over draws of mixed memberships.
 
     A further cell of a row and a column draws their clusters by membership, then its value from the block.
-    The cells of a new row are given clusters by sequential imputation and some sweeps of Gibbs, at least once
-    under each draw; what follows from them is weighed by the probability of the row so found, which is right
-    in the mean. The same row always gets the same answer, whatever rows come with it.
+    The cells of a new row are given clusters by sweeps of Gibbs, at least once under each draw, and all draws
+    count alike: weights by the probability of a long row would leave next to none of them, and are known too
+    roughly. The same row always gets the same answer, whatever rows come with it.
     """
 
     def __init__(self, matrix: EncodedMatrix, draws: Sequence[MixedDraw]) -> None:
@@ -82,12 +112,48 @@ class MixedPredictive:
         return np.asarray(total / len(self.draws))
 
     def row_log_evidence(self, new: EncodedMatrix) -> FloatArray:
-        """Return ln p(filled cells of a new row) of each, p averaged over draws."""
-        out = np.empty(new.n_rows)
+        """Return ln p(filled cells of a new row) of each, p averaged over draws.
+
+        Warns where the average rests on few of its terms.
+        """
+        out, effective = np.empty(new.n_rows), np.empty(new.n_rows)
         for row in range(new.n_rows):
-            weights = [log_weight for log_weight, _ in self._folded(new, row)]
-            constant = self.family.log_constant(_cells_of(new, row)[1])
-            out[row] = np.logaddexp.reduce(weights) - np.log(len(weights)) + constant
+            weights = np.array([tried.weight() for tried in self._folded(new, row)])
+            total = np.logaddexp.reduce(weights)
+            effective[row] = np.exp(2.0 * total - np.logaddexp.reduce(2.0 * weights))
+            out[row] = total - np.log(len(weights)) + self.family.log_constant(_cells_of(new, row)[1])
+        rough = np.flatnonzero(effective < FEW)
+        if rough.size:
+            warnings.warn(
+                f"under mixed membership the probability of a row is estimated, and for {rough.size:,} of "
+                f"{new.n_rows:,} rows the estimate rests on fewer than {FEW} of {len(weights)} tries: their "
+                "log probabilities are rough, within a unit or two",
+                PermixWarning,
+                stacklevel=2,
+            )
+        return out
+
+    def row_shares(self, new: EncodedMatrix, labels: Array) -> FloatArray:
+        """Return the shares of given clusters of fitted rows in each new row.
+
+        The row has shares of the row clusters of a draw, and of the cells in one of these, shares belong to
+        rows of each given cluster.
+
+        Parameters
+        ----------
+        new : EncodedMatrix
+        labels : ndarray of int
+            The given cluster, 0 ... without gaps, of each fitted row.
+        """
+        member = np.eye(int(labels.max()) + 1)[labels]
+        out = np.zeros((new.n_rows, member.shape[1]))
+        for row in range(new.n_rows):
+            n = 0
+            for tried in self._folded(new, row):
+                cells = tried.fitted.row_cells.T @ member + SMALL * member.sum(axis=0)
+                out[row] += tried.draw.rows[0] @ (cells / cells.sum(axis=1, keepdims=True))
+                n += 1
+            out[row] /= n
         return out
 
     def new_row_values(
@@ -111,33 +177,30 @@ class MixedPredictive:
         return out
 
     def _new_row_values(self, new: EncodedMatrix, row: int, columns: Array) -> FloatArray:
-        total, out, highest = 0.0, np.zeros(()), -np.inf
-        for log_weight, draw in self._folded(new, row):
-            # Sums so far were relative to the largest weight so far.
-            higher = max(highest, log_weight)
-            shrink, weight = np.exp(highest - higher), np.exp(log_weight - higher)
+        values = []
+        for tried in self._folded(new, row):
+            draw = tried.draw
             by_block = np.tensordot(draw.rows[0], level_values(self.family, *draw.blocks), 1)
-            shares = _shares(draw.column_cells[columns], draw.pseudo_counts[1])
-            out = out * shrink + weight * (shares @ by_block)
-            total = total * shrink + weight
-            highest = higher
-        return np.asarray(out / total)
+            values.append(_shares(draw.column_cells[columns], draw.pseudo_counts[1]) @ by_block)
+        return np.asarray(np.mean(values, axis=0))
 
-    def _folded(self, new: EncodedMatrix, row: int) -> Iterator[tuple[float, MixedDraw]]:
-        """Yield the log weight and what a draw becomes, ``row_cells`` those of the new row, for each try."""
+    def _folded(self, new: EncodedMatrix, row: int) -> Iterator[_Tried]:
+        """Give the cells of a new row their clusters, again and again."""
         others, codes = _cells_of(new, row)
         rng = np.random.default_rng(SEED)
         for draw in self.draws:
             for _ in range(-(-N_TRIES // len(self.draws))):
-                tried = MixedDraw(
+                mixed = MixedCells(
+                    np.zeros((2, len(codes)), dtype=np.int32),
                     np.zeros((1, draw.row_cells.shape[1]), dtype=np.int64),
                     np.array(draw.column_cells, dtype=np.int64),
-                    BlockSums(*map(np.array, draw.blocks)),
-                    draw.pseudo_counts,
+                    np.array(draw.blocks.n, dtype=np.int64),
+                    np.array(draw.blocks.sums, dtype=self.family.sums_dtype),
+                    np.array(draw.pseudo_counts),
                 )
-                clusters = np.zeros((2, len(codes)), dtype=np.int32)
-                mixed = MixedCells(clusters, *tried[:2], *tried.blocks, np.array(tried.pseudo_counts))
-                yield fold_row(rng, self.matrix.law, others, codes, mixed, N_SWEEPS), tried
+                proposals = np.empty((N_SWEEPS, draw.row_cells.shape[1]))
+                fold_row(rng, self.matrix.law, others, codes, mixed, proposals)
+                yield _Tried(rng, self.matrix.law, others, codes, mixed, proposals, draw)
 
     def log_probability(self, rows: Array, columns: Array, codes: Array) -> FloatArray:
         """Return ln p(cell) of encoded cells of fitted rows, p averaged over draws."""
