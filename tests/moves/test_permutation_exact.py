@@ -14,7 +14,7 @@ from permix.moves.permutation import LearningPermutation, Permutation, scratch_f
 from permix.moves.projection import Projection
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess, Gamma, canonical_labels
-from tests.families.cases import CASES, MOST_CASES
+from tests.families.cases import CASES, MOST_CASES, SLOW_CASES
 from tests.moves.mixture_cases import PRIORS as FIXED
 from tests.moves.mixture_cases import chain_frequencies, state_of
 from tests.moves.test_permutation_kernels import assert_up_to_date
@@ -205,7 +205,10 @@ def assert_chain_is_right(name, prior, move, n_steps=N_CHAIN, seed=1):
 
 # Every family with every prior; methods and orders take turns. The slow test below has all combinations.
 TURNS = [
-    (name, prior, METHODS[(i + j) % 3], ORDERS[(i + j + j // 2) % 2])
+    pytest.param(
+        *(name, prior, METHODS[(i + j) % 3], ORDERS[(i + j + j // 2) % 2]),
+        marks=[pytest.mark.slow] if name in SLOW_CASES else [],
+    )
     for i, name in enumerate(CASES)
     for j, prior in enumerate(FIXED)
 ]
