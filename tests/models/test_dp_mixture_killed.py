@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.every_run import first_in_every_run
 from tests.models.kill_child import N_BURN_IN, N_DRAWS, fit
 from tests.sampling.kill import kill_and_resume
 
 
-@pytest.mark.parametrize("n_kills", [8, pytest.param(22, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", first_in_every_run([8, 22]))
 def test_killed_fit_equals_the_undisturbed_one(tmp_path, n_kills):
     store = tmp_path / "chains"
     undisturbed = fit(None)  # first: it also compiles what the child will load

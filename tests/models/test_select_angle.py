@@ -12,6 +12,7 @@ import permix
 from permix import AngleMixture, Rankings, select_components
 from permix.errors import ConvergenceWarning, DataError, PermixWarning
 from permix.models import angle_fit, select_models
+from tests.every_run import first_in_every_run
 
 DIRECTIONS = np.array([[0, 1, 2, 3, 4, 5], [5, 3, 1, 0, 2, 4]])
 QUICK = {"model": "angle", "n_restarts": 4, "n_draws": 200, "n_burn_in": 100, "progress": False}
@@ -60,7 +61,8 @@ WAYS = [("em", "held-out"), ("em", "bic"), ("sir", "held-out"), ("sir", "dic"), 
 
 # AIC chooses one too many now and then, however many data there are.
 @pytest.mark.parametrize(
-    ("truth", "inference", "criterion"), [*((k, *way) for k in (1, 2) for way in WAYS), (2, "em", "aic")]
+    ("truth", "inference", "criterion"),
+    first_in_every_run([*((k, *way) for k in (2, 1) for way in WAYS), (2, "em", "aic")], 5),
 )
 def test_the_planted_number_is_found(truth, inference, criterion):
     found = silently(planted(n_components=truth), [1, 2, 3], criterion=criterion, inference=inference)

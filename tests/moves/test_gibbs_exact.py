@@ -8,6 +8,7 @@ import pytest
 from permix.moves import Concentration, Cycle, Gibbs
 from permix.moves.gibbs_kernel import conditional
 from permix.partitions import DirichletProcess, Gamma, canonical_labels
+from tests.every_run import first_in_every_run
 from tests.families.cases import CASES
 from tests.moves.mixture_cases import PRIORS, chain_frequencies, posterior, state_of
 from tests.oracles.mixtures import exact_posterior, total_variation, total_variation_bound
@@ -59,14 +60,12 @@ def test_posterior_is_invariant(name, prior):
     np.testing.assert_allclose(pi @ sweep, pi, atol=1e-10)
 
 
-# Every twin compiles the sweep anew: the first family in every run, the others in the slow one.
-ONE_IN_EVERY_RUN = [
-    name if k == 0 else pytest.param(name, marks=pytest.mark.slow) for k, name in enumerate(CASES)
-]
+# Every twin compiles the sweep anew.
+ONE_CASE = first_in_every_run(CASES)
 
 
 @pytest.mark.parametrize("twin", [TemperedStats, CarelessStats])
-@pytest.mark.parametrize("name", ONE_IN_EVERY_RUN)
+@pytest.mark.parametrize("name", ONE_CASE)
 def test_invariance_rejects_broken_families(name, twin):
     _, pi = posterior(name, "dp", 4)
     worst = max(np.abs(pi @ matrix - pi).max() for matrix in transition_matrices(name, PRIORS["dp"], 4, twin))
@@ -94,7 +93,7 @@ def test_chain_visits_partitions_as_often_as_the_posterior_says(name, prior):
     assert total_variation(frequencies, pi) < total_variation_bound(pi, n_effective)
 
 
-@pytest.mark.parametrize("name", ONE_IN_EVERY_RUN)
+@pytest.mark.parametrize("name", ONE_CASE)
 def test_frequencies_reject_a_broken_family(name):
     partitions, pi = posterior(name, "dp", 5)
     state = state_of(name, PRIORS["dp"], 5, twin=TemperedStats)
@@ -102,7 +101,7 @@ def test_frequencies_reject_a_broken_family(name):
     assert total_variation(frequencies, pi) > total_variation_bound(pi, n_effective)
 
 
-@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("prior", first_in_every_run(PRIORS))
 def test_frequencies_reject_a_broken_prior(prior):
     partitions, pi = posterior("gaussian-isotropic", prior, 5)
     state = state_of("gaussian-isotropic", GreedySpec(PRIORS[prior]), 5)

@@ -22,6 +22,7 @@ from permix.moves.list_permutation import LIKENESS, PSEUDO_COUNT, ListPermutatio
 from permix.moves.list_permutation_kernel import choose_clusters, log_of_segment, weigh_center
 from permix.moves.seating import Centers, CollapsedSeating
 from permix.partitions import DirichletProcess, Gamma, PitmanYor
+from tests.every_run import first_in_every_run
 from tests.moves.list_cases import FIVE, agrees, check_statistics, model_of, placed, seated, visits_of
 from tests.oracles.dp_mallows import (
     Enumeration,
@@ -85,7 +86,9 @@ def test_alone(prior, options):
 
 @pytest.mark.parametrize(
     ("prior", "options"),
-    [("dp", "approximate"), ("pitman-yor", "all clusters"), ("learned", "given concentration")],
+    first_in_every_run(
+        [("dp", "approximate"), ("pitman-yor", "all clusters"), ("learned", "given concentration")]
+    ),
 )
 def test_after_other_moves(prior, options):
     moves = [Concentration(), CollapsedSeating(), Centers(), ListPermutation(**OPTIONS[options])]
@@ -150,7 +153,10 @@ class BySizeUnweighed(ListPermutation):
 
 
 @pytest.mark.parametrize(
-    "twin", [WithoutCenterRatio, WithoutSurrogateRatio, WithoutCount, WithoutMetropolis, BySizeUnweighed]
+    "twin",
+    first_in_every_run(
+        [WithoutCenterRatio, BySizeUnweighed, WithoutSurrogateRatio, WithoutCount, WithoutMetropolis], 2
+    ),
 )
 def test_wrong_ratios_are_rejected(twin):
     options = OPTIONS["all are large" if twin is BySizeUnweighed else "all clusters"]

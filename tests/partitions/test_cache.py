@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import numpy as np
 from numba.core import event
@@ -24,6 +26,7 @@ print(len(compiled.buffer))
 """
 
 
+@pytest.mark.slow
 def test_second_process_compiles_nothing(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     counts = [
