@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numba
 from numba.core import types
@@ -19,8 +19,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 def kernel(function: F) -> F:
     """Compile ``function`` on first call; later processes load it from the cache."""
-    compiled: F = numba.njit(cache=True, nogil=True)(function)
-    return compiled
+    return _once_for_all_constants(numba.njit(cache=True, nogil=True)(function))
 
 
 def parallel_kernel(function: F) -> F:
@@ -29,7 +28,24 @@ def parallel_kernel(function: F) -> F:
     Loop bodies must draw from :mod:`permix.kernels.streams` (never from a shared generator), so
     that results do not depend on the number of threads.
     """
-    compiled: F = numba.njit(cache=True, nogil=True, parallel=True)(function)
+    return _once_for_all_constants(numba.njit(cache=True, nogil=True, parallel=True)(function))
+
+
+def _once_for_all_constants(compiled: Any) -> Any:
+    """Let compiled code that calls with constants use what is compiled for variables.
+
+    Left alone, Numba compiles a function once more for every constant that a kernel calls it with: a tenth of
+    all compilation here.
+    """
+    template_for = compiled.get_call_template
+
+    def widened(arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        return template_for(
+            tuple(types.unliteral(kind) for kind in arguments),
+            {name: types.unliteral(kind) for name, kind in named.items()},
+        )
+
+    compiled.get_call_template = widened
     return compiled
 
 
