@@ -249,6 +249,7 @@ def test_autocorrelation_by_hand():
     np.testing.assert_allclose(found, [4 / 3, 0.0, -2.0])
 
 
+@pytest.mark.slow
 def test_mixing_chains_agree_on_the_posterior():
     made = liang_data.gaussian_clusters(40, 2, 3, seed=5)
     problem = liang_runs.Problem(Gaussian(), made.data)
@@ -281,6 +282,7 @@ def test_scorer_knows_the_best_and_the_loss():
     assert math.isnan(scorer.found(1.0, made.labels, None, "")["loss"])
 
 
+@pytest.mark.slow
 def test_permix_is_compared_with_scikit_learn(capsys):
     settings = {**dp_mixture.SETTINGS, "n_burn_in": 20, "n_draws": 10}
     rows = dp_mixture.compare(
@@ -295,6 +297,7 @@ def test_permix_is_compared_with_scikit_learn(capsys):
         assert "bnpy cannot be imported here, left out" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_package_that_fails_is_told(monkeypatch):
     made = liang_data.gaussian_clusters(20, 2, 2, seed=7, n_held_out=5)
     scorer = dp_mixture.Scorer(made)
@@ -306,6 +309,7 @@ def test_a_package_that_fails_is_told(monkeypatch):
     assert dp_mixture.fit_package(scorer, "sklearn", sys.executable, 2) == "not done after 0 s"
 
 
+@pytest.mark.slow
 def test_packages_run_without_permix(tmp_path):
     """The file must work in an environment that has the package alone."""
     made = liang_data.gaussian_clusters(60, 2, 2, seed=8, n_held_out=5)

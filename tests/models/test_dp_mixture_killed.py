@@ -8,19 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.every_run import first_in_every_run
 from tests.models.kill_child import N_BURN_IN, N_DRAWS, fit
 from tests.sampling.kill import kill_and_resume
 
 
-@pytest.mark.parametrize("n_kills", first_in_every_run([8, 22]))
-def test_killed_fit_equals_the_undisturbed_one(tmp_path, n_kills):
+@pytest.mark.slow
+def test_killed_fit_equals_the_undisturbed_one(tmp_path):
     store = tmp_path / "chains"
     undisturbed = fit(None)  # first: it also compiles what the child will load
     command = [sys.executable, str(Path(__file__).with_name("kill_child.py")), str(store)]
-    reached = kill_and_resume(command, store, n_kills, np.random.default_rng(6), N_BURN_IN + N_DRAWS)
-    assert len(reached) == n_kills
-    assert len(set(reached)) > n_kills // 4, "the kills must fall on different moments"
+    reached = kill_and_resume(command, store, 22, np.random.default_rng(6), N_BURN_IN + N_DRAWS)
+    assert len(reached) == 22
+    assert len(set(reached)) > 5, "the kills must fall on different moments"
     resumed = fit(str(store))
     assert resumed.draws.arrays.keys() == undisturbed.draws.arrays.keys()
     for name, array in undisturbed.draws.arrays.items():

@@ -378,6 +378,7 @@ def test_huge_counts():
     assert np.isfinite(fit.history).all()
 
 
+@pytest.mark.slow
 def test_error_of_the_likelihood_is_honest_with_many_agents():
     """Where sums are not affordable: the bias of logarithms is put back, and counts as error."""
     made = make_mallows_mixture(

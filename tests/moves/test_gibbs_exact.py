@@ -93,7 +93,8 @@ def test_chain_visits_partitions_as_often_as_the_posterior_says(name, prior):
     assert total_variation(frequencies, pi) < total_variation_bound(pi, n_effective)
 
 
-@pytest.mark.parametrize("name", ONE_CASE)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
 def test_frequencies_reject_a_broken_family(name):
     partitions, pi = posterior(name, "dp", 5)
     state = state_of(name, PRIORS["dp"], 5, twin=TemperedStats)

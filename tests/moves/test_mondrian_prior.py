@@ -84,6 +84,7 @@ def test_oracle_rejects_another_budget():
     assert largest_z(features, forward(1.0)) > MOST
 
 
+@pytest.mark.slow
 def test_published_proposals_reproduce_the_prior_and_their_twins_do_not():
     """(ω' ω''/ω) K/D with a cost from Exp(τ) is right; without K/D, or with the misprint of ω', it is not."""
     rng = np.random.default_rng(11)

@@ -116,13 +116,13 @@ def shares(seated, line, axis, n_clusters, pseudo_count):
 
 @pytest.fixture(scope="module")
 def folded(case):
-    """A new row of three cells, folded in some 12,000 times; evidence and values by enumeration."""
+    """A new row of three cells, folded in 6000 times; evidence and values by enumeration."""
     family, cells, clusters, predictive = case
     given = new_cells(case)
     expected = enumerated_row(family, cells, clusters, given, WANTED)
     new = matrix_of(family, {(0, column): x for column, x in given}, (1, SHAPE[1]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks_mixed, "N_TRIES", 12_000)
+        patch.setattr(blocks_mixed, "N_TRIES", 6000)
         single = [values_of(family, tried.draw) for tried in predictive._folded(new, 0)]
         weights = np.exp([tried.weight() for tried in predictive._folded(new, 0)])
         found = predictive.row_log_evidence(new)[0], predictive.new_row_values(new)[0, WANTED]
@@ -164,7 +164,7 @@ def test_values_of_a_new_row(case, folded):
 def test_sweeps_matter(case, folded, monkeypatch):
     """Clusters drawn in turn, without sweeps, do not have the law of clusters given all cells."""
     family, new, (_, values), _, single, _ = folded
-    monkeypatch.setattr(blocks_mixed, "N_TRIES", 12_000)
+    monkeypatch.setattr(blocks_mixed, "N_TRIES", 6000)
     monkeypatch.setattr(blocks_mixed, "N_SWEEPS", 0)
     without = np.array([values_of(family, tried.draw) for tried in case[3]._folded(new, 0)])
     error = single.std(axis=0) / math.sqrt(len(single))
