@@ -382,7 +382,7 @@ def test_huge_counts():
 def test_error_of_the_likelihood_is_honest_with_many_agents():
     """Where sums are not affordable: the bias of logarithms is put back, and counts as error."""
     made = make_mallows_mixture(
-        1500, 30, 1, dispersion=0.9, observed="pairs", pair_fraction=0.03, random_state=2
+        4000, 30, 1, dispersion=0.9, observed="pairs", pair_fraction=0.03, random_state=2
     )
     fit = fit_mallows(made.data, MallowsSettings(1, n_restarts=1, n_particles=4, random_state=0))
     values, errors = log_normalizers(fit.components, Profile.of(made.data), 512, KEY, n_sets=8)
