@@ -148,7 +148,7 @@ def _scores(answers: BlockPredictions, held_out: Cells) -> Answer:
             cells.rows, cells.columns, cells.values.tolist(), scores, strict=True
         )
     )
-    report = held_out_report(answers.fit, cells)
+    report = held_out_report(answers.fit, cells, float(scores.mean()))
     facts = {name: report[name] for name in report if name not in ("cells", "base_perplexities")}
     return Answer(
         f"Log probability of {count_of(cells.n_cells, 'cell')} of the fitted rows",

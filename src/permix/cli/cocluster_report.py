@@ -95,12 +95,13 @@ def _members(fit: BlockFit, what: str, labels: Array, n: int) -> list[list[str]]
     ]
 
 
-def held_out_report(fit: BlockFit, held_out: Cells) -> dict[str, Any]:
-    """How well cells were predicted that the fit did not see."""
+def held_out_report(fit: BlockFit, held_out: Cells, score: float | None = None) -> dict[str, Any]:
+    """How well cells were predicted that the fit did not see; ``score`` where it is known already."""
     from permix.models.cocluster_ensemble import EnsembleFit
     from permix.models.cocluster_predict import BlockPredictions, perplexity_of
 
-    score = BlockPredictions(fit).score(held_out)
+    if score is None:
+        score = BlockPredictions(fit).score(held_out)
     report: dict[str, Any] = {
         "cells": held_out.n_cells,
         "mean_log_probability": score,
