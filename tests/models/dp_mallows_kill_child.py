@@ -8,16 +8,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tools.numba_cache import use_fresh_cache
+import numpy as np
 
-use_fresh_cache()
-
-import numpy as np  # noqa: E402
-
-from permix.data.rankings import Rankings  # noqa: E402
-from permix.models.dp_mallows_fit import DPMallowsFit, fit_dp_mallows  # noqa: E402
-from permix.models.dp_mallows_settings import DPMallowsSettings  # noqa: E402
-from permix.sampling.loop import run_chains  # noqa: E402
+from permix.data.rankings import Rankings
+from permix.models.dp_mallows_fit import DPMallowsFit, fit_dp_mallows
+from permix.models.dp_mallows_settings import DPMallowsSettings
+from permix.sampling.loop import run_chains
 
 N_DRAWS, N_BURN_IN = 1200, 100
 

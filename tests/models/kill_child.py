@@ -8,15 +8,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tools.numba_cache import use_fresh_cache
+import numpy as np
 
-use_fresh_cache()
-
-import numpy as np  # noqa: E402
-
-from permix.families import Gaussian  # noqa: E402
-from permix.models.mixture_fit import MixtureFit, MixtureSettings, fit_mixture  # noqa: E402
-from permix.sampling.loop import run_chains  # noqa: E402
+from permix.families import Gaussian
+from permix.models.mixture_fit import MixtureFit, MixtureSettings, fit_mixture
+from permix.sampling.loop import run_chains
 
 N_DRAWS, N_BURN_IN = 1500, 100
 

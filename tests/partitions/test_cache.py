@@ -28,7 +28,7 @@ print(len(compiled.buffer))
 
 @pytest.mark.slow
 def test_second_process_compiles_nothing(tmp_path):
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = os.environ | {"PERMIX_COMPILED": str(tmp_path)}
     counts = [
         int(
             subprocess.run(

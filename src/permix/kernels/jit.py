@@ -14,12 +14,14 @@ import numba
 from numba.core import types
 from numba.extending import overload
 
+from permix.kernels.compile_cache import ContentCache, note_implementation
+
 F = TypeVar("F", bound=Callable[..., object])
 
 
 def kernel(function: F) -> F:
     """Compile ``function`` on first call; later processes load it from the cache."""
-    return _once_for_all_constants(numba.njit(cache=True, nogil=True)(function))
+    return _kept(_once_for_all_constants(numba.njit(nogil=True)(function)))
 
 
 def parallel_kernel(function: F) -> F:
@@ -28,7 +30,13 @@ def parallel_kernel(function: F) -> F:
     Loop bodies must draw from :mod:`permix.kernels.streams` (never from a shared generator), so
     that results do not depend on the number of threads.
     """
-    return _once_for_all_constants(numba.njit(cache=True, nogil=True, parallel=True)(function))
+    return _kept(_once_for_all_constants(numba.njit(nogil=True, parallel=True)(function)))
+
+
+def _kept(compiled: Any) -> Any:
+    """Keep on disk what is compiled, found again by the content of its sources."""
+    compiled._cache = ContentCache(compiled.py_func)
+    return compiled
 
 
 def _once_for_all_constants(compiled: Any) -> Any:
@@ -51,8 +59,10 @@ def _once_for_all_constants(compiled: Any) -> Any:
 
 def ufunc(function: F) -> F:
     """Compile a function of numbers into a NumPy ufunc; compiled code calls it like any other kernel."""
-    compiled: F = numba.vectorize(cache=True, nopython=True)(function)
-    return compiled
+    compiled: Any = numba.vectorize(nopython=True)(function)
+    compiled._dispatcher.cache = ContentCache(function)
+    result: F = compiled
+    return result
 
 
 def is_instance(numba_type: object, cls: type) -> bool:
@@ -76,6 +86,7 @@ def implements(declared: Callable[..., object], of: type, argument: str = "stats
         # Numba compares the signatures of declaration and implementation, names included.
         choose.__signature__ = signature
         overload(declared)(choose)
+        note_implementation(of, implementation)
         return implementation
 
     return register
