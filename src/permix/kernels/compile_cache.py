@@ -73,7 +73,7 @@ class ContentCache:
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what was compiled for this signature from the present sources, or None."""
         target_context.refresh()
-        folder = _usable_folder()
+        folder = self._folder()
         if folder is None:
             return None
         path = folder / self._entry(sig, target_context.codegen())
@@ -89,7 +89,7 @@ class ContentCache:
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled for this signature."""
-        folder = _usable_folder()
+        folder = self._folder()
         if folder is None or not self._format.check_cachable(data):
             return
         path = folder / self._entry(sig, data.codegen)
@@ -109,6 +109,10 @@ class ContentCache:
 
     def flush(self) -> None:
         """Do nothing: entries follow the sources, so none is ever out of date."""
+
+    def _folder(self) -> Path | None:
+        """Return the folder of entries; None for functions typed into a notebook, whose source has no file."""
+        return _usable_folder() if _content(self._function.__code__.co_filename)[1] else None
 
     def _entry(self, sig: Any, codegen: Any) -> str:
         function = self._function
@@ -164,7 +168,7 @@ def sources_digest(
 
 @cache
 def _content(file: str) -> tuple[str, str]:
-    """Return the digest and the text of a file; a cell of a notebook has no file and no content."""
+    """Return the digest and the text of a file, empty where there is none."""
     try:
         text = Path(file).read_text(encoding="utf-8")
     except OSError:
