@@ -14,8 +14,8 @@ import numba
 import numpy as np
 
 from permix.data.preferences import Preferences
-from permix.distributions.conditioned_draws import amp_draws, importance_log_normalizers
-from permix.kernels.amp_laws import geometric_laws
+from permix.distributions.conditioning.amp_insertions_jit import geometric_laws
+from permix.distributions.conditioning.draws import amp_draws, importance_log_normalizers
 from tests.reference.amp_dense import amp_dense_many, relation_of_levels
 
 N_ITEMS, N_RATED, N_LEVELS = 200, 40, 5

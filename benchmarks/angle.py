@@ -18,8 +18,8 @@ import numpy as np
 
 from benchmarks.timing import best_time, timed
 from permix import AngleMixture, Rankings
-from permix.kernels.angle import standard_scores
-from permix.kernels.angle_mixture import add_scores
+from permix.angle.mixture_jit import add_scores
+from permix.distributions.angle.angle_jit import standard_scores
 
 # What the large table may take: seconds and bytes.
 MOST_SECONDS, MOST_BYTES = 60.0, 2e9

@@ -12,9 +12,9 @@ import numpy as np
 
 from benchmarks.timing import timed
 from permix import Mallows, Preferences
-from permix.distributions.conditioned_chain import effective_size
-from permix.distributions.conditioned_draws import mmp_draws
-from permix.kernels.amp_laws import geometric_laws
+from permix.distributions.conditioning.amp_insertions_jit import geometric_laws
+from permix.distributions.conditioning.chain import effective_size
+from permix.distributions.conditioning.draws import mmp_draws
 
 N_ITEMS, N_RATED = 200, 40
 N_STATES = 4000

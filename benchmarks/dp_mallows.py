@@ -23,8 +23,8 @@ from benchmarks.preferences_load import peak_megabytes
 from permix.data.rankings import Rankings
 from permix.datasets import make_generalized_mallows_mixture
 from permix.datasets.generators_college import make_college_applications
-from permix.models.dp_mallows_fit import burn_in_move, start_state, sweep_move
-from permix.models.dp_mallows_settings import DPMallowsSettings
+from permix.dp_mallows.fit import burn_in_move, start_state, sweep_move
+from permix.dp_mallows.settings import DPMallowsSettings
 from permix.moves import Move
 
 VARIANTS = ("collapsed", "parallel")

@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.timing import best_time, timed
+from permix.baselines.kde_bandwidth import fit_kernel_density
+from permix.baselines.kde_density import KernelDensity, KernelSettings
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.mallows import Mallows
 from permix.kernels.mallows import log_normalizer
-from permix.models.kernel_bandwidth import fit_kernel_density
-from permix.models.kernel_density import KernelDensity, KernelSettings
 
 
 def fit(data: Rankings | Preferences) -> KernelDensity:

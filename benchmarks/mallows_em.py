@@ -52,11 +52,11 @@ def count_plainly(orders, wins):
 
 def e_step_rows() -> list[dict[str, object]]:
     """Particles against direct insertion, tournaments against the double loop; one thread each."""
-    from permix.distributions.agent_posteriors import Profile, particle_draws
     from permix.distributions.base import one_thread
-    from permix.distributions.components import MallowsComponents
-    from permix.kernels.amp_lanes import LANES
-    from permix.kernels.tournaments import count_drawn
+    from permix.distributions.conditioning.agent_posteriors import Profile, particle_draws
+    from permix.distributions.conditioning.amp_lanes_jit import LANES
+    from permix.distributions.conditioning.components import MallowsComponents
+    from permix.distributions.conditioning.tournaments_jit import count_drawn
     from tests.reference.amp_dense import amp_dense_many, relation_of_levels
 
     rng = np.random.default_rng(0)
@@ -131,7 +131,7 @@ def _by_turns(functions: list, repeats: int = 3) -> list[float]:
 
 def movielens_row() -> dict[str, object]:
     """One EM run, five components: real ratings where they are, else generated ones of the same size."""
-    from permix.models.mallows_fit import MallowsSettings, fit_mallows
+    from permix.mallows.fit import MallowsSettings, fit_mallows
 
     if os.environ.get("PERMIX_DATA"):
         from benchmarks.reproduce.movielens import films
@@ -155,10 +155,10 @@ def movielens_row() -> dict[str, object]:
 
 def measure(kind: str) -> dict[str, list[float]]:
     """Seconds of an EM iteration for each size, and peak memory at the end."""
-    from permix.distributions.agent_posteriors import Profile
-    from permix.models.mallows_em import MallowsEM
-    from permix.models.mallows_settings import MallowsSettings
-    from permix.models.mallows_start import first_components
+    from permix.distributions.conditioning.agent_posteriors import Profile
+    from permix.mallows.em import MallowsEM
+    from permix.mallows.settings import MallowsSettings
+    from permix.mallows.start import first_components
 
     made = make_mallows_mixture(SIZES[-1], 20, 3, dispersion=0.6, random_state=1)
     orders = made.data.orders

@@ -34,7 +34,7 @@ from benchmarks.reproduce.report import run_from_command_line
 from benchmarks.reproduce.sushi import remove, reveal
 from permix import Mallows, Preferences, Rankings
 from permix.datasets import make_generalized_mallows_mixture, make_mallows_mixture
-from permix.models.dp_mallows_draws import ClusterDraws
+from permix.dp_mallows.draws import ClusterDraws
 from tests.every_run import first_in_every_run
 
 TINY = {

@@ -11,12 +11,12 @@ import dataclasses
 
 import numpy as np
 
-from permix.families.contract_kernel import clear_members
+from permix.families.contract_jit import clear_members
 from permix.kernels.jit import kernel
 from permix.kernels.random import shuffle
 from permix.moves import Info, Move
 from permix.moves.split_merge import Workspace
-from permix.moves.split_merge_kernel import (
+from permix.moves.split_merge_jit import (
     NOBODY,
     _allocate,
     _empty_sides,

@@ -16,7 +16,7 @@ from benchmarks.reproduce.likelihoods import full_log_likelihoods
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
 from benchmarks.reproduce.sushi import N_TRAIN, reveal, sushi
 from permix.data.preferences import Preferences
-from permix.models.mallows_fit import MallowsSettings, fit_mallows
+from permix.mallows.fit import MallowsSettings, fit_mallows
 
 
 @dataclass(frozen=True)

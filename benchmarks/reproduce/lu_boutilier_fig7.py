@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.reproduce.likelihoods import monte_carlo_log_likelihoods, particle_log_likelihoods
 from benchmarks.reproduce.movielens import N_TRAIN, N_VALIDATION, films
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
-from permix.models.mallows_fit import MallowsSettings, fit_mallows
+from permix.mallows.fit import MallowsSettings, fit_mallows
 
 TOTAL_DRAWS = 120  # K·T
 

@@ -20,9 +20,9 @@ from benchmarks.reproduce.report import Outcome, run_from_command_line
 from benchmarks.reproduce.sushi import N_TRAIN, remove, sushi
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.components import MallowsComponents
-from permix.models.mallows_fit import MallowsFit, MallowsSettings, fit_mallows
-from permix.models.mallows_predict import predict_pairwise, sample_completions
+from permix.distributions.conditioning.components import MallowsComponents
+from permix.mallows.fit import MallowsFit, MallowsSettings, fit_mallows
+from permix.mallows.predict import predict_pairwise, sample_completions
 
 LOSSES = {0.0: 0.43, 0.25: 0.35, 0.5: 0.39, 0.75: 0.44}
 N_VALIDATION = 500

@@ -16,10 +16,10 @@ from benchmarks.reproduce.report import Outcome, run_from_command_line
 from benchmarks.reproduce.sushi import N_TRAIN, sushi
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.agent_posteriors import Profile
-from permix.distributions.components import MallowsComponents
-from permix.models.mallows_em import Follow, MallowsEM
-from permix.models.mallows_fit import MallowsSettings, fit_mallows
+from permix.distributions.conditioning.agent_posteriors import Profile
+from permix.distributions.conditioning.components import MallowsComponents
+from permix.mallows.em import Follow, MallowsEM
+from permix.mallows.fit import MallowsSettings, fit_mallows
 
 # Weight, dispersion and center of each column of the table.
 PAPER = (

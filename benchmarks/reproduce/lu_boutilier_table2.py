@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.reproduce.movielens import N_TRAIN, N_VALIDATION, films
 from benchmarks.reproduce.report import Outcome, run_from_command_line
-from permix.models.mallows_fit import MallowsSettings, fit_mallows
+from permix.mallows.fit import MallowsSettings, fit_mallows
 
 # Weight, dispersion and the first 20 films of each column, named by how their titles begin.
 PAPER = (

@@ -18,8 +18,8 @@ import numpy as np
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
 from benchmarks.reproduce.top_lists import in_order, log_joint, theta_by_rank, vi
 from permix.datasets.generators_college import make_college_applications
-from permix.models.dp_mallows_fit import fit_dp_mallows
-from permix.models.dp_mallows_settings import DPMallowsSettings
+from permix.dp_mallows.fit import fit_dp_mallows
+from permix.dp_mallows.settings import DPMallowsSettings
 
 LARGE = 0.05  # the paper's border between large and small clusters in figure 11
 

@@ -17,8 +17,8 @@ import numpy as np
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
 from benchmarks.reproduce.top_lists import log_joint, vi
 from permix.datasets import make_generalized_mallows_mixture
-from permix.models.dp_mallows_fit import burn_in_move, start_state, sweep_move
-from permix.models.dp_mallows_settings import DPMallowsSettings
+from permix.dp_mallows.fit import burn_in_move, start_state, sweep_move
+from permix.dp_mallows.settings import DPMallowsSettings
 
 SAMPLERS: dict[str, dict[str, Any]] = {
     "beta-gibbs": {"sampler": "beta-gibbs", "split_merge": False},

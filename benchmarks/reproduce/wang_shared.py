@@ -9,15 +9,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from permix.cocluster.bases import as_bases
+from permix.cocluster.block_predict import BlockDraw, BlockPredictive, block_sums
+from permix.cocluster.cells.block_sums_jit import log_blocks
+from permix.cocluster.chains import grid_engine, mixed_engine, mondrian_engine
+from permix.cocluster.ensemble import grid_consensus, mondrian_consensus
+from permix.cocluster.fit import BlockFit, CoClusterFit, drawn, encoded
+from permix.cocluster.settings import CoClusterSettings, EnsembleSettings
 from permix.data.cells import Cells
 from permix.datasets import load_jester, load_movielens, make_mondrian_matrix
-from permix.kernels.block_sums import log_blocks
-from permix.models.cocluster_chains import grid_engine, mixed_engine, mondrian_engine
-from permix.models.cocluster_ensemble import grid_consensus, mondrian_consensus
-from permix.models.cocluster_fit import BlockFit, CoClusterFit, drawn, encoded
-from permix.models.cocluster_settings import CoClusterSettings, EnsembleSettings
-from permix.models.ensemble_bases import as_bases
-from permix.posterior.blocks import BlockDraw, BlockPredictive, block_sums
 
 Prior = Literal["dp", "mondrian"]
 # Section 6.2: pseudo-counts of the Dirichlet processes, and the budget of the Mondrian.

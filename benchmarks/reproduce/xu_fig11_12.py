@@ -17,7 +17,7 @@ from benchmarks.reproduce.xu_shared import model, quiet
 from benchmarks.reproduce.xu_table2 import regions
 from benchmarks.timing import timed
 from permix import Angle, Rankings
-from permix.distributions.angle_completions import log_compatible_sums
+from permix.distributions.angle.completions import log_compatible_sums
 
 ENGLISH = {
     "anago": "sea eel",

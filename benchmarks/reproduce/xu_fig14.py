@@ -20,8 +20,8 @@ import numpy as np
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
 from benchmarks.reproduce.xu_shared import model, quiet
 from permix import AngleClassifier, Rankings
+from permix.angle.predict import joint_log_probabilities
 from permix.datasets.fetch import DataNotFound, data_folders
-from permix.models.angle_predict import joint_log_probabilities
 
 # Genes of hsa04915 that occur in the data.
 PATHWAY = ("ESR1", "TFF1", "KRT16", "PGR", "CALML5", "CREB3L2", "KRT17", "HSPA2", "GNAI1", "KRT23", "KCNJ3")

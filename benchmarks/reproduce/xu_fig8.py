@@ -78,7 +78,7 @@ def measure(n: int, sizes: Sizes, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def _scores(rankings: Any) -> np.ndarray:
-    from permix.models.angle_data import AngleData
+    from permix.angle.data import AngleData
 
     return AngleData.of(rankings).dense()
 

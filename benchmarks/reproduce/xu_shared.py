@@ -11,12 +11,12 @@ import numpy as np
 
 from benchmarks.timing import timed
 from permix import Angle, AngleMixture, Rankings
+from permix.angle.components import AnglePrior
+from permix.angle.direct import Evidence, resample
+from permix.angle.settings import AngleSettings
+from permix.distributions.angle.angle_jit import standard_scores
+from permix.distributions.angle.bessel_jit import bessel_ratio
 from permix.errors import PermixWarning
-from permix.kernels.angle import standard_scores
-from permix.kernels.bessel import bessel_ratio
-from permix.models.angle_components import AnglePrior
-from permix.models.angle_direct import Evidence, resample
-from permix.models.angle_settings import AngleSettings
 
 # Priors of κ. The paper's are "small numbers close to zero": 0.1, as its table 2 gives away. SIR has the
 # conjugate prior (equation 4) with ν₀ close to zero, which is flat in κ.
@@ -139,7 +139,7 @@ def estimates(
     found["SIR, ours"] = seconds, both(kappas, np.full(len(kappas), 1.0 / len(kappas)))
     seconds, vi = timed(model("vi").fit, rankings)
     q = vi._fit.variational
-    from permix.kernels.angle_concentration import gamma_nodes
+    from permix.distributions.angle.concentration_jit import gamma_nodes
 
     nodes, weights = gamma_nodes(q.shapes[0], q.rates[0])
     found["VI"] = seconds, both(nodes, weights / weights.sum())

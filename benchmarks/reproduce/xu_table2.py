@@ -16,7 +16,7 @@ from benchmarks.reproduce.sushi import ENGLISH
 from benchmarks.reproduce.xu_shared import SMALL_PRIOR, evidence_of, model, quiet
 from permix.data.rankings import Rankings
 from permix.datasets import load_sushi
-from permix.kernels.bessel import bessel_ratio
+from permix.distributions.angle.bessel_jit import bessel_ratio
 
 # β, a, b and the mean of κ.
 PAPER = {"East": (1458.85, 18509.84, 3801.57, 4.87), "West": (741.61, 9462.70, 2087.37, 4.53)}

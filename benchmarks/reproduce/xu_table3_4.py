@@ -14,12 +14,12 @@ import numpy as np
 import permix
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
 from benchmarks.reproduce.xu_shared import PAPER_PRIOR, model, quiet
+from permix.angle.ascent import Variational, VariationalPosterior, climb
+from permix.angle.components import AngleComponents, AnglePrior
+from permix.angle.data import AngleData
+from permix.angle.settings import AngleSettings
 from permix.data.rankings import Rankings
-from permix.kernels.angle import draw_direction, standard_scores
-from permix.models.angle_ascent import Variational, VariationalPosterior, climb
-from permix.models.angle_components import AngleComponents, AnglePrior
-from permix.models.angle_data import AngleData
-from permix.models.angle_settings import AngleSettings
+from permix.distributions.angle.angle_jit import draw_direction, standard_scores
 
 PAPER_DIC = {1: 54827, 2: 53497, 3: 53281, 4: 53367, 5: 53375}
 # Table 4, by cluster.

@@ -16,10 +16,10 @@ import pytest
 from scipy import stats
 
 from permix import Rankings
-from permix.models.angle_chain import AngleChainModel, AngleState, AngleSweep
-from permix.models.angle_components import AngleComponents
-from permix.models.angle_data import AngleData
-from permix.models.angle_settings import AngleSettings
+from permix.angle.chain import AngleChainModel, AngleState, AngleSweep
+from permix.angle.components import AngleComponents
+from permix.angle.data import AngleData
+from permix.angle.settings import AngleSettings
 from tests.oracles import angle as oracle
 
 pytestmark = pytest.mark.slow

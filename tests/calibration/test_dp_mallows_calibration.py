@@ -18,8 +18,8 @@ import pytest
 from scipy import stats
 
 from permix import Rankings
-from permix.models.dp_mallows_fit import start_state, sweep_move
-from permix.models.dp_mallows_settings import DPMallowsSettings
+from permix.dp_mallows.fit import start_state, sweep_move
+from permix.dp_mallows.settings import DPMallowsSettings
 from tests.oracles.partitions import pitman_yor_rule, sequential_probability
 from tests.reference import dp_mallows as reference
 from tests.reference.permutations import kendall, stage_code

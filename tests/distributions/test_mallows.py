@@ -12,8 +12,9 @@ from numba import get_num_threads, set_num_threads
 from permix import Preferences, Rankings
 from permix.data.distances import distance
 from permix.distributions import Mallows, RepeatedInsertion, distribution_from_description
+from permix.distributions import insertion_jit as insertion_laws
 from permix.errors import DataError
-from permix.kernels import insertion_laws, mallows
+from permix.kernels import mallows
 from permix.kernels.streams import new_stream, open_stream, uniform
 from permix.kernels.uniform_rows import fill_uniform
 from tests.oracles import mallows as oracle

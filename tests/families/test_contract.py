@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from permix.families import contract_kernel as contract
+from permix.families import contract_jit as contract
 from permix.kernels.jit import kernel
 from tests.families.cases import CASES
 from tests.oracles.mixtures import naive_marginal, naive_predictive

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from permix.moves import Concentration, Cycle, Gibbs
-from permix.moves.gibbs_kernel import conditional
+from permix.moves.gibbs_jit import conditional
 from permix.partitions import DirichletProcess, Gamma, canonical_labels
 from tests.every_run import first_in_every_run
 from tests.families.cases import CASES

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from permix.errors import DataError
 from permix.families import Gaussian
-from permix.families.contract_kernel import score_new_data
+from permix.families.contract_jit import score_new_data
 from permix.moves import Concentration, Cycle, Gibbs
 from permix.moves.split_merge import _WORKSPACES, SplitMerge
 from permix.moves.state import MixtureState

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from permix.families import contract_kernel as contract
+from permix.families import contract_jit as contract
 from permix.families.base import Family
 from permix.kernels.jit import is_instance
-from permix.partitions import priors_kernel
+from permix.partitions import priors_jit as priors_kernel
 
 
 class TemperedStats(NamedTuple):

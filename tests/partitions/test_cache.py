@@ -13,7 +13,7 @@ import numpy as np
 from numba.core import event
 from permix.kernels.jit import kernel
 from permix.partitions import DirichletProcess, FiniteDirichlet, PitmanYor, credible_ball, point_estimate
-from permix.partitions.priors_kernel import update_concentration
+from permix.partitions.priors_jit import update_concentration
 
 with event.install_recorder("numba:compile") as compiled:
     for prior in (DirichletProcess(1.0), PitmanYor(1.0, 0.5), FiniteDirichlet(3)):

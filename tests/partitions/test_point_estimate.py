@@ -10,14 +10,8 @@ import numpy as np
 import pytest
 
 from permix.errors import DataError, PermixWarning
-from permix.partitions import (
-    DirichletProcess,
-    PitmanYor,
-    canonical_labels,
-    point_estimate,
-    search_kernel,
-    threads,
-)
+from permix.partitions import DirichletProcess, PitmanYor, canonical_labels, point_estimate, threads
+from permix.partitions import search_jit as search_kernel
 from permix.partitions.geometry import loss_table
 from permix.partitions.labels import as_draws
 from permix.partitions.point_estimate import _lay_out, collapse_draws

@@ -18,7 +18,7 @@ from permix.partitions import (
     canonical_labels,
     prior_from_description,
 )
-from permix.partitions.priors_kernel import (
+from permix.partitions.priors_jit import (
     DirichletProcessPrior,
     log_normalizer,
     log_partition,

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from permix.cli.output import count_of, print_json, print_table
-from permix.cli.rank_models import ORDER, fitting, terminal_width
+from permix.mallows.command import ORDER, fitting, terminal_width
 
 # Rows shown where no file was asked for.
 MAX_ROWS = 50

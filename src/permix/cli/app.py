@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from permix.cli import cocluster_command as cocluster_command
 from permix.cli.fit_commands import fit_app
 from permix.cli.options import (
     AgentColumn,

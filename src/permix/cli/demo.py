@@ -19,8 +19,8 @@ def run_demo(folder: Path, seed: int) -> None:
 
     from permix import datasets
     from permix.data import Rankings, write_preflib
-    from permix.models.mixture_fit import MixtureSettings, fit_mixture
-    from permix.models.persistence import save_mixture
+    from permix.dp_mixture.fit import MixtureSettings, fit_mixture
+    from permix.estimators.load import save_mixture
     from permix.partitions import adjusted_rand
 
     if folder.exists() and not folder.is_dir():

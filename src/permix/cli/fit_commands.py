@@ -130,7 +130,7 @@ def fit_dp_mixture(
     While it runs, the chains are kept in the folder OUTPUT.chains: killed at any moment, the same command
     goes on.
     """
-    from permix.cli.fit import FitOptions, Targets, run_fit
+    from permix.dp_mixture.command import FitOptions, Targets, run_fit
 
     options = FitOptions(
         family=family,
@@ -204,7 +204,7 @@ def fit_mallows(
     A mixture of Mallows models, fitted by (Monte Carlo) EM. Interrupted, it keeps the best so far.
     """
     from permix.cli.inspect import ReadOptions
-    from permix.cli.rank_models import HowMany, RankTargets, run_fit_mallows
+    from permix.mallows.command import HowMany, RankTargets, run_fit_mallows
 
     run_fit_mallows(
         ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle),
@@ -304,8 +304,8 @@ def fit_dp_mallows(
     A Dirichlet-process mixture of generalized Mallows models. While it runs, the chains are kept in the
     folder OUTPUT.chains: killed at any moment, the same command goes on.
     """
-    from permix.cli.dp_mallows import ListTargets, concentration_of, rates_of, run_fit_dp_mallows
     from permix.cli.inspect import ReadOptions
+    from permix.dp_mallows.command import ListTargets, concentration_of, rates_of, run_fit_dp_mallows
 
     run_fit_dp_mallows(
         ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle),
@@ -445,9 +445,9 @@ def fit_angle(
     concentration. Incomplete rankings are completed at random along the way, in chains. Interrupted, it keeps
     the best so far; chains go on from OUTPUT.chains when the command is given again.
     """
-    from permix.cli.angle import AngleTargets, run_fit_angle
+    from permix.angle.command import AngleTargets, run_fit_angle
     from permix.cli.inspect import ReadOptions
-    from permix.cli.rank_models import HowMany
+    from permix.mallows.command import HowMany
 
     run_fit_angle(
         ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle),
@@ -507,9 +507,9 @@ def fit_mean_shift(
     json: Json = False,
 ) -> None:
     """Find clusters of top lists by blurring mean-shift: quick, without a prior, and without uncertainty."""
+    from permix.baselines.mean_shift_command import run_fit_mean_shift
     from permix.cli.inspect import ReadOptions
-    from permix.cli.mean_shift import run_fit_mean_shift
-    from permix.cli.rank_models import RankTargets
+    from permix.mallows.command import RankTargets
 
     run_fit_mean_shift(
         ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle),

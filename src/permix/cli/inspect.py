@@ -16,7 +16,7 @@ from permix.cli.output import count_of, print_json, print_table
 from permix.errors import DataError
 
 if TYPE_CHECKING:
-    from permix.models.mixture_fit import MixtureFit
+    from permix.dp_mixture.fit import MixtureFit
 
 # A table of clusters in the terminal shows at most this many columns of parameters and this many rows.
 MAX_COLUMNS = 5
@@ -68,10 +68,10 @@ class ReadOptions(NamedTuple):
 
     def _names_agents(self) -> bool:
         """Say whether the file has ids: those from 0 on look like none once they are read."""
-        from permix.data.column_names import column_places
-        from permix.data.files_io import TABLES
-        from permix.data.table_columns import file_rows
-        from permix.data.text_files import plain_suffix, read_text
+        from permix.data.io.column_names import column_places
+        from permix.data.io.read_write import TABLES
+        from permix.data.io.table_columns import file_rows
+        from permix.data.io.text_files import plain_suffix, read_text
 
         if self.agent_column is not None:
             return True
@@ -210,9 +210,9 @@ def check_picture(picture: Path | None) -> None:
 
 def check_model_name(output: Path) -> None:
     """Refuse, before any work is done, a name that says the file is something else than a model."""
-    from permix.data.files_io import TABLES
-    from permix.data.preflib_writer import SUFFIXES
-    from permix.data.text_files import plain_suffix
+    from permix.data.io.preflib_writer import SUFFIXES
+    from permix.data.io.read_write import TABLES
+    from permix.data.io.text_files import plain_suffix
 
     endings = {*SUFFIXES, *TABLES, "json", "npy", "npz", "txt", *(ending[1:] for ending in PICTURES)}
     if plain_suffix(output) in endings:
@@ -223,7 +223,7 @@ def check_model_name(output: Path) -> None:
 
 def show_consensus(options: ReadOptions, method: str, time_limit: float | None, as_json: bool) -> None:
     """Print the Kemeny consensus of a file of votes."""
-    from permix.models.kemeny import kemeny
+    from permix.consensus.kemeny import kemeny
 
     votes = options.read()
     result = kemeny(votes, method=str(method), time_limit=time_limit)
@@ -266,7 +266,7 @@ def show_consensus(options: ReadOptions, method: str, time_limit: float | None, 
 
 def show_fit(file: Path, as_json: bool) -> None:
     """Print what a fitted model found."""
-    from permix.models.persistence import load_fit
+    from permix.estimators.load import load_fit
 
     fit = load_fit(file)
     report, show = _described(fit)
@@ -278,33 +278,33 @@ def show_fit(file: Path, as_json: bool) -> None:
 
 def _described(fit: Any) -> tuple[dict[str, Any], Callable[[dict[str, Any], str], None]]:
     """Report what a fit of any kind found, and say who prints it."""
-    from permix.models.angle_fit import AngleFit
-    from permix.models.cocluster_fit import BlockFit
-    from permix.models.dp_mallows_fit import DPMallowsFit
-    from permix.models.mallows_fit import MallowsFit
-    from permix.models.mean_shift import MeanShiftFit
-    from permix.models.mixture_fit import MixtureFit
+    from permix.angle.fit import AngleFit
+    from permix.baselines.mean_shift_fit import MeanShiftFit
+    from permix.cocluster.fit import BlockFit
+    from permix.dp_mallows.fit import DPMallowsFit
+    from permix.dp_mixture.fit import MixtureFit
+    from permix.mallows.fit import MallowsFit
 
     if isinstance(fit, BlockFit):
-        from permix.cli.cocluster_report import block_report, print_blocks
+        from permix.cocluster.tables import block_report, print_blocks
 
         return block_report(fit), print_blocks
     if isinstance(fit, MixtureFit):
         return fit_report(fit), partial(print_fit, fit)
     if isinstance(fit, AngleFit):
-        from permix.cli.angle_report import angle_report, print_angle
+        from permix.angle.tables import angle_report, print_angle
 
         return angle_report(fit), print_angle
     if isinstance(fit, DPMallowsFit):
-        from permix.cli.dp_mallows import list_report, print_lists
+        from permix.dp_mallows.command import list_report, print_lists
 
         return list_report(fit), print_lists
     if isinstance(fit, MeanShiftFit):
-        from permix.cli.mean_shift import mean_shift_report, print_mean_shift
+        from permix.baselines.mean_shift_command import mean_shift_report, print_mean_shift
 
         return mean_shift_report(fit), print_mean_shift
 
-    from permix.cli.rank_models import kernel_report, mallows_report, print_kernel, print_mallows
+    from permix.mallows.command import kernel_report, mallows_report, print_kernel, print_mallows
 
     if isinstance(fit, MallowsFit):
         return mallows_report(fit), print_mallows

@@ -12,16 +12,16 @@ import numpy as np
 import typer
 
 from permix.cli.answers import DELIMITERS, Answer, csv_to, give, give_rankings, write_rankings
-from permix.cli.fit import read_table_of_numbers, refuse_text
 from permix.cli.inspect import ReadOptions, check_targets
 from permix.cli.output import count_of, print_json
+from permix.dp_mixture.command import read_table_of_numbers, refuse_text
 from permix.errors import DataError
 
 if TYPE_CHECKING:
-    from permix.distributions.components import MallowsComponents
-    from permix.models.kernel_density import KernelDensity
-    from permix.models.mallows_fit import MallowsFit
-    from permix.models.mixture_fit import MixtureFit
+    from permix.baselines.kde_density import KernelDensity
+    from permix.distributions.conditioning.components import MallowsComponents
+    from permix.dp_mixture.fit import MixtureFit
+    from permix.mallows.fit import MallowsFit
 
 # Probabilities of this many components stand side by side where no file was asked for.
 MAX_COLUMNS = 8
@@ -88,13 +88,13 @@ def run_predict(
     as_json: bool,
 ) -> None:
     """Say what a fitted model makes of new data."""
-    from permix.models.angle_fit import AngleFit
-    from permix.models.cocluster_fit import BlockFit
-    from permix.models.dp_mallows_fit import DPMallowsFit
-    from permix.models.mallows_fit import MallowsFit
-    from permix.models.mean_shift import MeanShiftFit
-    from permix.models.mixture_fit import MixtureFit
-    from permix.models.persistence import load_fit
+    from permix.angle.fit import AngleFit
+    from permix.baselines.mean_shift_fit import MeanShiftFit
+    from permix.cocluster.fit import BlockFit
+    from permix.dp_mallows.fit import DPMallowsFit
+    from permix.dp_mixture.fit import MixtureFit
+    from permix.estimators.load import load_fit
+    from permix.mallows.fit import MallowsFit
 
     what = question.what or "components"
     if question.top is not None and what != "pairwise":
@@ -111,7 +111,7 @@ def run_predict(
         check_targets([output], [fit_file, *([data.votes.file] if data.there else [])], force)
     fit = load_fit(fit_file)
     if isinstance(fit, BlockFit):
-        from permix.cli.cocluster_predict import predict_blocks
+        from permix.cocluster.answers import predict_blocks
 
         predict_blocks(fit, data, question, output, as_json)
         return
@@ -125,7 +125,7 @@ def run_predict(
             raise typer.BadParameter(f"{option} belongs to a co-clustering; {fit_file} is of another kind")
     question = question._replace(what=what)
     if isinstance(fit, DPMallowsFit):
-        from permix.cli.list_predict import predict_lists
+        from permix.dp_mallows.answers import predict_lists
 
         data.refuse_table_options()
         predict_lists(fit, data.votes, question, output, as_json)
@@ -137,7 +137,7 @@ def run_predict(
         _predict_mallows(fit, data.votes, question, output, as_json)
         return
     if isinstance(fit, AngleFit):
-        from permix.cli.angle_predict import predict_angle
+        from permix.angle.answers import predict_angle
 
         data.refuse_table_options()
         predict_angle(fit, data.votes, question, output, as_json)
@@ -157,7 +157,7 @@ def run_predict(
         return
     data.refuse_table_options()
     if isinstance(fit, MeanShiftFit):
-        from permix.cli.list_predict import nearest_centers
+        from permix.dp_mallows.answers import nearest_centers
 
         give(nearest_centers(fit, data.votes), output, as_json)
     else:
@@ -166,9 +166,9 @@ def run_predict(
 
 def _refuse_data_first(file: Path) -> None:
     """Notice a file of votes where the model should be."""
-    from permix.data.files_io import TABLES
-    from permix.data.preflib_writer import SUFFIXES
-    from permix.data.text_files import plain_suffix
+    from permix.data.io.preflib_writer import SUFFIXES
+    from permix.data.io.read_write import TABLES
+    from permix.data.io.text_files import plain_suffix
 
     if plain_suffix(file) in (*SUFFIXES, *TABLES) and file.is_file() and not zipfile.is_zipfile(file):
         raise DataError(
@@ -178,7 +178,7 @@ def _refuse_data_first(file: Path) -> None:
 
 def _clusters(fit: MixtureFit, data: NewData) -> Answer:
     """Say which cluster each row of numbers belongs to, and whether to any."""
-    from permix.models.mixture_fit import naming_columns
+    from permix.dp_mixture.fit import naming_columns
 
     file = data.votes.file
     # Columns first, then what is in them: the model says which columns must be numbers.
@@ -230,7 +230,7 @@ def _same_columns(fit: MixtureFit, table: Any, file: Path) -> Any:
 def _predict_mallows(
     fit: MallowsFit, file: ReadOptions, question: Question, output: Path | None, as_json: bool
 ) -> None:
-    from permix.models import mallows_predict
+    from permix.mallows import predict as mallows_predict
 
     votes = read_over_items(file, fit.components.items)
     agents = file.agents_of(votes)
@@ -252,9 +252,9 @@ def read_over_items(file: ReadOptions, items: tuple[Any, ...]) -> Any:
     A table names only items that occur in it. Where those are not all, it is read once more with the names
     of all, so that "the rest is below" means all the rest.
     """
-    from permix.data.files_io import TABLES
-    from permix.data.text_files import plain_suffix
-    from permix.models.preference_input import as_preferences
+    from permix.data.io.read_write import TABLES
+    from permix.data.io.text_files import plain_suffix
+    from permix.estimators.preference_input import as_preferences
 
     votes = file.read()
     if plain_suffix(file.file) in TABLES and set(votes.items) < set(items):
@@ -264,7 +264,7 @@ def read_over_items(file: ReadOptions, items: tuple[Any, ...]) -> Any:
 
 def _membership(fit: MallowsFit, votes: Any, agents: list[Any], question: Question, wide: bool) -> Answer:
     """Say which component each agent comes from."""
-    from permix.models import mallows_predict
+    from permix.mallows import predict as mallows_predict
 
     probabilities = mallows_predict.predict_proba(
         fit.components, votes, random_state=question.seed, **question.draws
@@ -331,7 +331,7 @@ def pairs_of(
 
     An error of 0 does not say that a value is exact: draws that all agree give one as well.
     """
-    from permix.models.mallows_posterior import DRAWS, MixturePosterior, Questions
+    from permix.mallows.posterior import DRAWS, MixturePosterior, Questions
 
     n, n_items = len(votes), components.n_items
     posterior = MixturePosterior.of(components, votes, max(N_PARTICLES, n_samples), rng)
@@ -394,15 +394,15 @@ def run_sample(
     fit_file: Path, size: int, length: int | None, output: Path | None, seed: int, force: bool, as_json: bool
 ) -> None:
     """Draw new rankings or rows from a fitted model."""
-    from permix.models import angle_results
-    from permix.models.angle_fit import AngleFit
-    from permix.models.cocluster_fit import BlockFit
-    from permix.models.dp_mallows_fit import DPMallowsFit
-    from permix.models.mallows_fit import MallowsFit
-    from permix.models.mallows_results import sample_rankings
-    from permix.models.mean_shift import MeanShiftFit
-    from permix.models.mixture_fit import MixtureFit
-    from permix.models.persistence import load_fit
+    from permix.angle import results as angle_results
+    from permix.angle.fit import AngleFit
+    from permix.baselines.mean_shift_fit import MeanShiftFit
+    from permix.cocluster.fit import BlockFit
+    from permix.dp_mallows.fit import DPMallowsFit
+    from permix.dp_mixture.fit import MixtureFit
+    from permix.estimators.load import load_fit
+    from permix.mallows.fit import MallowsFit
+    from permix.mallows.results import sample_rankings
 
     if output is not None:
         check_targets([output], [fit_file], force)
@@ -423,7 +423,7 @@ def run_sample(
             "permix fit dp-mallows fits one"
         )
     if isinstance(fit, DPMallowsFit):
-        from permix.models.dp_mallows_predict import ListPredictive
+        from permix.dp_mallows.predict import ListPredictive
 
         rankings, _ = ListPredictive.of(fit).sample(size, length, seed)
     elif isinstance(fit, AngleFit):

@@ -9,23 +9,23 @@ from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 
 if TYPE_CHECKING:
-    from permix.data.files_io import read as read
-    from permix.data.files_io import write as write
-    from permix.data.preflib import read_preflib as read_preflib
-    from permix.data.preflib import write_preflib as write_preflib
-    from permix.data.tables import from_frame as from_frame
-    from permix.data.tables import read_table as read_table
-    from permix.data.tables import write_table as write_table
+    from permix.data.io.preflib import read_preflib as read_preflib
+    from permix.data.io.preflib import write_preflib as write_preflib
+    from permix.data.io.read_write import read as read
+    from permix.data.io.read_write import write as write
+    from permix.data.io.tables import from_frame as from_frame
+    from permix.data.io.tables import read_table as read_table
+    from permix.data.io.tables import write_table as write_table
 
 # Readers and writers load on first use.
 _HOME = {
-    "read": "permix.data.files_io",
-    "write": "permix.data.files_io",
-    "read_preflib": "permix.data.preflib",
-    "write_preflib": "permix.data.preflib",
-    "from_frame": "permix.data.tables",
-    "read_table": "permix.data.tables",
-    "write_table": "permix.data.tables",
+    "read": "permix.data.io.read_write",
+    "write": "permix.data.io.read_write",
+    "read_preflib": "permix.data.io.preflib",
+    "write_preflib": "permix.data.io.preflib",
+    "from_frame": "permix.data.io.tables",
+    "read_table": "permix.data.io.tables",
+    "write_table": "permix.data.io.tables",
 }
 
 __all__ = [

@@ -25,7 +25,7 @@ from permix.data.cells_checks import (
     unless_plain,
 )
 from permix.data.cells_codes import Missing, MissingCodes, warn_of_codes
-from permix.data.columns import is_frame
+from permix.data.io.columns import is_frame
 from permix.data.labels import Array
 from permix.errors import DataError, PermixWarning
 
@@ -161,7 +161,7 @@ class Cells:
         if hasattr(X, "tocoo"):
             return looked_over(cls(*sparse_entries(X, codes), new_rows=new_rows), codes, new_rows)
         if is_frame(X):
-            from permix.data.cells_io import refuse_long_frame
+            from permix.data.io.cells_io import refuse_long_frame
 
             refuse_long_frame(X)
             return cls.from_frame(X, layout="wide", missing=missing, new_rows=new_rows)
@@ -256,7 +256,7 @@ class Cells:
         >>> Cells.from_frame(pd.DataFrame({"user": ["a", "b"], "film": ["x", "y"], "rating": [3, 4]}))
         Cells: 2 rows x 2 columns, 2 of 4 cells filled (50%), from a frame, read as a long table
         """
-        from permix.data.cells_io import cells_from_frame
+        from permix.data.io.cells_io import cells_from_frame
 
         codes = MissingCodes(missing)
         return looked_over(cells_from_frame(frame, layout, row_column, codes, new_rows), codes, new_rows)

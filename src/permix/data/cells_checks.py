@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from permix.data.io.table_columns import BLANK
 from permix.data.labels import MOST_ITEMS, Array, as_column, as_objects, factorize, is_missing, some_names
-from permix.data.table_columns import BLANK
 from permix.errors import DataError
 
 Names = tuple[str, ...] | None

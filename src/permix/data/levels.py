@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from permix.data.agent_table import row_name
-from permix.data.column_names import column_places
-from permix.data.columns import frame_columns, in_row, is_frame, long_columns, number_column
 from permix.data.csr import fits_one_key, indptr_of
+from permix.data.io.column_names import column_places
+from permix.data.io.columns import frame_columns, in_row, is_frame, long_columns, number_column
 from permix.data.labels import (
     Array,
     Label,

@@ -296,7 +296,7 @@ def make_angle_mixture(
     >>> rankings.exact
     True
     """
-    from permix.distributions.angle import Angle
+    from permix.distributions.angle.angle import Angle
 
     rng = np.random.default_rng(random_state)
     at_least("n_items", n_items, 2)

@@ -162,7 +162,7 @@ def load_apa(year: int = 1980, *, ballots: Literal["all", "full"] = "all", downl
             "elections. Decision."
         )
     elif year == 1980:
-        from permix.data.tables import read_table
+        from permix.data.io.tables import read_table
 
         (path,) = obtain(registry.APA_1980, "apa1980_top_orderings.csv", download=download)
         numbered = read_table(path, layout="orders", items=range(1, 6), count_column="count")
@@ -324,8 +324,8 @@ def load_preflib(
     download : bool
         Whether the file may be fetched; files whose checksum is not known must be in place.
     """
-    from permix.data.preflib import read_preflib
-    from permix.data.preflib_writer import SUFFIXES
+    from permix.data.io.preflib import read_preflib
+    from permix.data.io.preflib_writer import SUFFIXES
 
     kind = ending.removeprefix(".")
     if not re.fullmatch(r"\d{5}-\d{8}", number) or kind not in SUFFIXES:

@@ -18,7 +18,7 @@ from permix.data.rankings import Rankings
 from permix.errors import DataError
 
 if TYPE_CHECKING:
-    from permix.distributions.angle import Angle
+    from permix.distributions.angle.angle import Angle
 
 Table = TypeVar("Table", bound=AgentTable)
 RandomState = int | np.random.SeedSequence | np.random.Generator | None
@@ -145,7 +145,7 @@ class RankingDistribution(abc.ABC):
 
     def _before_by_steps(self, first: Array, second: Array, decays: Array, matrix: Array) -> Array:
         """Answer some pairs under insertion laws: by the table of all, n³ operations, or by n² for each."""
-        from permix.kernels.insertion_laws import pair_order
+        from permix.distributions.insertion_jit import pair_order
 
         pairs, row = np.unique(np.stack([first, second], axis=1), axis=0, return_inverse=True)
         if len(pairs) >= self.n_items:
@@ -206,7 +206,7 @@ class RankingDistribution(abc.ABC):
         The conditioned distribution, with ``sample``, ``log_prob``, ``log_normalizer``, ``pairwise`` and
         ``rank_marginals``.
         """
-        from permix.distributions.conditioned import condition
+        from permix.distributions.conditioning.conditioned import condition
 
         return condition(self, preferences)
 
@@ -388,8 +388,8 @@ def distribution_from_description(description: Mapping[str, Any]) -> RankingDist
     >>> distribution_from_description(model.describe()) == model
     True
     """
-    from permix.distributions.angle import Angle
-    from permix.distributions.generalized_mallows import GeneralizedMallows
+    from permix.distributions.angle.angle import Angle
+    from permix.distributions.generalized.generalized_mallows import GeneralizedMallows
     from permix.distributions.insertion import RepeatedInsertion
     from permix.distributions.mallows import Mallows
 

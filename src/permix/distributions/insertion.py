@@ -131,7 +131,7 @@ class RepeatedInsertion(RankingDistribution):
             for row, ranking in enumerate(self._grown(len(out), random_state)):
                 out[row] = [index[name] for name in ranking.names]
             return Rankings._from_arrays(out, self.items)
-        from permix.kernels import insertion_laws as kernels
+        from permix.distributions import insertion_jit as kernels
 
         key = stream_key(random_state)
         cumulative = kernels.cumulate(self._matrix)
@@ -166,14 +166,14 @@ class RepeatedInsertion(RankingDistribution):
 
     def pairwise(self) -> Array:
         """Matrix of P(item a before item b), 0 on the diagonal; exact, in n³ operations."""
-        from permix.kernels.insertion_laws import insertion_marginals
+        from permix.distributions.insertion_jit import insertion_marginals
 
         self._need_matrix("pairwise")
         return self._by_item(insertion_marginals(self._matrix)[1])
 
     def rank_marginals(self) -> Array:
         """Matrix of P(item a has rank r), column 0 = best; exact, in n³ operations."""
-        from permix.kernels.insertion_laws import insertion_marginals
+        from permix.distributions.insertion_jit import insertion_marginals
 
         self._need_matrix("rank_marginals")
         return np.ascontiguousarray(insertion_marginals(self._matrix)[0].T[np.argsort(self._order)])
@@ -220,7 +220,7 @@ class RepeatedInsertion(RankingDistribution):
         if self._rule is not None:
             self._score_by_rule(table, out)
             return
-        from permix.kernels import insertion_laws as kernels
+        from permix.distributions import insertion_jit as kernels
 
         step_of = np.argsort(self._order)
         tails = kernels.tail_matrix(self._matrix) if not table.is_full else np.zeros((0, 0))

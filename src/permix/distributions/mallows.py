@@ -114,7 +114,7 @@ class Mallows(RankingDistribution):
         -------
         Rankings
         """
-        from permix.kernels import insertion_laws as kernels
+        from permix.distributions import insertion_jit as kernels
 
         n = self.n_items
         key = stream_key(random_state)
@@ -159,7 +159,8 @@ class Mallows(RankingDistribution):
         array([[0. , 0.8],
                [0.2, 0. ]])
         """
-        from permix.kernels import insertion_laws, mallows
+        from permix.distributions import insertion_jit as insertion_laws
+        from permix.kernels import mallows
 
         if self.is_weighted:
             by_step = insertion_laws.insertion_marginals(np.exp(self.insertion_log_probabilities()))[1]
@@ -175,7 +176,7 @@ class Mallows(RankingDistribution):
         ndarray, shape (items, items)
             Rows by position in ``items``; column 0 is the best rank. Rows and columns sum to one.
         """
-        from permix.kernels.insertion_laws import insertion_marginals
+        from permix.distributions.insertion_jit import insertion_marginals
 
         places = insertion_marginals(np.exp(self.insertion_log_probabilities()))[0]
         return np.ascontiguousarray(places.T[np.argsort(self._order)])
@@ -199,7 +200,7 @@ class Mallows(RankingDistribution):
         }
 
     def _score_top_lists(self, table: Rankings, out: Array) -> None:
-        from permix.kernels import insertion_laws as kernels
+        from permix.distributions import insertion_jit as kernels
 
         orders, lengths, step_of = table.orders, table.lengths, np.argsort(self._order)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from permix.errors import CellError, DataError, PermixWarning
 from permix.families.base import Family, check_number
-from permix.families.categorical_kernel import CategoricalStats
+from permix.families.categorical_jit import CategoricalStats
 
 # A column whose answers all differ is suspected to name the rows, from this many rows on.
 FEWEST_IDS = 20

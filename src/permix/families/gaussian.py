@@ -10,7 +10,7 @@ import numpy as np
 
 from permix.errors import DataError
 from permix.families.base import Family, check_positive, finite_matrix, vector_of
-from permix.families.gaussian_kernel import GaussianStats
+from permix.families.gaussian_jit import GaussianStats
 
 # Root mean square distance from the prior mean, in prior deviations, beyond which the scales look mistaken.
 FAR = 10.0

@@ -10,7 +10,7 @@ import numpy as np
 
 from permix.errors import CellError, DataError
 from permix.families.base import Family, check_positive, check_whole, vector_of
-from permix.families.multinomial_kernel import Counts, MultinomialStats
+from permix.families.multinomial_jit import Counts, MultinomialStats
 
 # A drawn document is put together word by word.
 LONGEST_DOCUMENT = 10_000_000

@@ -10,7 +10,7 @@ import numpy as np
 
 from permix.errors import DataError
 from permix.families.base import Family, check_number, finite_matrix, vector_of
-from permix.families.niw_kernel import NIWStats
+from permix.families.niw_jit import NIWStats
 
 # By default a cluster is expected to be this fraction of the whole cloud's variance in each column.
 DEFAULT_WITHIN_SHARE = 0.1

@@ -111,7 +111,7 @@ class ContentCache:
         """Do nothing: entries follow the sources, so none is ever out of date."""
 
     def _folder(self) -> Path | None:
-        """Return the folder of entries; None for functions typed into a notebook, whose source has no file."""
+        """Return the folder of entries; None for functions typed into a notebook, which have no file."""
         return _usable_folder() if _content(self._function.__code__.co_filename)[1] else None
 
     def _entry(self, sig: Any, codegen: Any) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from permix.moves.base import Info, Move
 from permix.moves.state import PartitionState, learned_concentration
-from permix.partitions.priors_kernel import update_concentration
+from permix.partitions.priors_jit import update_concentration
 
 
 @dataclasses.dataclass

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from permix.errors import DataError
 from permix.families.base import check_number
 from permix.moves.base import Info, Move, check_at_least
-from permix.moves.permutation_kernel import (
+from permix.moves.permutation_jit import (
     approximate_program,
     beam_program,
     draw_approximate,
@@ -30,7 +30,7 @@ from permix.moves.permutation_kernel import (
     write_size_weights,
 )
 from permix.moves.state import MixtureState, PartitionState, learned_concentration
-from permix.partitions.concentration_kernel import draw_concentration, log_mean_power
+from permix.partitions.concentration_jit import draw_concentration, log_mean_power
 from permix.partitions.priors import FiniteDirichlet
 
 FloatArray = npt.NDArray[np.float64]

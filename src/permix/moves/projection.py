@@ -8,13 +8,13 @@ import numpy as np
 
 from permix.moves.base import Info, Move, check_at_least
 from permix.moves.permutation import Scratch, check_beam, scratch_for
-from permix.moves.permutation_kernel import (
+from permix.moves.permutation_jit import (
     beam_program,
     draw_beam,
     log_new_clusters,
     log_weight_of_one_more,
 )
-from permix.moves.projection_kernel import order_along
+from permix.moves.projection_jit import order_along
 from permix.moves.state import MixtureState
 
 # Tries to find a clustering with no more clusters than a finite prior allows.

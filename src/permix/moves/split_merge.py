@@ -10,7 +10,7 @@ import numpy as np
 
 from permix.errors import DataError
 from permix.moves.base import Info, Move, check_at_least
-from permix.moves.split_merge_kernel import Room, split_merge, tabulate_joining, tabulate_opening
+from permix.moves.split_merge_jit import Room, split_merge, tabulate_joining, tabulate_opening
 from permix.moves.state import MixtureState
 
 PROPOSALS = ("sequential", "restricted-gibbs")

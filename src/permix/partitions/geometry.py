@@ -75,7 +75,7 @@ def adjusted_rand(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     >>> adjusted_rand([0, 0, 1, 1], [1, 1, 0, 0])
     1.0
     """
-    from permix.partitions.geometry_kernel import sum_over_sizes
+    from permix.partitions.geometry_jit import sum_over_sizes
 
     first, second = _pair(a, b)
     pairs = len(first) * (len(first) - 1) / 2
@@ -149,7 +149,7 @@ def assignment_confidence(draws: npt.ArrayLike, labels: npt.ArrayLike) -> FloatA
     >>> assignment_confidence([[0, 0, 0, 1], [0, 0, 1, 1]], [0, 0, 0, 1])
     array([0.75, 0.75, 0.5 , 0.5 ])
     """
-    from permix.partitions.geometry_kernel import add_agreement
+    from permix.partitions.geometry_jit import add_agreement
 
     all_draws = as_draws(draws)
     partition = check_partition(labels, all_draws.shape[1])
@@ -161,7 +161,7 @@ def assignment_confidence(draws: npt.ArrayLike, labels: npt.ArrayLike) -> FloatA
 
 
 def _add_similarity(draws: npt.NDArray[np.integer], out: npt.NDArray[np.float32], first: int) -> None:
-    from permix.partitions.geometry_kernel import similarity_rows
+    from permix.partitions.geometry_jit import similarity_rows
 
     similarity_rows(draws, first, min(first + 64, len(out)), 512, out)
 
@@ -186,7 +186,7 @@ def loss_scale(loss: str, n: int) -> float:
 
 def losses_to(labels: IntArray, draws: IntArray, loss: str) -> FloatArray:
     """Loss between one canonical partition and each canonical draw."""
-    from permix.partitions.geometry_kernel import losses_to_draws
+    from permix.partitions.geometry_jit import losses_to_draws
 
     n = len(labels)
     if n == 0:

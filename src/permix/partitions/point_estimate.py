@@ -18,7 +18,7 @@ from permix.partitions.search import Search
 from permix.partitions.threads import run_in_threads
 
 if TYPE_CHECKING:
-    from permix.partitions.search_kernel import Draws
+    from permix.partitions.search_jit import Draws
 
 # All draws are compared with all others while that takes no more than this many label comparisons
 # (about ten seconds on one core); beyond, evenly spaced draws are compared with all.
@@ -208,7 +208,7 @@ def _losses_of_draws(
     n_jobs: int | None,
 ) -> tuple[npt.NDArray[np.int64], FloatArray]:
     """Candidate draws and their total unscaled loss over all draws."""
-    from permix.partitions.geometry_kernel import losses_to_draws, sums_over_sizes, total_losses_of_pairs
+    from permix.partitions.geometry_jit import losses_to_draws, sums_over_sizes, total_losses_of_pairs
 
     n_draws, n = distinct.shape
     if n_draws * n_draws * n <= 2 * LARGEST_COMPARISON:
@@ -238,7 +238,7 @@ def _lay_out(
     capacity: int,
 ) -> tuple[Draws, tuple[int, int]]:
     """The draws for compiled code, and the space a run needs (number of tables, length of lists)."""
-    from permix.partitions.search_kernel import Draws, lay_out
+    from permix.partitions.search_jit import Draws, lay_out
 
     n_draws, n = distinct.shape
     # A list has one entry for its length and at most one for each member.

@@ -1,7 +1,7 @@
 """Priors over partitions, as the user writes them.
 
 Each specification is a frozen dataclass of plain numbers. Compiled code sees it through
-``spec.kernel()``, the NamedTuple on whose type :mod:`permix.partitions.priors_kernel` dispatches.
+``spec.kernel()``, the NamedTuple on whose type :mod:`permix.partitions.priors_jit` dispatches.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from permix.errors import DataError
 from permix.partitions.labels import IntArray, as_labels
 
 if TYPE_CHECKING:
-    from permix.partitions.priors_kernel import DirichletProcessPrior, FiniteDirichletPrior, PitmanYorPrior
+    from permix.partitions.priors_jit import DirichletProcessPrior, FiniteDirichletPrior, PitmanYorPrior
 
 FloatArray = npt.NDArray[np.float64]
 RandomState = int | np.random.Generator | np.random.SeedSequence | None
@@ -91,7 +91,7 @@ class PartitionPrior(ABC):
         return self._log_prob_of_sizes(np.bincount(as_labels(labels)))
 
     def _log_prob_of_sizes(self, sizes: npt.NDArray[np.int64]) -> float:
-        from permix.partitions.priors_kernel import partition_log_prob
+        from permix.partitions.priors_jit import partition_log_prob
 
         return float(partition_log_prob(self.kernel(), sizes))
 
@@ -116,7 +116,7 @@ class PartitionPrior(ABC):
         return weights
 
     def _log_weights(self, sizes: npt.NDArray[np.int64]) -> FloatArray:
-        from permix.partitions.priors_kernel import seat_log_weights
+        from permix.partitions.priors_jit import seat_log_weights
 
         weights: FloatArray = seat_log_weights(self.kernel(), sizes)
         return weights
@@ -138,7 +138,7 @@ class PartitionPrior(ABC):
         ndarray of int32, shape (n,) or (size, n)
             Labels numbered by first appearance.
         """
-        from permix.partitions.priors_kernel import sample_two_parameter
+        from permix.partitions.priors_jit import sample_two_parameter
 
         labels = np.empty((1 if size is None else _count(size, "size"), _count(n, "n")), np.int32)
         sample_two_parameter(np.random.default_rng(random_state), *self._two_parameters(), labels)
@@ -146,7 +146,7 @@ class PartitionPrior(ABC):
 
     def expected_clusters(self, n: int) -> float:
         """Prior mean of the number of clusters of ``n`` observations."""
-        from permix.partitions.priors_kernel import expected_two_parameter_clusters
+        from permix.partitions.priors_jit import expected_two_parameter_clusters
 
         concentration, discount, _ = self._two_parameters()
         return float(expected_two_parameter_clusters(concentration, discount, _count(n, "n")))
@@ -194,7 +194,7 @@ class DirichletProcess(PartitionPrior):
             The present value of a concentration that is being learned; left out, the number given to
             the constructor, or the mean of its Gamma prior (where a sampler may start).
         """
-        from permix.partitions.priors_kernel import DirichletProcessPrior
+        from permix.partitions.priors_jit import DirichletProcessPrior
 
         if concentration is None:
             given = self.concentration
@@ -228,7 +228,7 @@ class DirichletProcess(PartitionPrior):
         gamma = self.concentration
         if not isinstance(gamma, Gamma):
             return super().sample(n, random_state, size)
-        from permix.partitions.priors_kernel import SMALLEST_CONCENTRATION
+        from permix.partitions.priors_jit import SMALLEST_CONCENTRATION
 
         rng = np.random.default_rng(random_state)
         draws = 1 if size is None else _count(size, "size")
@@ -289,7 +289,7 @@ class PitmanYor(PartitionPrior):
 
     def kernel(self, concentration: float | None = None) -> PitmanYorPrior:
         """NamedTuple for compiled code; ``concentration`` replaces the constructor's."""
-        from permix.partitions.priors_kernel import PitmanYorPrior
+        from permix.partitions.priors_jit import PitmanYorPrior
 
         value = self.concentration if concentration is None else float(concentration)
         return PitmanYorPrior(value, self.discount)
@@ -331,7 +331,7 @@ class FiniteDirichlet(PartitionPrior):
 
     def kernel(self, concentration: float | None = None) -> FiniteDirichletPrior:
         """NamedTuple for compiled code; there is no concentration to replace."""
-        from permix.partitions.priors_kernel import FiniteDirichletPrior
+        from permix.partitions.priors_jit import FiniteDirichletPrior
 
         if concentration is not None:
             raise DataError("FiniteDirichlet has no concentration; its parameters are n and pseudo_count")
@@ -373,7 +373,7 @@ def prior_from_description(
 
 def _log_mean_of_power(gamma: Gamma, k: int, n: int) -> float:
     """Log of E[alpha^k / (alpha (alpha + 1) ... (alpha + n - 1))] under the Gamma prior of alpha."""
-    from permix.partitions.concentration_kernel import log_mean_power
+    from permix.partitions.concentration_jit import log_mean_power
 
     return float(log_mean_power(gamma.shape, gamma.rate, k, n)) if n else 0.0
 

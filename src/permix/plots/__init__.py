@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from permix.plots.angle import consensus_scores, roc
-from permix.plots.blocks import blocks, mondrian
-from permix.plots.list_mixture import kinds
-from permix.plots.mixture import clusters, n_clusters, overview, similarity, traces
-from permix.plots.rankings import component_choice, components, em_history
+import importlib
+from typing import Any
 
-__all__ = [
-    "blocks",
-    "clusters",
-    "component_choice",
-    "components",
-    "consensus_scores",
-    "em_history",
-    "kinds",
-    "mondrian",
-    "n_clusters",
-    "overview",
-    "roc",
-    "similarity",
-    "traces",
-]
+# Where each picture is drawn: in the folder of its model.
+_HOME = {
+    "blocks": "permix.cocluster.pictures",
+    "clusters": "permix.dp_mixture.pictures",
+    "component_choice": "permix.mallows.pictures",
+    "components": "permix.mallows.pictures",
+    "consensus_scores": "permix.angle.pictures",
+    "em_history": "permix.mallows.pictures",
+    "kinds": "permix.dp_mallows.pictures",
+    "mondrian": "permix.cocluster.pictures",
+    "n_clusters": "permix.dp_mixture.pictures",
+    "overview": "permix.dp_mixture.pictures",
+    "roc": "permix.angle.pictures",
+    "similarity": "permix.dp_mixture.pictures",
+    "traces": "permix.dp_mixture.pictures",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'permix.plots' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOME)

@@ -1,0 +1,464 @@
+"""Mixtures of angle-based models of rankings, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import ClusterMixin
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
+
+from permix.angle import completions as angle_completions
+from permix.angle import results as angle_results
+from permix.angle.archive import save_angle
+from permix.angle.data import as_rankings
+from permix.angle.fit import AngleFit, fit_angle
+from permix.angle.predict import Method, joint_log_probabilities, normalised, row_probabilities
+from permix.angle.settings import AngleSettings
+from permix.data.labels import Array
+from permix.data.rankings import Rankings
+from permix.distributions.angle.angle import Angle
+from permix.distributions.base import Estimate
+from permix.estimators.ranking_estimator import RankingEstimator
+from permix.mallows.predict import Completions
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+
+class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
+    """Kinds of people, each with scores of the items and a concentration around them (Xu, Alvo & Yu 2018).
+
+    P(ranking) ∝ exp(κ θ'y): y is the standardised rank vector, θ a unit vector of consensus scores (small =
+    preferred), κ the concentration. Unlike a central ranking, θ says how far apart items are.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of kinds.
+    inference : {"vi", "em", "sir", "quadrature"}
+        "vi": variational posterior, quick (algorithms 1 and 2). "em": maximum likelihood, no intervals.
+        "sir": draws from the posterior. "quadrature": the same, exact up to rounding for one component and a
+        Gibbs sampler otherwise. Incomplete rankings are completed at random along the way.
+    normalizer : {"auto", "vmf", "balanced", "exact"}
+        How the sum over all rankings is found: exactly, up to 20 items; by balancing a matrix (McCullagh
+        2014), right within hundredths of a nat for many items; or by the paper's von Mises–Fisher
+        approximation, which lets concentrated mixtures collapse onto single rankings. "vi" and "quadrature"
+        rest on the last. "auto" is, for "em" and "sir", exact up to 12 items, balanced up to 200. The one
+        used is ``normalizer_``.
+    bound : {"tight", "published"}
+        "vi": whether the law of κ maximises the evidence bound itself, or the looser bound of the paper
+        (equations 7 to 11), whose intervals of κ are too narrow by a factor of 2 to 8.
+    prior_shape, prior_rate : float
+        κ ~ Gamma(shape, rate). By default shape 1 and rate 0.1 / items: nearly flat up to ten times the
+        number of items.
+    prior_direction, prior_strength : scores of the items, and a number
+        Scores (small = preferred) as an array, with one row per component if you like, or a dict by item.
+        θ | κ ~ von Mises–Fisher around that direction with concentration ``prior_strength`` κ: it counts like
+        so many rankings. By default all directions are alike.
+    pseudo_count : float
+        Dirichlet parameter of the weights.
+    n_restarts, max_iter, tol
+        "vi" and "em": climbs from so many starts, each until a pass gains less than ``tol`` per agent.
+    n_draws, n_burn_in, n_thin, n_chains : int
+        Draws from the posterior, where they come from chains; sweeps of "em" where rankings are incomplete.
+    n_candidates : int
+        "sir" with one component: ``n_draws`` out of so many candidates.
+    random_state : int, SeedSequence, Generator or None
+        The same seed gives the same fit whatever ``n_jobs`` is.
+    n_jobs : int, optional
+        How many threads; default as many as there are processors.
+    progress : bool, optional
+        Live display: by default on a terminal, once a fit has taken two seconds.
+    store : path, optional
+        A folder that keeps chains while they run: a fit that was killed goes on where it stopped.
+
+    Attributes
+    ----------
+    weights_ : ndarray (n_components,)
+        Share of each component, the largest first.
+    directions_ : ndarray (n_components, items)
+        Consensus scores θ: unit vectors with sum zero; the item with the smallest entry is preferred.
+    concentrations_ : ndarray (n_components,)
+        κ: 0 = all rankings alike. Posterior means, or maximum likelihood. Predictions at point estimates take
+        the posterior mean of κθ, which is shorter, the less sure the direction is.
+    centers_ : Rankings
+        The items of each component in the order of their scores.
+    components_ : list of Angle
+        Each component as a distribution of its own.
+    labels_ : ndarray (rows,)
+        Most probable component of every row fitted.
+    normalizer_ : str
+        "vmf", "balanced" or "exact": the normaliser that was used.
+    normalizer_errors_ : list of Estimate
+        By how much the true ln normalising sum exceeds the one used; 0 where it is exact.
+    log_likelihood_ : Estimate
+        ln P(data) at the point estimates.
+    elbo_ : float or None
+        "vi": evidence lower bound. "quadrature" with one component: the log evidence itself,
+        where κ above the largest value at which probabilities stay below one counts as impossible.
+    history_ : ndarray
+        Log-likelihood or evidence bound after every pass.
+    posterior_ : xarray.DataTree
+        Draws in ArviZ's schema: ``weights``, ``concentrations``, ``directions``; ``labels`` of chains.
+    converged_, n_iter_, items_, n_features_in_
+
+    Examples
+    --------
+    >>> import permix
+    >>> votes = permix.Rankings.from_orders(
+    ...     [["tea", "milk", "water"], ["tea", "water", "milk"], ["water", "milk", "tea"]],
+    ...     counts=[55, 15, 30],
+    ... )
+    >>> model = permix.AngleMixture(inference="em").fit(votes)
+    >>> model.centers_
+    Rankings: 1 agent over 3 items, full
+      0: tea ≻ milk ≻ water
+    >>> model.normalizer_
+    'exact'
+    """
+
+    # Settings of an answer, not data that pipelines and searches would pass along.
+    __metadata_request__score_samples: ClassVar = {"method": UNUSED}
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        inference: Literal["vi", "em", "sir", "quadrature"] = "vi",
+        normalizer: Literal["auto", "vmf", "balanced", "exact"] = "auto",
+        bound: Literal["tight", "published"] = "tight",
+        prior_shape: float = 1.0,
+        prior_rate: float | None = None,
+        prior_direction: Any = None,
+        prior_strength: float = 0.0,
+        pseudo_count: float = 1.0,
+        n_restarts: int = 10,
+        max_iter: int = 500,
+        tol: float = 1e-7,
+        n_draws: int = 1000,
+        n_burn_in: int = 500,
+        n_thin: int = 1,
+        n_chains: int = 2,
+        n_candidates: int = 10_000,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        progress: bool | None = None,
+        store: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.inference = inference
+        self.normalizer = normalizer
+        self.bound = bound
+        self.prior_shape = prior_shape
+        self.prior_rate = prior_rate
+        self.prior_direction = prior_direction
+        self.prior_strength = prior_strength
+        self.pseudo_count = pseudo_count
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_draws = n_draws
+        self.n_burn_in = n_burn_in
+        self.n_thin = n_thin
+        self.n_chains = n_chains
+        self.n_candidates = n_candidates
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progress = progress
+        self.store = store
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the mixture.
+
+        Parameters
+        ----------
+        X : Rankings, Preferences without ties, or 2-D integer array
+            Full rankings, top lists and rankings of a subset in any mixture. Rows of an array are orderings,
+            best first, padded by -1; what a row leaves out is below.
+        y : ignored
+            For known classes use :class:`permix.AngleClassifier`.
+
+        Returns
+        -------
+        self
+        """
+        settings = AngleSettings(**self.get_params(deep=False))
+        rankings = as_rankings(self._checked(X, reset=True))
+        return self._adopt(fit_angle(rankings, settings))
+
+    def _adopt(self, fit: AngleFit) -> Self:
+        """Show a fit under scikit-learn's names."""
+        components = fit.components
+        self._fit = fit
+        self._tree: xr.DataTree | None = None
+        self.items_ = components.items
+        self.weights_ = components.weights
+        self.directions_ = components.directions
+        self.concentrations_ = fit.concentrations
+        self.centers_ = Rankings._from_arrays(components.orders, components.items)
+        self.labels_ = fit.labels
+        self.normalizer_ = components.normalizer
+        self.log_likelihood_ = fit.log_likelihood
+        self.elbo_ = fit.objective
+        self.history_ = fit.history
+        self.n_iter_ = max(len(fit.history), 1)
+        self.converged_ = fit.converged
+        return self
+
+    @property
+    def components_(self) -> list[Angle]:
+        """Each component as a distribution of its own."""
+        check_is_fitted(self)
+        return [self._fit.components.component(k) for k in range(len(self.weights_))]
+
+    @property
+    def normalizer_errors_(self) -> list[Estimate]:
+        """By how much the true ln normalising sum exceeds the one used, by component."""
+        check_is_fitted(self)
+        return self._fit.normalizer_errors
+
+    @property
+    def posterior_(self) -> xr.DataTree:
+        """Draws of the parameters in ArviZ's schema; EM has none."""
+        from permix.errors import DataError
+        from permix.posterior.tree import to_datatree
+        from permix.sampling import Draws
+
+        check_is_fitted(self)
+        if self._tree is None:
+            drawn = self._fit.posterior
+            if drawn is None:
+                raise DataError(
+                    "EM finds one answer, not a posterior; use inference='vi', 'sir' or 'quadrature'"
+                )
+            draws = self._fit.draws or Draws(
+                {name: getattr(drawn, name) for name in ("weights", "concentrations", "directions")},
+                n_draws=drawn.weights.shape[1],
+            )
+            names = list(map(str, self.items_))
+            self._tree = to_datatree(
+                draws,
+                dims={
+                    "weights": ["component"],
+                    "concentrations": ["component"],
+                    "directions": ["component", "item"],
+                },
+                coords={"component": np.arange(1, len(self.weights_) + 1), "item": names},
+            )
+        return self._tree
+
+    def _new_rankings(self, X: Any) -> Rankings:
+        check_is_fitted(self)
+        return as_rankings(self._checked(X, reset=False), self.items_)
+
+    def predict(self, X: Any) -> Array:
+        """Return the most probable component of each row.
+
+        Parameters
+        ----------
+        X : Rankings, Preferences without ties, or 2-D integer array
+            As in :meth:`fit`, over the fitted items.
+
+        Returns
+        -------
+        ndarray of int
+        """
+        return np.asarray(self.predict_proba(X).argmax(axis=1))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return P(component | what the row says), at the point estimates.
+
+        Parameters
+        ----------
+        X : Rankings, Preferences without ties, or 2-D integer array
+
+        Returns
+        -------
+        ndarray (rows, n_components)
+        """
+        rankings = self._new_rankings(X)
+        return row_probabilities(self._fit.components, rankings)
+
+    def score_samples(self, X: Any, *, method: Method = "auto") -> Array:
+        """Return ln P(what the row says), parameters integrated out where there is a posterior.
+
+        Parameters
+        ----------
+        X : Rankings, Preferences without ties, or 2-D integer array
+        method : {"auto", "plug-in", "quadrature", "second-order"}
+            "plug-in" takes the point estimates. "quadrature" integrates over the posterior ("vi":
+            equation 13, direction in closed form; chains: average over draws). "second-order" is the closed
+            form of section 3.2. "auto" is quadrature where there is a posterior. Rows that are not full get
+            the plug-in value.
+
+        Returns
+        -------
+        ndarray (rows,)
+            Each row once, whatever its count.
+        """
+        rankings = self._new_rankings(X)
+        return self._fit.predictive.log_densities(rankings, method)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean log-likelihood of an agent; a row counts as often as its count says."""
+        rankings = self._new_rankings(X)
+        return float(np.average(self._fit.predictive.log_densities(rankings), weights=rankings.counts))
+
+    def dic(self, X: Any) -> float:
+        """Return the deviance information criterion on the data fitted; smaller is better."""
+        return angle_results.criteria(self._fitted(), self._new_rankings(X), doubts=False).dic
+
+    def waic(self, X: Any) -> float:
+        """Return the widely applicable information criterion on the data fitted, as a deviance."""
+        return angle_results.criteria(self._fitted(), self._new_rankings(X)).waic
+
+    def criteria(self, X: Any) -> angle_results.Criteria:
+        """Return DIC and WAIC with their effective numbers of parameters."""
+        return angle_results.criteria(self._fitted(), self._new_rankings(X))
+
+    def aic(self, X: Any) -> float:
+        """Return Akaike's criterion at the point estimates; smaller is better."""
+        return 2.0 * angle_results.n_parameters(self._fitted().components) - 2.0 * self._plug_in(X)[0]
+
+    def bic(self, X: Any) -> float:
+        """Return the Bayesian information criterion at the point estimates; smaller is better."""
+        total, n = self._plug_in(X)
+        return float(np.log(n)) * angle_results.n_parameters(self._fitted().components) - 2.0 * total
+
+    def _plug_in(self, X: Any) -> tuple[float, int]:
+        rankings = self._new_rankings(X)
+        joint, _ = joint_log_probabilities(self._fit.components, rankings)
+        return float(rankings.counts @ normalised(joint)[1]), rankings.n_agents
+
+    def _fitted(self) -> AngleFit:
+        check_is_fitted(self)
+        return self._fit
+
+    def predict_pairwise(
+        self, X: Any, pairs: Any = None, *, n_samples: int = 400, random_state: Any = 0
+    ) -> Array:
+        """Return P(a ≻ b | what the row says), at the point estimates.
+
+        Parameters
+        ----------
+        X : Rankings, Preferences without ties, or 2-D integer array
+        pairs : array or list of (row, a, b), optional
+            Rows of ``X``, counted from 0, and items by name. Left out, all pairs for all rows.
+        n_samples : int
+            Completions averaged over.
+        random_state : int, SeedSequence, Generator or None
+            For those.
+
+        Returns
+        -------
+        ndarray (rows, items, items) with zeros on the diagonal, or ndarray (pairs,)
+        """
+        rankings = self._new_rankings(X)
+        return angle_completions.predict_pairwise(
+            self._fit.components, rankings, pairs, n_samples, random_state
+        )
+
+    def complete(
+        self, X: Any, *, n_samples: int = 200, random_state: Any = 0, return_ranks: bool = False
+    ) -> Any:
+        """Return the full ranking of each row by expected rank; it agrees with what the row says.
+
+        Parameters
+        ----------
+        X : Rankings, Preferences without ties, or 2-D integer array
+        n_samples, random_state
+            As in :meth:`predict_pairwise`.
+        return_ranks : bool
+            Return expected ranks with 5 % to 95 % ranges as well.
+
+        Returns
+        -------
+        Rankings, or (Rankings, RankSummary)
+
+        Examples
+        --------
+        >>> import permix
+        >>> made = permix.datasets.make_angle_mixture(200, 5, 1, concentration=20.0, random_state=1)
+        >>> model = permix.AngleMixture(inference="em").fit(made.data)
+        >>> someone = permix.Rankings.from_orders([[3, 1]], n_items=5, unlisted="unknown")
+        >>> completed = model.complete(someone)
+        >>> order = completed.orders[0].tolist()
+        >>> order.index(3) < order.index(1)
+        True
+        """
+        completed, ranks = angle_completions.complete(
+            self._fitted().components, self._new_rankings(X), n_samples, random_state
+        )
+        return (completed, ranks) if return_ranks else completed
+
+    def sample_completions(self, X: Any, size: int = 1, random_state: Any = None) -> Completions:
+        """Draw full rankings that agree with each row, with their components.
+
+        Parameters
+        ----------
+        X : Rankings, Preferences without ties, or 2-D integer array
+        size : int
+            Draws per row; successive ones are nearly independent.
+        random_state : int, SeedSequence, Generator or None
+
+        Returns
+        -------
+        Completions
+            ``orders`` (rows, draws, items), ``labels`` (rows, draws), and ``to_rankings()``.
+        """
+        rankings = self._new_rankings(X)
+        return angle_completions.sample_completions(self._fit.components, rankings, size, random_state)
+
+    def sample(self, size: int = 1, random_state: Any = None, *, return_labels: bool = False) -> Any:
+        """Draw full rankings of new agents.
+
+        Parameters
+        ----------
+        size : int
+            How many.
+        random_state : int, SeedSequence, Generator or None
+        return_labels : bool
+            Return the component of each as well.
+
+        Returns
+        -------
+        Rankings, or (Rankings, ndarray of int)
+        """
+        rankings, labels = angle_results.sample_rankings(self._fitted().components, size, random_state)
+        return (rankings, labels) if return_labels else rankings
+
+    def consensus(self, interval: float = 0.9) -> pd.DataFrame:
+        """Return the consensus score of every item in every component, with posterior intervals.
+
+        Parameters
+        ----------
+        interval : float
+            Posterior probability of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``component``, ``item``, ``rank``, ``score`` and, where there is a posterior, ``low``,
+            ``high``, ``rank_low``, ``rank_high``.
+        """
+        return angle_results.consensus_table(self._fitted(), interval)
+
+    def summary(self) -> pd.DataFrame:
+        """Return weight, agents, concentration with its 90 % interval, and consensus ranking by component."""
+        return angle_results.component_table(self._fitted())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file; :func:`permix.load` reads it.
+
+        The file is a zip of JSON and ``.npy`` arrays. It holds components, posterior and the probabilities of
+        the rows that were fitted, not what the rows said.
+        """
+        save_angle(self._fitted(), path)
+
+    @classmethod
+    def _from_fit(cls, fit: AngleFit) -> Self:
+        return cls(**{name: getattr(fit.settings, name) for name in cls._get_param_names()})._adopt(fit)

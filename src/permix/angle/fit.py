@@ -1,0 +1,541 @@
+"""The work behind :class:`permix.AngleMixture`, free of scikit-learn, whose import takes a second."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from permix.angle.ascent import VariationalPosterior
+from permix.angle.chain import AngleChainModel, AngleState, AngleSweep, stochastic_em
+from permix.angle.components import AngleComponents, AnglePrior, largest_concentration
+from permix.angle.data import AngleData
+from permix.angle.direct import Evidence, resample
+from permix.angle.predict import (
+    AnglePosteriorDraws,
+    Predictive,
+    joint_log_probabilities,
+    normalised,
+    row_probabilities,
+)
+from permix.angle.restarts import Interrupts, best_of_restarts, check_size
+from permix.angle.settings import AngleSettings
+from permix.data.labels import Array
+from permix.data.rankings import Rankings
+from permix.distributions.angle.completions import annealing_cost, is_cheap
+from permix.distributions.base import Estimate
+from permix.dp_mixture.fit import digest
+from permix.errors import DataError, PermixWarning
+from permix.posterior import warn_if_chains_disagree
+from permix.sampling import Draws, run_chains
+from permix.sampling.compiling import announce_compilation
+from permix.sampling.loop import n_threads_for
+from permix.sampling.seeds import seed_sequence
+from permix.sampling.status import StatusLine
+
+# Draws are kept of at most so many numbers (draws x components x items).
+MOST_NUMBERS = 20_000_000
+# SIR is not to be trusted where its candidates are worth fewer than this.
+FEW_CANDIDATES = 100
+# An approximate normaliser that is off by more than this, in nats per ranking, is worth a warning.
+NOTABLE_ERROR = 0.05
+# Rows whose log-likelihood is found by annealing, where there are more; proposals spent on that, and the
+# fewest rows that are worth it.
+ANNEALED_ROWS = 100
+ANNEALING_PROPOSALS = 2e8
+FEWEST_ROWS = 10
+# Up to so many items the error of the approximation is known at once; by balancing, up to so many.
+CHECKED_ITEMS, WARNED_ITEMS = 16, 300
+
+
+@dataclass(frozen=True, eq=False)
+class AngleFit:
+    """A fitted mixture with all that is needed to use it.
+
+    Attributes
+    ----------
+    settings : AngleSettings
+    components : AngleComponents
+        Point estimates, the largest component first: maximum likelihood, or the posterior means of κθ. (Of κ
+        alone they would make a component about which nothing is known as concentrated as the prior's mean.)
+    probabilities : ndarray (rows, K)
+        P(component | what the row says) for the rows that were fitted.
+    counts : int array (rows,)
+        How many agents each of those rows stands for.
+    log_likelihood : Estimate
+        ln P(data) at the point estimates.
+    objective : float or None
+        Evidence lower bound of variational inference; ln P(data) with the parameters integrated out, by
+        quadrature (κ up to the largest at which probabilities stay below one); None otherwise.
+    history : ndarray
+        Log-likelihood or evidence bound after every pass of the best run.
+    restart_objectives : ndarray
+        What each start reached.
+    variational : VariationalPosterior or None
+    evidence : Evidence or None
+        Of one component by quadrature: N, β, m and the prior, which say all.
+    draws : Draws or None
+        Of SIR, quadrature and all chains.
+    guarded : bool array (K,)
+        Components that the approximate normaliser would have made more concentrated than probabilities allow.
+    converged, interrupted : bool
+    """
+
+    settings: AngleSettings
+    components: AngleComponents
+    probabilities: Array
+    counts: Array
+    log_likelihood: Estimate
+    objective: float | None
+    history: Array
+    restart_objectives: Array
+    variational: VariationalPosterior | None
+    evidence: Evidence | None
+    draws: Draws | None
+    guarded: Array
+    converged: bool
+    interrupted: bool
+
+    @property
+    def labels(self) -> Array:
+        """The most probable component of every row."""
+        return np.asarray(self.probabilities.argmax(axis=1))
+
+    @cached_property
+    def concentrations(self) -> Array:
+        """Posterior means of κ, or maximum likelihood."""
+        if self.variational is not None:
+            return self.variational.mean_concentrations
+        if self.evidence is not None:
+            nodes, probabilities, _ = self.evidence.grid()
+            return np.array([float(nodes @ probabilities)])
+        if self.draws is not None:
+            return np.asarray(self.draws.arrays["concentrations"].mean(axis=(0, 1)))
+        return self.components.concentrations
+
+    @cached_property
+    def posterior(self) -> AnglePosteriorDraws | None:
+        """Draws of the parameters: those of the chains, or out of the variational posterior; None for EM."""
+        return AnglePosteriorDraws.of(self)
+
+    @cached_property
+    def predictive(self) -> Predictive:
+        """The density of a new ranking."""
+        return Predictive.of(self)
+
+    @cached_property
+    def normalizer_errors(self) -> list[Estimate]:
+        """True ln of the sum over all rankings less the one used, by component; 0 where it is exact."""
+        if self.components.normalizer == "exact":
+            return [Estimate(0.0)] * self.components.n_components
+        if self.components.n_items <= CHECKED_ITEMS:
+            return [Estimate(gap) for gap in self.components.exact_log_sums() - self.components.log_sums]
+        # Importance sampling says how far the von Mises–Fisher sum is off; here, how far the one in use.
+        k = self.components.n_components
+        errors = [self.components.component(number).normalizer_error() for number in range(k)]
+        shifts = self.components.log_sums - replace(self.components, normalizer="vmf").log_sums
+        return [
+            Estimate(float(error) - shift, error.standard_error)
+            for error, shift in zip(errors, shifts, strict=True)
+        ]
+
+
+def fit_angle(rankings: Rankings, settings: AngleSettings) -> AngleFit:
+    """Fit a mixture of angle-based models.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        Full and incomplete rankings over three items or more, as
+        :func:`permix.angle.data.as_rankings` returns them.
+    settings : AngleSettings
+    """
+    data = AngleData.of(rankings, settings.n_jobs)
+    check_size(data, settings)
+    settings.normalizer_for(data.n_items)  # refuses before any work
+    way = settings.way_for(data.n_items, data.is_full)
+    if settings.store is not None and way != "chains":
+        raise DataError("store keeps chains while they run, and this fit has none; leave store out")
+    ways = {"climb": _ascent, "sweeps": _stochastic_em, "chains": _chains, "draws": _direct}
+    fit = ways[way](data, settings)
+    _warn(fit)
+    return fit
+
+
+def _ascent(data: AngleData, settings: AngleSettings) -> AngleFit:
+    climbed = best_of_restarts(data, settings)
+    run = climbed.run
+    vi = settings.inference == "vi"
+    if vi:
+        q = run.law.posterior
+        lengths = np.linalg.norm(run.law.tilts, axis=1)
+        components = AngleComponents(data.items, q.mean_weights, q.directions, lengths, "vmf")
+    else:
+        q, components = None, run.law.components
+    order = np.argsort(-components.weights, kind="stable")
+    # P(component | row) at the end of the climb, that is under q for variational inference.
+    probabilities = np.ones((len(data.rankings), settings.n_components))
+    if settings.n_components > 1:
+        data.weighed(run.law.tilts[order], run.law.offsets[order], probabilities=probabilities)
+    components = components.taken(order)
+    if not vi:
+        _warn_if_unbounded(components, data)
+    return AngleFit(
+        settings=settings,
+        components=components,
+        probabilities=probabilities,
+        counts=np.array(data.rankings.counts),
+        log_likelihood=_log_likelihood(components, data),
+        objective=run.objective if vi else None,
+        history=np.array(run.history),
+        restart_objectives=climbed.reached,
+        variational=None if q is None else q.taken(order),
+        evidence=None,
+        draws=None,
+        guarded=run.law.guarded[order],
+        converged=run.converged,
+        interrupted=climbed.interrupted,
+    )
+
+
+def _warn_if_unbounded(components: AngleComponents, data: AngleData) -> None:
+    """Say where the likelihood has no maximum: all members of a component put the same items first.
+
+    The sums of the smallest mean scores are then those of the best ranks themselves.
+    """
+    _, sums, masses = data.weighed(components.tilts, components.offsets)
+    least = np.cumsum(data.scores)[:-1]
+    for k in np.flatnonzero(masses >= 1.0):
+        reached = np.cumsum(np.sort(sums[:, k] / masses[k]))[:-1]
+        first = np.flatnonzero(reached - least < 1e-6)
+        if len(first):
+            best = ", ".join(str(data.items[item]) for item in components.orders[k][: first[0] + 1][:5])
+            warnings.warn(
+                f"component {k + 1}: all its members put {best} first, so that the likelihood rises for ever "
+                "with the concentration, which is shown where there was nothing more to gain; "
+                "inference='sir' has an interval for it",
+                PermixWarning,
+                stacklevel=5,
+            )
+
+
+def _direct(data: AngleData, settings: AngleSettings) -> AngleFit:
+    """Draw from the posterior of one component: SIR, or quadrature."""
+    prior = AnglePrior.of(settings, data.items)
+    with StatusLine(settings.progress) as status, announce_compilation(status.wanted):
+        evidence = Evidence.of(data.sum_of_scores, float(data.n_agents), prior, data.scores)
+        rng = np.random.default_rng(seed_sequence(settings.random_state))
+        n_draws = min(settings.n_draws, max(100, MOST_NUMBERS // data.n_items))
+        status.update("drawing from the posterior")
+        nodes, probabilities, log_integral = evidence.grid()
+        if settings.inference == "sir":
+            drawn = resample(evidence, n_draws, settings.n_candidates, rng)
+            if drawn.effective < FEW_CANDIDATES:
+                warnings.warn(
+                    f"SIR: the {settings.n_candidates} candidates are worth {drawn.effective:.0f} only; "
+                    "raise n_candidates, or use inference='quadrature'",
+                    PermixWarning,
+                    stacklevel=4,
+                )
+            kappas = drawn.kappas
+            length = float(np.mean(evidence.mean_tilts(kappas)))
+        else:
+            kappas = np.array([_from_grid(rng, nodes, probabilities) for _ in range(n_draws)])
+            length = float(evidence.mean_tilts(nodes) @ probabilities)
+        directions = evidence.directions_given(kappas, rng)
+    components = AngleComponents(
+        data.items, np.ones(1), evidence.direction[None, :], np.array([length]), "vmf"
+    )
+    constant = (
+        prior.shape * np.log(prior.rate)
+        - _log_gamma(prior.shape)
+        - data.n_agents * _log_gamma(data.n_items + 1.0)
+    )
+    return AngleFit(
+        settings=settings,
+        components=components,
+        probabilities=np.ones((len(data.rankings), 1)),
+        counts=np.array(data.rankings.counts),
+        log_likelihood=_log_likelihood(components, data),
+        objective=log_integral + constant if settings.inference == "quadrature" else None,
+        history=np.empty(0),
+        restart_objectives=np.empty(0),
+        variational=None,
+        evidence=evidence if settings.inference == "quadrature" else None,
+        draws=Draws(
+            {
+                "weights": np.ones((1, n_draws, 1)),
+                "concentrations": kappas[None, :, None],
+                "directions": directions[None, :, None, :],
+            },
+            n_draws=n_draws,
+        ),
+        guarded=np.array([np.isfinite(evidence.cap) and bool(kappas.max() > 0.999 * evidence.cap)]),
+        converged=True,
+        interrupted=False,
+    )
+
+
+def _from_grid(rng: np.random.Generator, nodes: Array, probabilities: Array) -> float:
+    from permix.distributions.angle.concentration_jit import draw_from_grid
+
+    return float(draw_from_grid(rng, nodes, probabilities))
+
+
+def _log_gamma(x: float) -> float:
+    from math import lgamma
+
+    return lgamma(x)
+
+
+def _start(model: AngleChainModel, rng: np.random.Generator) -> AngleComponents:
+    """Return where chains start: a quick fit to the rows, completed at random."""
+    from permix.distributions.angle.completions import sample_completions
+
+    settings, data = model.settings, model.data
+    if not data.is_full:
+        part = data.some(max(1000, 200_000 // data.n_items), rng)
+        none = np.zeros((1, data.n_items))
+        orders = sample_completions(part.rankings, none, n_sweeps=1, random_state=rng)
+        data = AngleData.of(Rankings._from_arrays(orders, data.items), data.n_jobs)
+    quick = replace(
+        settings,
+        inference="em",
+        normalizer="vmf",
+        prior_shape=1.0,
+        prior_rate=None,
+        prior_direction=None,
+        prior_strength=0.0,
+        pseudo_count=1.0,
+        n_restarts=min(settings.n_restarts, 5),
+        random_state=rng,
+        progress=False,
+        max_iter=min(settings.max_iter, 200),
+    )
+    return best_of_restarts(data, quick).run.law.components
+
+
+def _chains(data: AngleData, settings: AngleSettings) -> AngleFit:
+    # Threads within a chain where chains leave processors free.
+    running = n_threads_for(settings.n_jobs, settings.n_chains)
+    free = settings.n_jobs != 1 and running < (os.cpu_count() or 1)
+    model = AngleChainModel(AngleData.of(data.rankings, settings.n_jobs if free else 1), settings)
+    draws = run_chains(
+        lambda rng: AngleState(model, rng, _start(model, rng)),
+        AngleSweep(),
+        n_draws=settings.n_draws,
+        n_burn_in=settings.n_burn_in,
+        n_thin=settings.n_thin,
+        n_chains=settings.n_chains,
+        random_state=settings.random_state,
+        n_jobs=settings.n_jobs,
+        progress=settings.progress,
+        store=settings.store,
+        fingerprint={
+            "model": "AngleMixture",
+            "inference": settings.inference,
+            "bound": settings.bound,
+            "normalizer": model.normalizer,
+            "n_components": settings.n_components,
+            "prior": [settings.prior_shape, settings.rate_for(data.n_items), settings.pseudo_count],
+            "data": digest(
+                {
+                    "orders": model.listed,
+                    "below": model.below,
+                    "items": np.array([str(item) for item in data.items]),
+                    "pulls": model.prior.pulls,
+                }
+            ),
+        },
+    )
+    draws = aligned(draws)
+    arrays = draws.arrays
+    kappas = arrays["concentrations"]
+    tilts = np.einsum("cdk,cdkt->kt", kappas, arrays["directions"]) / kappas[:, :, 0].size
+    tilts -= tilts.mean(axis=1, keepdims=True)
+    lengths = np.linalg.norm(tilts, axis=1)
+    weights = arrays["weights"].mean(axis=(0, 1))
+    components = AngleComponents(
+        data.items, weights / weights.sum(), tilts / lengths[:, None], lengths, model.normalizer
+    )
+    most = largest_concentration(data.n_items) if model.normalizer == "vmf" else np.inf
+    probabilities = _shares(draws, data, components)
+    warn_if_chains_disagree(draws)
+    return AngleFit(
+        settings=settings,
+        components=components,
+        probabilities=probabilities,
+        counts=np.array(data.rankings.counts),
+        log_likelihood=_log_likelihood(components, data),
+        objective=None,
+        history=arrays["log_likelihood" if data.is_full else "completed_log_likelihood"].mean(axis=0),
+        restart_objectives=np.empty(0),
+        variational=None,
+        evidence=None,
+        draws=draws,
+        guarded=kappas.max(axis=(0, 1)) > 0.999 * most,
+        converged=True,
+        interrupted=draws.interrupted,
+    )
+
+
+def aligned(draws: Draws) -> Draws:
+    """Number the components alike in all draws, the largest first: labels in a chain have no meaning.
+
+    Every draw is matched, by the agents that its components have in common, to the last draw of the first
+    chain; then to the component that most draws put each agent into.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    arrays = dict(draws.arrays)
+    k = arrays["weights"].shape[-1]
+    if k == 1:
+        return draws
+    n_chains, n_draws = arrays["weights"].shape[:2]
+    labels = arrays["labels"].astype(np.int64)
+    reference = labels[0, -1]
+    new = np.empty((n_chains, n_draws, k), dtype=np.int64)  # number in the draw -> number in the reference
+    for _ in range(3):
+        votes = np.zeros((labels.shape[2], k))
+        agents = np.arange(labels.shape[2])
+        for c in range(n_chains):
+            for d in range(n_draws):
+                shared = np.bincount(labels[c, d] * k + reference, minlength=k * k).reshape(k, k)
+                new[c, d] = linear_sum_assignment(-shared)[1]
+                votes[agents, new[c, d][labels[c, d]]] += 1.0
+        reference = votes.argmax(axis=1)
+    order = np.argsort(new, axis=2)
+    weights = np.take_along_axis(arrays["weights"], order, axis=2)
+    order = order[:, :, np.argsort(-weights.mean(axis=(0, 1)), kind="stable")]
+    for name in ("weights", "concentrations"):
+        arrays[name] = np.ascontiguousarray(np.take_along_axis(arrays[name], order, axis=2))
+    arrays["directions"] = np.ascontiguousarray(
+        np.take_along_axis(arrays["directions"], order[..., None], axis=2)
+    )
+    arrays["labels"] = np.take_along_axis(np.argsort(order, axis=2), labels, axis=2).astype(
+        np.min_scalar_type(k)
+    )
+    return replace(draws, arrays=arrays)
+
+
+def _shares(draws: Draws, data: AngleData, components: AngleComponents) -> Array:
+    """Return how often a row's agents were in each component."""
+    k = components.n_components
+    if k == 1:
+        return np.ones((len(data.rankings), 1))
+    labels = draws.arrays["labels"].reshape(-1, draws.arrays["labels"].shape[-1])
+    of_agent = np.stack([(labels == g).mean(axis=0) for g in range(k)], axis=1)
+    rows = np.repeat(np.arange(len(data.rankings)), data.rankings.counts)
+    shares = np.zeros((len(data.rankings), k))
+    np.add.at(shares, rows, of_agent)
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def _stochastic_em(data: AngleData, settings: AngleSettings) -> AngleFit:
+    model = AngleChainModel(data, settings)
+    rng = np.random.default_rng(seed_sequence(settings.random_state))
+    with (
+        StatusLine(settings.progress) as status,
+        announce_compilation(status.wanted),
+        Interrupts() as interrupts,
+    ):
+
+        def follow(sweep: int, n_sweeps: int) -> bool:
+            status.update(f"sweep {sweep + 1}/{n_sweeps}")
+            return not interrupts.seen
+
+        _, law, history, interrupted = stochastic_em(model, _start(model, rng), rng, follow)
+    order = np.argsort(-law.components.weights, kind="stable")
+    components = law.components.taken(order)
+    return AngleFit(
+        settings=settings,
+        components=components,
+        probabilities=row_probabilities(components, data.rankings),
+        counts=np.array(data.rankings.counts),
+        log_likelihood=_log_likelihood(components, data),
+        objective=None,
+        history=np.array(history),
+        restart_objectives=np.empty(0),
+        variational=None,
+        evidence=None,
+        draws=None,
+        guarded=law.guarded[order],
+        converged=not interrupted,
+        interrupted=interrupted,
+    )
+
+
+def _log_likelihood(components: AngleComponents, data: AngleData) -> Estimate:
+    """Return ln P(data) at point estimates.
+
+    Rows whose sum needs annealing cost milliseconds each; where there are many, some stand for all, and the
+    standard error says what that leaves open. With thousands of items even a few cost minutes: then NaN.
+    """
+    if data.is_full:
+        return Estimate(data.total_log_density(components.tilts, components.offsets))
+    cheap = is_cheap(data.rankings)
+    total, variance = 0.0, 0.0
+    rows = np.flatnonzero(cheap)
+    if len(rows):
+        densities = normalised(joint_log_probabilities(components, data.rankings[rows])[0])[1]
+        total = float(data.counts[rows] @ densities)
+    rows = np.flatnonzero(~cheap)
+    if len(rows):
+        n = len(rows)
+        most = int(ANNEALING_PROPOSALS / annealing_cost(data.rankings[rows[:1]], components.tilts))
+        if most < min(n, FEWEST_ROWS):
+            return Estimate(np.nan, np.nan)
+        if n > min(most, ANNEALED_ROWS):
+            rows = np.sort(np.random.default_rng(0).choice(rows, min(most, ANNEALED_ROWS), replace=False))
+        joint, errors = joint_log_probabilities(components, data.rankings[rows])
+        shares, densities = normalised(joint)
+        values = data.counts[rows] * densities
+        scale = n / len(rows)
+        total += scale * float(values.sum())
+        variance = scale**2 * float(((data.counts[rows, None] * shares * errors) ** 2).sum())
+        if scale > 1.0:
+            variance += scale * (n - len(rows)) * float(values.var(ddof=1))
+    return Estimate(total, float(np.sqrt(variance)))
+
+
+def _warn(fit: AngleFit) -> None:
+    """Say what a user must know about the approximate normaliser and about climbs cut short."""
+    from permix.errors import ConvergenceWarning
+
+    if not fit.converged and not fit.interrupted:
+        warnings.warn(
+            f"not converged after {len(fit.history)} passes; raise max_iter={fit.settings.max_iter} or tol",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    if fit.interrupted:
+        warnings.warn("interrupted: this is the best so far", PermixWarning, stacklevel=4)
+    if fit.guarded.any():
+        which = ", ".join(str(k + 1) for k in np.flatnonzero(fit.guarded))
+        warnings.warn(
+            f"component {which}: the von Mises–Fisher normaliser would give a ranking a probability "
+            "above one, so "
+            "the concentration was held back; use inference='em' or 'sir' with normalizer='exact' (up to 20 "
+            "items), or fewer components",
+            PermixWarning,
+            stacklevel=4,
+        )
+    if fit.components.normalizer == "vmf" and fit.components.n_items <= WARNED_ITEMS:
+        few = fit.components.n_items <= CHECKED_ITEMS
+        truth = fit.components.exact_log_sums() if few else fit.components.balanced_log_sums()
+        # Components without anybody in them say nothing.
+        lived_in = fit.components.weights * fit.counts.sum() >= 1.0
+        errors = np.where(lived_in, truth - fit.components.log_sums, 0.0)
+        worst = int(np.argmax(np.abs(errors)))
+        if abs(errors[worst]) > NOTABLE_ERROR:
+            better = "exact" if few else "balanced"
+            warnings.warn(
+                f"the von Mises–Fisher normaliser is off by {errors[worst]:+.2f} nats for component "
+                f"{worst + 1} (concentration {fit.components.concentrations[worst]:.1f}): such a component "
+                f"may not be real. Use inference='em' or 'sir' with normalizer={better!r}",
+                PermixWarning,
+                stacklevel=4,
+            )

@@ -1,0 +1,183 @@
+"""Climbs of angle-based mixtures from several starts; the best one is the fit."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from permix.angle.ascent import Likelihood, Run, Variational, VariationalPosterior, climb, updated
+from permix.angle.components import AnglePrior
+from permix.angle.data import AngleData
+from permix.angle.settings import AngleSettings
+from permix.data.labels import Array
+from permix.distributions.angle import concentration_jit as kernels
+from permix.distributions.angle.bessel_jit import bessel_ratio
+from permix.errors import DataError
+from permix.sampling.compiling import announce_compilation
+from permix.sampling.seeds import seed_sequence
+from permix.sampling.status import StatusLine
+
+# Entries (rows x items) of the part on which starts are tried, where there are many more.
+TRIAL_ENTRIES = 200_000
+# Entries of the dense table from which seeds are chosen.
+SEED_ENTRIES = 2_000_000
+# How close to its seed a start puts half of the rankings: the mean cosine.
+START_COSINE = 0.7
+
+
+@dataclass(frozen=True, eq=False)
+class Climbed:
+    """The best run, and what every start reached (scaled to all agents where tried on a part)."""
+
+    run: Run
+    reached: Array
+    interrupted: bool
+
+
+def best_of_restarts(data: AngleData, settings: AngleSettings) -> Climbed:
+    """Fit full rankings by EM or variational inference."""
+    prior = AnglePrior.of(settings, data.items)
+    check_size(data, settings)
+    with StatusLine(settings.progress) as status, announce_compilation(status.wanted):
+        if settings.n_components == 1:
+            run = single(data, settings, prior)
+            return Climbed(run, np.array([run.objective]), False)
+        return _several(data, settings, prior, status)
+
+
+def check_size(data: AngleData, settings: AngleSettings) -> None:
+    """Refuse more components than agents."""
+    if settings.n_components > data.n_agents:
+        raise DataError(
+            f"{settings.n_components} components are more than the {data.n_agents} agents; ask for fewer"
+        )
+
+
+def single(data: AngleData, settings: AngleSettings, prior: AnglePrior) -> Run:
+    """Fit one component: Σ y says all, so one pass over the data is enough."""
+    sums, n = data.sum_of_scores[:, None], np.array([float(data.n_agents)])
+    law: Any
+    if settings.inference == "em":
+        law = first_law(np.zeros((1, data.n_items)), data, settings, prior)
+        value = -np.inf
+        for _ in range(
+            settings.max_iter
+        ):  # once under the vMF normaliser; exact steps go on until they settle
+            law = law.following(sums, n, data)
+            before, value = value, data.total_log_density(law.tilts, law.offsets)
+            if abs(value - before) <= 1e-12 * abs(value):
+                break
+    else:
+        law = Variational(updated(None, prior, sums, n, data.scores), prior)
+    objective = law.objective(data.total_log_density(law.tilts, law.offsets))
+    return Run(law, objective, [objective], converged=True)
+
+
+def first_law(tilts: Array, data: AngleData, settings: AngleSettings, prior: AnglePrior) -> Any:
+    """Return the law of components with these tilts and equal weights."""
+    k, t = tilts.shape
+    kappas = np.linalg.norm(tilts, axis=1)
+    known = kappas > 0.0
+    directions = np.tile(np.arange(t) - (t - 1) / 2.0, (k, 1))
+    directions[known] = tilts[known]
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    if settings.inference == "em":
+        normalizer = settings.normalizer_for(data.n_items)
+        return Likelihood(np.full(k, 1.0 / k), directions, kappas, normalizer, data)
+    n = data.n_agents / k
+    # As sure of the tilts as if each component had its share of the agents.
+    lengths = n * bessel_ratio(0.5 * (t - 3.0), np.maximum(kappas, 1e-6))
+    shapes = np.full(k, max(n, 1.0))
+    return Variational(
+        VariationalPosterior(
+            shapes,
+            shapes / np.maximum(kappas, 1e-6),
+            lengths,
+            directions,
+            np.full(k, prior.pseudo_count + n),
+            np.zeros(k, dtype=bool),
+        ),
+        prior,
+    )
+
+
+def seeded_tilts(data: AngleData, k: int, rng: np.random.Generator) -> Array:
+    """Choose k rankings far apart (k-means++ on the sphere) and return tilts towards them."""
+    some = data.some(max(k, SEED_ENTRIES // data.n_items), rng)
+    y, counts = some.dense(), some.counts
+    chosen = [int(rng.choice(len(y), p=counts / counts.sum()))]
+    gap = 1.0 - y @ y[chosen[0]]
+    for _ in range(k - 1):
+        weight = counts * np.maximum(gap, 0.0)
+        total = weight.sum()
+        share = weight / total if total > 0.0 else counts / counts.sum()
+        chosen.append(int(rng.choice(len(y), p=share)))
+        gap = np.minimum(gap, 1.0 - y @ y[chosen[-1]])
+    return np.asarray(kernels.newton_concentration(0.5 * (data.n_items - 3.0), START_COSINE) * y[chosen])
+
+
+def _several(data: AngleData, settings: AngleSettings, prior: AnglePrior, status: StatusLine) -> Climbed:
+    k = settings.n_components
+    seeds = seed_sequence(settings.random_state).spawn(settings.n_restarts + 1)
+    rng = np.random.default_rng(seeds[-1])
+    trial = data
+    if settings.n_restarts > 1 and len(data.rankings) * data.n_items > 2 * TRIAL_ENTRIES:
+        trial = data.some(max(20 * k, TRIAL_ENTRIES // data.n_items), rng)
+    scale = data.n_agents / trial.n_agents
+    best: Run | None = None
+    reached: list[float] = []
+    with Interrupts() as interrupts:
+        for start, seed in enumerate(seeds[:-1]):
+
+            def follow(objective: float, start: int = start) -> bool:
+                status.update(f"start {start + 1}/{settings.n_restarts}: {objective:,.2f}")
+                return not interrupts.seen
+
+            tilts = seeded_tilts(trial, k, np.random.default_rng(seed))
+            run = climb(
+                first_law(tilts, trial, settings, prior), trial, settings.max_iter, settings.tol, follow
+            )
+            reached.append(run.objective * scale)
+            if best is None or run.objective > best.objective:
+                best = run
+            if interrupts.seen:
+                break
+        assert best is not None
+        if trial is not data and not interrupts.seen:
+
+            def follow_all(objective: float) -> bool:
+                status.update(f"all {data.n_agents:,} agents: {objective:,.2f}")
+                return not interrupts.seen
+
+            law = first_law(best.law.tilts, data, settings, prior)
+            best = climb(law, data, settings.max_iter, settings.tol, follow_all)
+    return Climbed(best, np.array(reached), interrupts.seen)
+
+
+class Interrupts:
+    """Notes Ctrl-C instead of raising, in the main thread; a second one is raised."""
+
+    def __init__(self) -> None:
+        self.seen = False
+        self._before: Any = None
+
+    def __enter__(self) -> Interrupts:
+        import threading
+
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.getsignal(signal.SIGINT)
+            if self._before is not None:
+                signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def _note(self, number: int, frame: Any) -> None:
+        if self.seen:
+            raise KeyboardInterrupt
+        self.seen = True
+
+    def __exit__(self, *error: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)

@@ -1,0 +1,144 @@
+"""Pictures of a Dirichlet-process mixture of generalized Mallows models: what each kind wants, how surely."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from permix.data.labels import Array
+from permix.dp_mallows.fit import DPMallowsFit
+from permix.dp_mallows.results import ClusterSummaries, weighted_quantiles
+from permix.errors import DataError
+from permix.mallows.pictures import DARK, MAX_PANELS, draw_ranks, rank_ticks
+from permix.plots.style import finished, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MAX_ITEMS = 12
+# Inches of a panel: its width, a line of an item, and the decays below.
+WIDTH, LINE, DECAYS = 4.4, 0.24, 1.5
+# Intervals of decays that fewer lists than this inform do not stretch the scale.
+INFORMED = 10
+
+
+def kinds(model: Any, path: str | os.PathLike[str] | None = None, *, max_items: int = MAX_ITEMS) -> Figure:
+    """Draw each cluster: the first items of its center with their ranks, and below them the decay by rank.
+
+    A dot is the posterior median and a line goes from 5 % to 95 %. They describe the *center* of a cluster:
+    how sure we are where an item stands in it. The decay says how surely members choose, at each rank, what
+    the center has next. Hollow dots are ranks that no list of the cluster reaches: there the prior speaks.
+
+    Parameters
+    ----------
+    model : DPMallowsMixture or its fit
+    path : path, optional
+        Also write the picture to this .png, .svg or .pdf file.
+    max_items : int
+        Draw at most this many items, those at the top of each center.
+
+    Returns
+    -------
+    matplotlib figure
+
+    Notes
+    -----
+    The largest clusters are drawn, twelve at most. Clusters of one agent are left out where others are not.
+    """
+    if max_items < 1:
+        raise DataError(f"max_items={max_items!r} must be 1 or more")
+    fit = _fit_of(model)
+    summaries = ClusterSummaries(fit)
+    n_panels = min(max(int((fit.cluster_sizes > 1).sum()), 1), MAX_PANELS)
+    n_items, n_shown = len(fit.items), min(len(fit.items), max_items)
+    n_columns = min(n_panels, 3)
+    n_rows = -(-n_panels // n_columns)
+    heights = [0.7 + LINE * max(n_shown, 4), DECAYS]
+    figure = new_figure(WIDTH * n_columns, sum(heights) * n_rows + 0.6)
+    panels = figure.subplots(2 * n_rows, n_columns, squeeze=False, height_ratios=heights * n_rows)
+    tables = [summaries.center_table(e).head(n_shown) for e in range(n_panels)]
+    # One scale for all panels, so that lengths compare; of long lists the part that most of the lines need.
+    last = n_items
+    if n_shown < n_items:
+        last = min(max(int(table["rank_high"].max()) for table in tables), n_items, 3 * n_shown)
+    for e, table in enumerate(tables):
+        upper, lower = panels[2 * (e // n_columns) : 2 * (e // n_columns) + 2, e % n_columns]
+        colour = DARK[e % len(DARK)]
+        low, high = (table[name].to_numpy() for name in ("rank_low", "rank_high"))
+        draw_ranks(
+            upper, table["item"].tolist(), (_median_ranks(summaries, e, n_shown), low, high), last, colour
+        )
+        upper.set_title(_title(summaries, e), fontsize="medium")
+        _draw_decays(lower, summaries, e, colour, _highest(summaries, n_panels))
+    for axes in panels.ravel(order="F"):
+        if not axes.has_data():
+            axes.set_visible(False)
+    figure.suptitle(_suptitle(fit, n_panels, n_shown), fontsize="medium")
+    return finished(figure, path)
+
+
+def _median_ranks(summaries: ClusterSummaries, e: int, n_shown: int) -> Array:
+    """Return medians, 1 = best: a few members in clusters far away move a mean out of the interval."""
+    rows, shares = summaries.members(e)
+    ranks = summaries.ranks[summaries.centers.orders[e, :n_shown]][:, rows]
+    return weighted_quantiles(ranks, shares, (0.5,))[0].astype(np.int64) + 1
+
+
+def _title(summaries: ClusterSummaries, e: int) -> str:
+    n = len(summaries.fit.labels)
+    low, high = 100 * summaries.size_intervals[:, e] / n
+    return f"kind {e + 1} · {100 * summaries.shares[e]:.1f} % ({low:.1f}–{high:.1f})"
+
+
+def _suptitle(fit: DPMallowsFit, n_panels: int, n_shown: int) -> str:
+    many = f"the {n_panels} largest of " if n_panels < fit.n_clusters else ""
+    some = f"top {n_shown} of " if n_shown < len(fit.items) else ""
+    plural = "s" if fit.n_clusters > 1 else ""
+    return (
+        f"{many}{fit.n_clusters} cluster{plural}, {some}{len(fit.items):,} items:\n"
+        "rank in the center and decay by rank: median and 90 % interval"
+    )
+
+
+def _highest(summaries: ClusterSummaries, n_panels: int) -> float:
+    """Return the top of the scale of decays: all intervals that data inform fit below it."""
+    informed = summaries.lists_at_stage[:n_panels] >= INFORMED
+    ends = np.where(informed, summaries.theta_intervals[1, :n_panels], summaries.theta[:n_panels])
+    return 1.1 * float(ends.max())
+
+
+def _draw_decays(axes: Axes, summaries: ClusterSummaries, e: int, colour: str, highest: float) -> None:
+    rows, shares = summaries.members(e)
+    theta = weighted_quantiles(summaries.fit.clusters.theta[rows].T, shares, (0.5,))[0]
+    low, high = summaries.theta_intervals[:, e]
+    ranks = np.arange(1, len(theta) + 1)
+    reached = summaries.lists_at_stage[e] > 0
+    axes.vlines(ranks, low, high, color=colour, linewidth=5, alpha=0.35)
+    axes.plot(ranks[reached], theta[reached], "o", color=colour, markersize=4.5)
+    axes.plot(ranks[~reached], theta[~reached], "o", color=colour, markersize=4.5, fillstyle="none")
+    cut = high > highest
+    if cut.any():
+        axes.plot(ranks[cut], np.full(cut.sum(), 0.97 * highest), "^", color=colour, markersize=4)
+    axes.set_ylim(0.0, highest)
+    axes.set_xlim(0.4, len(ranks) + 0.6)
+    axes.set_xticks(rank_ticks(len(ranks)))
+    axes.set_xlabel("rank", fontsize="small")
+    axes.set_ylabel("decay", fontsize="small")
+    axes.tick_params(labelsize="small")
+    axes.grid(axis="y", alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _fit_of(model: Any) -> DPMallowsFit:
+    """What a fitted estimator holds; a fit is taken as it is."""
+    fit = getattr(model, "_fit", model)
+    if isinstance(fit, DPMallowsFit):
+        return fit
+    if type(model).__name__ == "DPMallowsMixture":
+        raise DataError("the DPMallowsMixture is not fitted; call fit first")
+    raise DataError(
+        f"kinds draws a fitted DPMallowsMixture, not a {type(model).__name__}; see plots.overview"
+    )

@@ -1,0 +1,69 @@
+"""The work behind :class:`permix.MallowsMixture`, free of scikit-learn, whose import takes a second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from permix.data.labels import Array
+from permix.data.preferences import Preferences
+from permix.distributions.base import Estimate
+from permix.distributions.conditioning.components import MallowsComponents
+from permix.mallows.settings import MallowsSettings
+
+__all__ = ["MallowsFit", "MallowsSettings", "fit_mallows"]
+
+
+@dataclass(frozen=True, eq=False)
+class MallowsFit:
+    """A fitted mixture with all that is needed to use it.
+
+    Attributes
+    ----------
+    settings : MallowsSettings
+    components : MallowsComponents
+        Largest component first.
+    probabilities : ndarray (rows, K)
+        P(component | what the row says) for the rows that were fitted.
+    counts : int array (rows,)
+        How many agents each of those rows stands for.
+    log_likelihood : Estimate
+        ln P(data), equation 26; its standard error is 0 where all E-steps were exact.
+    history : ndarray (iterations, 2)
+        Log-likelihood and its standard error along the best run.
+    restart_log_likelihoods : ndarray (restarts,)
+        What every restart reached; the best one is kept. Where starts were tried on a part of very many
+        agents, scaled to all of them.
+    converged : bool
+        Whether the best run stopped because nothing improved any more.
+    interrupted : bool
+        Whether the user stopped the fit: what was best then is here.
+    """
+
+    settings: MallowsSettings
+    components: MallowsComponents
+    probabilities: Array
+    counts: Array
+    log_likelihood: Estimate
+    history: Array
+    restart_log_likelihoods: Array
+    converged: bool
+    interrupted: bool
+
+    @property
+    def labels(self) -> Array:
+        """The most probable component of every row."""
+        return np.asarray(self.probabilities.argmax(axis=1))
+
+    @property
+    def n_iterations(self) -> int:
+        """Iterations of the best run."""
+        return len(self.history)
+
+
+def fit_mallows(preferences: Preferences, settings: MallowsSettings) -> MallowsFit:
+    """Fit a mixture by (Monte Carlo) EM from several starts and keep the best."""
+    from permix.mallows.restarts import best_of_restarts
+
+    return best_of_restarts(preferences, settings)
