@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from permix.distributions import RepeatedInsertion as RepeatedInsertion
     from permix.dp_mallows.estimator import DPMallowsMixture as DPMallowsMixture
     from permix.dp_mixture.estimator import DPMixture as DPMixture
-    from permix.estimators.load import load as load
+    from permix.estimators.archive import load as load
     from permix.families import Categorical as Categorical
     from permix.families import Gaussian as Gaussian
     from permix.families import GaussianNIW as GaussianNIW
@@ -99,7 +99,7 @@ _HOME = {
     "distance_matrix": "permix.data.distances",
     "from_frame": "permix.data",
     "kemeny": "permix.consensus.kemeny",
-    "load": "permix.estimators.load",
+    "load": "permix.estimators.archive",
     "point_estimate": "permix.partitions",
     "read": "permix.data",
     "read_cells": "permix.data.io.cells_io",

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable
-from functools import partial
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
 
 from permix.cli.output import count_of, print_json, print_table
+from permix.cli.votes import ReadOptions
 from permix.errors import DataError
 
 if TYPE_CHECKING:
-    from permix.dp_mixture.fit import MixtureFit
+    pass
 
 # A table of clusters in the terminal shows at most this many columns of parameters and this many rows.
 MAX_COLUMNS = 5
@@ -24,67 +22,12 @@ MAX_CLUSTERS = 30
 PICTURES = (".png", ".svg", ".pdf")
 
 
-class ReadOptions(NamedTuple):
-    """A file of votes and what the user said about it; None and auto mean what the file suggests."""
-
-    file: Path
-    layout: str
-    unlisted: str | None
-    count_column: str | None
-    agent_column: str | None
-    on_cycle: str | None
-
-    def read(self, **more: Any) -> Any:
-        """Read rankings or preferences from any format permix knows."""
-        from permix.data import read
-
-        if self.file.suffix == ".permix":
-            raise DataError(
-                f"{self.file} is a fitted model, not a file of votes; see permix summary {self.file}"
-            )
-        given = {
-            "layout": None if self.layout == "auto" else self.layout,
-            "unlisted": self.unlisted,
-            "count_column": self.count_column,
-            "agent_column": self.agent_column,
-            "on_cycle": self.on_cycle,
-        }
-        chosen = {name: str(value) for name, value in given.items() if value is not None}
-        return read(self.file, **chosen, **more)
-
-    def refuse_keep(self) -> None:
-        """Refuse agents without an order, before anything is read."""
-        if self.on_cycle == "keep":
-            raise typer.BadParameter(
-                "--on-cycle keep: models of rankings need agents who do not contradict themselves; "
-                "--on-cycle drop leaves the others out"
-            )
-
-    def agents_of(self, votes: Any) -> list[Any]:
-        """Ids of the rows as the file has them; rows of a file that names nobody are numbered from 1."""
-        if votes._agents is None and not self._names_agents():
-            return list(range(1, len(votes) + 1))
-        return list(votes.agents.tolist())
-
-    def _names_agents(self) -> bool:
-        """Say whether the file has ids: those from 0 on look like none once they are read."""
-        from permix.data.io.column_names import column_places
-        from permix.data.io.read_write import TABLES
-        from permix.data.io.table_columns import file_rows
-        from permix.data.io.text_files import plain_suffix, read_text
-
-        if self.agent_column is not None:
-            return True
-        if plain_suffix(self.file) not in TABLES:
-            return False
-        _, header = next(file_rows(self.file, read_text(self.file)))
-        return "" in header or bool(column_places(header, "agent"))
-
-
 def show_info(options: ReadOptions, as_json: bool) -> None:
     """Describe a file of votes or a fitted model."""
     file = options.file
     if file.suffix == ".permix" or (file.is_file() and file.suffix != ".npz" and zipfile.is_zipfile(file)):
+        from permix.cli.predict import show_fit
+
         show_fit(file, as_json)
         return
     votes = options.read()
@@ -219,169 +162,3 @@ def check_model_name(output: Path) -> None:
         raise typer.BadParameter(
             f"--output {output}: the fitted model is no such file; name it {output.stem.split('.')[0]}.permix"
         )
-
-
-def show_consensus(options: ReadOptions, method: str, time_limit: float | None, as_json: bool) -> None:
-    """Print the Kemeny consensus of a file of votes."""
-    from permix.consensus.kemeny import kemeny
-
-    votes = options.read()
-    result = kemeny(votes, method=str(method), time_limit=time_limit)
-    wins = np.asarray(votes.pairwise_counts())
-    order = [int(item) for item in result.order]
-    names = [str(votes.items[item]) for item in order]
-    margins = [
-        float(wins[a, b] / (wins[a, b] + wins[b, a])) if wins[a, b] + wins[b, a] else float("nan")
-        for a, b in pairwise(order)
-    ]
-    if as_json:
-        print_json(
-            {
-                "file": str(options.file),
-                "ranking": names,
-                "disagreements": result.score,
-                "lower_bound": result.lower_bound,
-                "proven_optimal": result.optimal,
-                "method": result.method,
-                "share_preferring_to_next": margins,
-            }
-        )
-        return
-    rows = [
-        [place + 1, name, f"{margins[place]:.0%}" if place < len(margins) else ""]
-        for place, name in enumerate(names)
-    ]
-    print_table(
-        f"Consensus of {count_of(int(votes.n_agents), 'agent')}",
-        ["rank", "item", "prefer it to the next"],
-        rows,
-    )
-    verdict = (
-        "proven optimal"
-        if result.optimal
-        else f"not proven optimal; no ranking has fewer than {result.lower_bound:,.0f}"
-    )
-    print(f"{count_of(round(result.score), 'pairwise disagreement')}, {verdict} (method: {result.method})")
-
-
-def show_fit(file: Path, as_json: bool) -> None:
-    """Print what a fitted model found."""
-    from permix.estimators.load import load_fit
-
-    fit = load_fit(file)
-    report, show = _described(fit)
-    if as_json:
-        print_json({"file": str(file), **report})
-    else:
-        show(report, file.name)
-
-
-def _described(fit: Any) -> tuple[dict[str, Any], Callable[[dict[str, Any], str], None]]:
-    """Report what a fit of any kind found, and say who prints it."""
-    from permix.angle.fit import AngleFit
-    from permix.baselines.mean_shift_fit import MeanShiftFit
-    from permix.cocluster.fit import BlockFit
-    from permix.dp_mallows.fit import DPMallowsFit
-    from permix.dp_mixture.fit import MixtureFit
-    from permix.mallows.fit import MallowsFit
-
-    if isinstance(fit, BlockFit):
-        from permix.cocluster.tables import block_report, print_blocks
-
-        return block_report(fit), print_blocks
-    if isinstance(fit, MixtureFit):
-        return fit_report(fit), partial(print_fit, fit)
-    if isinstance(fit, AngleFit):
-        from permix.angle.tables import angle_report, print_angle
-
-        return angle_report(fit), print_angle
-    if isinstance(fit, DPMallowsFit):
-        from permix.dp_mallows.command import list_report, print_lists
-
-        return list_report(fit), print_lists
-    if isinstance(fit, MeanShiftFit):
-        from permix.baselines.mean_shift_command import mean_shift_report, print_mean_shift
-
-        return mean_shift_report(fit), print_mean_shift
-
-    from permix.mallows.command import kernel_report, mallows_report, print_kernel, print_mallows
-
-    if isinstance(fit, MallowsFit):
-        return mallows_report(fit), print_mallows
-    return kernel_report(fit), print_kernel
-
-
-def fit_report(fit: MixtureFit) -> dict[str, Any]:
-    """Everything ``summary`` shows, as plain values."""
-    from permix.partitions import assignment_confidence
-    from permix.posterior import summary
-
-    draws = fit.draws.arrays["n_clusters"]
-    numbers, counts = np.unique(draws, return_counts=True)
-    confidence = np.asarray(assignment_confidence(fit.draws.arrays["labels"], fit.labels))
-    return {
-        "model": "DPMixture",
-        "family": fit.family.name,
-        "observations": fit.n,
-        "columns": column_names(fit),
-        "chains": int(draws.shape[0]),
-        "draws_per_chain": int(draws.shape[1]),
-        "clusters": fit.n_clusters,
-        "cluster_sizes": fit.cluster_sizes.tolist(),
-        "cluster_confidence": [float(confidence[fit.labels == k].mean()) for k in range(fit.n_clusters)],
-        "cluster_parameters": {name: values.tolist() for name, values in fit.cluster_parameters.items()},
-        "posterior_number_of_clusters": {
-            str(number): float(count / draws.size) for number, count in zip(numbers, counts, strict=True)
-        },
-        "diagnostics": {str(name): row.to_dict() for name, row in summary(fit.draws).iterrows()},
-    }
-
-
-def column_names(fit: MixtureFit) -> list[str]:
-    """Names of the parameter columns: features, or feature=answer for categories."""
-    from permix.families import Categorical
-
-    features = fit.feature_names or tuple(f"column {j + 1}" for j in range(fit.family.n_features))
-    if isinstance(fit.family, Categorical) and fit.family.levels is not None:
-        pairs = zip(features, fit.family.levels, strict=True)
-        return [f"{feature}={level}" for feature, levels in pairs for level in levels]
-    return list(features)
-
-
-def print_fit(fit: MixtureFit, report: dict[str, Any], title: str) -> None:
-    """Tables for people."""
-    shares = report["posterior_number_of_clusters"].items()
-    clusters, rows_ = count_of(report["clusters"], "cluster"), count_of(report["observations"], "observation")
-    print_table(
-        f"{title}: {rows_}, {clusters}, {report['family']} family",
-        ["number of clusters", "posterior probability"],
-        [[int(number), f"{share:.3f}"] for number, share in shares if share >= 0.005],
-    )
-    print(
-        f"The {clusters} below are the partition nearest to all draws (least expected "
-        f"{'variation of information' if fit.estimate.loss == 'vi' else 'Binder loss'}).\n"
-    )
-    main = "probabilities" if "probabilities" in fit.cluster_parameters else "mean"
-    values = fit.cluster_parameters[main]
-    # The columns in which the clusters differ most are the ones worth the width of a terminal.
-    shown = np.sort(np.argsort(-np.ptp(values, axis=0), kind="stable")[:MAX_COLUMNS])
-    names = report["columns"]
-    rows = [
-        [k + 1, size, f"{report['cluster_confidence'][k]:.2f}", *[float(value) for value in values[k, shown]]]
-        for k, size in enumerate(report["cluster_sizes"][:MAX_CLUSTERS])
-    ]
-    kind = "probability of" if main == "probabilities" else "mean of"
-    some = "the most telling of " if len(shown) < len(names) else ""
-    print_table(
-        f"Clusters ({kind} {some}{count_of(len(names), 'column')})",
-        ["cluster", "size", "confidence", *[names[j] for j in shown]],
-        rows,
-    )
-    if report["clusters"] > MAX_CLUSTERS:
-        print(f"... and {report['clusters'] - MAX_CLUSTERS} smaller clusters; --json shows all\n")
-    columns = ["mean", "sd", "ess_bulk", "r_hat", "note"]
-    print_table(
-        f"Chains ({report['chains']} × {report['draws_per_chain']:,} draws; --json has more)",
-        ["quantity", *columns],
-        [[name, *[row[column] for column in columns]] for name, row in report["diagnostics"].items()],
-    )

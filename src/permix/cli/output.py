@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import sys
 from collections.abc import Sequence
 from typing import Any
+
+# Room for a long line where there is no terminal.
+PIPE_WIDTH = 320
+ORDER = " ≻ "
 
 
 def print_json(value: Any) -> None:
@@ -61,3 +66,31 @@ def _text(cell: Any) -> str:
     if isinstance(cell, float):
         return "" if math.isnan(cell) else f"{cell:.4g}" if abs(cell) < 1e5 else f"{cell:,.0f}"
     return str(cell)
+
+
+def rounded(value: float, digits: int) -> str:
+    """Write a number with so many digits; what rounds to zero has no sign."""
+    return f"{round(value, digits) + 0.0:,.{digits}f}"
+
+
+def terminal_width() -> int:
+    """Return how many characters fit into a line."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH
+
+
+def fitting(names: Sequence[str], width: int) -> str:
+    """All names, best first, or the first ones and the last, as many as fit; long names are cut."""
+    whole = ORDER.join(names)
+    if len(whole) <= width or len(names) < 3:
+        return whole
+    gap = f"{ORDER}… {len(names) - 2} more …{ORDER}"
+    most = max((width - len(gap)) // 2, 4)  # so that the first and the last fit in any case
+    names = [name if len(name) <= most else f"{name[: most - 1]}…" for name in names]
+    cut = f"{names[0]}{gap}{names[-1]}"
+    for shown in range(2, len(names) - 1):
+        head = ORDER.join(names[:shown])
+        longer = f"{head}{ORDER}… {len(names) - shown - 1} more …{ORDER}{names[-1]}"
+        if len(longer) > width:
+            break
+        cut = longer
+    return cut

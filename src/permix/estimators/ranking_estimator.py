@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from permix.data.agent_table import AgentTable
 from permix.data.labels import Label
 from permix.data.preferences import Preferences
 from permix.errors import DataError
+from permix.estimators.base import Estimator
 from permix.estimators.preference_input import as_preferences
 
 
-class RankingEstimator(BaseEstimator):  # type: ignore[misc]
+class RankingEstimator(Estimator):
     """Base of estimators that take Rankings, Preferences, or plain arrays of orderings."""
 
     items_: tuple[Label, ...]

@@ -27,7 +27,7 @@ from permix.distributions.conditioning.agent_posteriors import (
     partition_log_normalizers,
 )
 from permix.distributions.conditioning.components import MallowsComponents
-from permix.mallows.settings import MallowsSettings
+from permix.mallows.parameters import MallowsParameters
 
 # Independent sets of particles for every agent and component: two give an error.
 N_SETS = 2
@@ -77,12 +77,12 @@ class MallowsEM:
     Parameters
     ----------
     profile : Profile
-    settings : MallowsSettings
+    settings : MallowsParameters
     key : uint64 array (2,)
         Names the random numbers of this run.
     """
 
-    def __init__(self, profile: Profile, settings: MallowsSettings, key: Array) -> None:
+    def __init__(self, profile: Profile, settings: MallowsParameters, key: Array) -> None:
         self.profile = profile
         self.settings = settings
         self.key = key

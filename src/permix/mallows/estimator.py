@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClusterMixin
@@ -15,8 +14,8 @@ from permix.data.rankings import Rankings
 from permix.distributions.mallows import Mallows
 from permix.estimators.ranking_estimator import RankingEstimator
 from permix.mallows import predict as mallows_predict
-from permix.mallows.archive import save_mallows
-from permix.mallows.fit import MallowsFit, MallowsSettings, fit_mallows
+from permix.mallows.fit import MallowsFit, fit_mallows
+from permix.mallows.parameters import MallowsParameters
 from permix.mallows.predict import Completions
 from permix.mallows.results import component_table, sample_rankings, warn_if_unsettled
 
@@ -24,33 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class MallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
-    """Kinds of people, each with a typical ranking and a spread around it (Lu & Boutilier 2014).
-
-    Parameters
-    ----------
-    n_components : int
-        Number of kinds; :func:`permix.select_components` chooses it by held-out likelihood.
-    n_restarts : int
-        EM runs from this many different starts; the best run is kept.
-    max_iter : int
-        The most iterations of one run; random first rounds and the averaging at the end are not counted.
-    tol : float
-        A run has converged when an iteration raises the log-likelihood per agent by less than this, or by
-        less than its Monte Carlo error.
-    n_particles : int
-        Rankings sampled per agent and component where no exact sum is at hand; more make the likelihood
-        more precise and the fit slower.
-    center_search : "local" or "exact"
-        How the central rankings are found: by local search, or proven optimal where that is possible.
-    min_dispersion : float
-        No component may be narrower than this; 0 would be a single ranking.
-    random_state : int, SeedSequence, Generator or None
-        The same seed gives the same fit whatever ``n_jobs`` is.
-    n_jobs : int, optional
-        How many threads; default as many as there are processors.
-    progress : bool, optional
-        Live display: by default on a terminal, once a fit has taken two seconds.
+class MallowsMixture(ClusterMixin, RankingEstimator, parameters=MallowsParameters):  # type: ignore[misc]
+    """Groups of people, each with a typical ranking and a spread around it (Lu & Boutilier 2014).
 
     Attributes
     ----------
@@ -104,31 +78,6 @@ class MallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
     # Settings of an answer, not data that pipelines and searches would pass along.
     __metadata_request__predict_proba: ClassVar = {"n_samples": UNUSED, "random_state": UNUSED}
 
-    def __init__(
-        self,
-        n_components: int = 1,
-        *,
-        n_restarts: int = 10,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        n_particles: int = 8,
-        center_search: Literal["local", "exact"] = "local",
-        min_dispersion: float = 1e-3,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_particles = n_particles
-        self.center_search = center_search
-        self.min_dispersion = min_dispersion
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the mixture by EM.
 
@@ -142,7 +91,7 @@ class MallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         -------
         self
         """
-        settings = MallowsSettings(**self.get_params(deep=False))
+        settings = self._settings()
         fit = fit_mallows(self._preferences(X, reset=True), settings)
         warn_if_unsettled(fit)
         return self._adopt(fit)
@@ -209,7 +158,7 @@ class MallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         return mallows_predict.predict_proba(self._fit.components, table, n_samples, random_state)
 
     def score_samples(
-        self, X: Any, *, n_samples: int = 256, random_state: Any = 0, return_standard_error: bool = False
+        self, X: Any, *, n_samples: int = 256, random_state: Any = 0, return_error: bool = False
     ) -> Any:
         """Return ln P(what the row says) under the mixture, equation 26.
 
@@ -217,7 +166,7 @@ class MallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         ----------
         X, n_samples, random_state
             As in :meth:`predict_proba`.
-        return_standard_error : bool
+        return_error : bool
             Return the Monte Carlo errors as well, 0 where the value is exact.
 
         Returns
@@ -227,13 +176,7 @@ class MallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         """
         table = self._new_data(X)
         scores, errors = mallows_predict.score_samples(self._fit.components, table, n_samples, random_state)
-        return (scores, errors) if return_standard_error else scores
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean log-likelihood of an agent; a row counts as often as its count says."""
-        table = self._new_data(X)
-        scores, _ = mallows_predict.score_samples(self._fit.components, table, random_state=0)
-        return float(np.average(scores, weights=table.counts))
+        return (scores, errors) if return_error else scores
 
     def predict_pairwise(
         self,
@@ -242,7 +185,7 @@ class MallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         *,
         n_samples: int = 200,
         random_state: Any = 0,
-        return_standard_error: bool = False,
+        return_error: bool = False,
     ) -> Any:
         """Return P(a ≻ b | what the row says).
 
@@ -255,7 +198,7 @@ class MallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
             Rankings averaged over for rows without an exact way.
         random_state : int, SeedSequence, Generator or None
             For those.
-        return_standard_error : bool
+        return_error : bool
             Return Monte Carlo errors as well, 0 where exact.
 
         Returns
@@ -278,7 +221,7 @@ class MallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
             pairs,
             n_samples=n_samples,
             random_state=random_state,
-            return_standard_error=return_standard_error,
+            return_error=return_error,
         )
 
     def complete(
@@ -353,20 +296,23 @@ class MallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         rankings, labels = sample_rankings(self._fit.components, size, random_state)
         return (rankings, labels) if return_labels else rankings
 
+    def diagnostics(self) -> pd.DataFrame:
+        """Return how far to trust the fit: what every start reached, and how far that is from the best.
+
+        Starts that end near the best have found the same optimum; where only one does, there may be a better
+        one still.
+        """
+        import pandas as pd
+
+        check_is_fitted(self)
+        reached = np.asarray(self._fit.restart_log_likelihoods)
+        best = reached.max(initial=-np.inf)
+        return pd.DataFrame(
+            {"log_likelihood": reached, "below_best": best - reached, "near_best": reached >= best - 1.0},
+            index=pd.RangeIndex(len(reached), name="start"),
+        )
+
     def summary(self) -> pd.DataFrame:
         """Return weight, expected number of agents, dispersion, expected distance and center by component."""
         check_is_fitted(self)
         return component_table(self._fit)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file; :func:`permix.load` reads it.
-
-        The file is a zip of JSON and ``.npy`` arrays. It holds the components and the probabilities of the
-        rows that were fitted, not what the rows said.
-        """
-        check_is_fitted(self)
-        save_mallows(self._fit, path)
-
-    @classmethod
-    def _from_fit(cls, fit: MallowsFit) -> Self:
-        return cls(**{name: getattr(fit.settings, name) for name in cls._get_param_names()})._adopt(fit)

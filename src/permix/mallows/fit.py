@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,9 +11,7 @@ from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.distributions.base import Estimate
 from permix.distributions.conditioning.components import MallowsComponents
-from permix.mallows.settings import MallowsSettings
-
-__all__ = ["MallowsFit", "MallowsSettings", "fit_mallows"]
+from permix.mallows.parameters import MallowsParameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +20,7 @@ class MallowsFit:
 
     Attributes
     ----------
-    settings : MallowsSettings
+    settings : MallowsParameters
     components : MallowsComponents
         Largest component first.
     probabilities : ndarray (rows, K)
@@ -41,7 +40,9 @@ class MallowsFit:
         Whether the user stopped the fit: what was best then is here.
     """
 
-    settings: MallowsSettings
+    model: ClassVar[str] = "MallowsMixture"
+
+    settings: MallowsParameters
     components: MallowsComponents
     probabilities: Array
     counts: Array
@@ -62,7 +63,7 @@ class MallowsFit:
         return len(self.history)
 
 
-def fit_mallows(preferences: Preferences, settings: MallowsSettings) -> MallowsFit:
+def fit_mallows(preferences: Preferences, settings: MallowsParameters) -> MallowsFit:
     """Fit a mixture by (Monte Carlo) EM from several starts and keep the best."""
     from permix.mallows.restarts import best_of_restarts
 

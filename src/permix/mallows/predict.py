@@ -277,7 +277,7 @@ def predict_pairwise(
     *,
     n_samples: int = 200,
     random_state: RandomState = None,
-    return_standard_error: bool = False,
+    return_error: bool = False,
 ) -> Any:
     """P(a ≻ b | what the agent said), section 5.4.
 
@@ -292,7 +292,7 @@ def predict_pairwise(
     n_samples : int
         Rankings averaged over for agents without an exact way, in 8 chains.
     random_state : int, SeedSequence, Generator or None
-    return_standard_error : bool
+    return_error : bool
         Return standard errors too, 0 where exact; elsewhere from the spread between chains and the
         uncertainty of P(component | v). A pair on which all rankings drawn agree gets 0 as well, though
         ``n_samples`` draws cannot tell a probability above 1 - 1/n_samples from 1.
@@ -321,7 +321,7 @@ def predict_pairwise(
     table = as_preferences(preferences, components.items)
     n, n_items = len(table), components.n_items
     if pairs is None:
-        space = 8 * n * n_items * n_items * (2 if return_standard_error else 1)
+        space = 8 * n * n_items * n_items * (2 if return_error else 1)
         _refuse_too_large(space, f"{n} agents × {n_items} × {n_items} items", "pairs=[(row, a, b), ...]")
         questions, order = Questions.all_pairs(n, n_items), None
     else:
@@ -333,13 +333,13 @@ def predict_pairwise(
         for answer, values in zip(answers, found, strict=True):
             answer[order] = values
     else:
-        answers = [np.zeros((n, n_items, n_items)) for _ in found[: 1 + return_standard_error]]
+        answers = [np.zeros((n, n_items, n_items)) for _ in found[: 1 + return_error]]
         a, b = questions.first, questions.second
         for which, answer in enumerate(answers):
             values = found[which].reshape(n, -1)
             answer[:, a, b] = values
             answer[:, b, a] = values if which else 1.0 - values
-    return (answers[0], answers[1]) if return_standard_error else answers[0]
+    return (answers[0], answers[1]) if return_error else answers[0]
 
 
 def complete(

@@ -20,8 +20,8 @@ from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import DataError
 from permix.mallows.em import Follow, MallowsEM, Run, responsibilities, total_log_likelihood
 from permix.mallows.fit import MallowsFit
+from permix.mallows.parameters import MallowsParameters
 from permix.mallows.predict import joint_log_probabilities
-from permix.mallows.settings import MallowsSettings
 from permix.mallows.start import first_components, seeded_center
 from permix.sampling.compiling import announce_compilation
 from permix.sampling.loop import n_threads_for
@@ -38,12 +38,12 @@ AT_ONCE = 4
 N_STOCHASTIC_AGAIN = 5
 
 
-def best_of_restarts(preferences: Preferences, settings: MallowsSettings) -> MallowsFit:
-    """Climb from ``settings.n_restarts`` starts and go on from the best."""
+def best_of_restarts(preferences: Preferences, settings: MallowsParameters) -> MallowsFit:
+    """Climb from ``settings.n_init`` starts and go on from the best."""
     profile = Profile.of(preferences)
     _check(profile, settings)
     # One start is enough where there is only one component: the consensus of all.
-    n_restarts = settings.n_restarts if settings.n_components > 1 else 1
+    n_restarts = settings.n_init if settings.n_components > 1 else 1
     seeds = seed_sequence(settings.random_state).spawn(n_restarts + 1)
     rng = np.random.default_rng(seeds[-1])
     part = _race_track(profile, n_restarts, rng)
@@ -124,7 +124,7 @@ def _key(rng: np.random.Generator) -> Array:
 class _Workers:
     """Threads that climb, a line about them on the terminal, and Ctrl-C that keeps what was reached."""
 
-    def __init__(self, settings: MallowsSettings, n_tasks: int) -> None:
+    def __init__(self, settings: MallowsParameters, n_tasks: int) -> None:
         self.n_threads = n_threads_for(settings.n_jobs, max(n_tasks, AT_ONCE))
         self._alone = settings.n_jobs == 1  # not even threads within a run
         self.status = StatusLine(settings.progress)
@@ -193,7 +193,7 @@ class _Workers:
         return f"EM, {self.phase}{runs} · iteration {iteration} · log-likelihood {best:,.1f}"
 
 
-def _check(profile: Profile, settings: MallowsSettings) -> None:
+def _check(profile: Profile, settings: MallowsParameters) -> None:
     stated = np.union1d(profile.partitioned, profile.sampled)
     if not len(stated):
         raise DataError("no row says anything about any pair of items, so there is nothing to fit")
@@ -205,7 +205,7 @@ def _check(profile: Profile, settings: MallowsSettings) -> None:
 
 
 def _fit_of(
-    profile: Profile, settings: MallowsSettings, best: Run, reached: Array, key: Array, interrupted: bool
+    profile: Profile, settings: MallowsParameters, best: Run, reached: Array, key: Array, interrupted: bool
 ) -> MallowsFit:
     components = best.components.sorted_by_weight()
     # Exact where sums are affordable, and otherwise with more particles than in a round.

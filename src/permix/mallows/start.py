@@ -16,7 +16,7 @@ from permix.data.preferences import Preferences
 from permix.distributions.base import over_rows
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
-from permix.mallows.settings import MallowsSettings
+from permix.mallows.parameters import MallowsParameters
 
 # Agents that take part, per component and at most; more do not make a better start.
 PER_COMPONENT = 1000
@@ -24,7 +24,7 @@ MOST_ROUNDS = 20
 
 
 def first_components(
-    profile: Profile, settings: MallowsSettings, rng: np.random.Generator
+    profile: Profile, settings: MallowsParameters, rng: np.random.Generator
 ) -> MallowsComponents:
     """Return components from k-means on a random part of the agents."""
     rows = np.union1d(profile.partitioned, profile.sampled)

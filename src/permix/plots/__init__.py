@@ -1,35 +1,96 @@
-"""Pictures of fitted models. Needs matplotlib: ``pip install "permix[plot]"``."""
+"""Pictures of fitted models. Needs matplotlib: ``pip install "permix[plot]"``.
+
+Every picture takes a fitted model. Those with one panel accept ``ax`` and return matplotlib axes; those with
+several accept ``figure`` and return a figure. Saving is matplotlib's:
+``plots.overview(model).savefig("x.png")``.
+"""
 
 from __future__ import annotations
 
-import importlib
+import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-# Where each picture is drawn: in the folder of its model.
-_HOME = {
-    "blocks": "permix.cocluster.pictures",
-    "clusters": "permix.dp_mixture.pictures",
-    "component_choice": "permix.mallows.pictures",
-    "components": "permix.mallows.pictures",
-    "consensus_scores": "permix.angle.pictures",
-    "em_history": "permix.mallows.pictures",
-    "kinds": "permix.dp_mallows.pictures",
-    "mondrian": "permix.cocluster.pictures",
-    "n_clusters": "permix.dp_mixture.pictures",
-    "overview": "permix.dp_mixture.pictures",
-    "roc": "permix.angle.pictures",
-    "similarity": "permix.dp_mixture.pictures",
-    "traces": "permix.dp_mixture.pictures",
+from permix.errors import DataError
+from permix.estimators.registry import fit_of, model_of, part
+
+# What can be drawn, and what each picture shows. Which of them a model has is said in its ``pictures.py``.
+PICTURES = {
+    "overview": "Draw what the fit found at a glance.",
+    "groups": "Draw what each group is like.",
+    "n_groups": "Draw the posterior of the number of groups.",
+    "similarity": "Draw the probability that two observations are in one group, sorted by group.",
+    "traces": "Draw the number of groups and the log joint of every draw, a line for each chain.",
+    "history": "Draw how the log-likelihood rose in the best run, and where the other starts ended.",
+    "blocks": "Draw a matrix in the order of its blocks.",
+    "mondrian": "Draw the nested cuts of a Mondrian co-clustering.",
+    "roc": "Draw the ROC curve of a classifier.",
 }
 
-__all__ = sorted(_HOME)
+__all__ = [
+    "blocks",
+    "choice",
+    "groups",
+    "history",
+    "mondrian",
+    "n_groups",
+    "overview",
+    "roc",
+    "save",
+    "similarity",
+    "traces",
+]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'permix.plots' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOME[name]), name)
+def _picture(name: str, shows: str) -> Callable[..., Any]:
+    def draw(model: Any, **options: Any) -> Any:
+        fit = fit_of(model)
+        about = model_of(fit)
+        pictures = part(about.pictures).PICTURES if about.pictures else {}
+        if name not in pictures:
+            others = [other for other in PICTURES if other in pictures]
+            way_out = f"; it has {', '.join(others)}" if others else ""
+            raise DataError(f"there is no picture {name!r} of a {about.name}{way_out}")
+        return pictures[name](fit, **options)
+
+    draw.__name__ = draw.__qualname__ = name
+    draw.__doc__ = f"""{shows}
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A model that has no such picture says which it has.
+    **options
+        ``ax`` (or ``figure``, where there are several panels) to draw into, and those of the model.
+
+    Returns
+    -------
+    matplotlib axes or figure
+    """
+    return draw
 
 
-def __dir__() -> list[str]:
-    return sorted(_HOME)
+overview = _picture("overview", PICTURES["overview"])
+groups = _picture("groups", PICTURES["groups"])
+n_groups = _picture("n_groups", PICTURES["n_groups"])
+similarity = _picture("similarity", PICTURES["similarity"])
+traces = _picture("traces", PICTURES["traces"])
+history = _picture("history", PICTURES["history"])
+blocks = _picture("blocks", PICTURES["blocks"])
+mondrian = _picture("mondrian", PICTURES["mondrian"])
+roc = _picture("roc", PICTURES["roc"])
+
+
+def choice(selection: Any, *, ax: Any = None) -> Any:
+    """Draw what numbers of groups were judged by: see :func:`permix.plots.choice_picture.choice`."""
+    return part("permix.plots.choice_picture:choice")(selection, ax=ax)
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write the overview of a fitted model to a .png, .svg or .pdf file, whole or not at all."""
+    from permix.files import atomic_writer
+
+    figure = overview(model)
+    with atomic_writer(path) as handle:
+        figure.savefig(handle, dpi=130, format=Path(path).suffix.removeprefix(".") or None)

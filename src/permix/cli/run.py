@@ -1,0 +1,240 @@
+"""What ``permix fit`` does, for every model: read, fit, save, show; interrupted, keep what was done."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import typer
+
+from permix.cli.answers import write_csv
+from permix.cli.command import SELECTION, ModelCommand
+from permix.cli.inspect import check_model_name, check_picture, check_targets
+from permix.cli.output import print_json
+from permix.errors import DataError, Message, PermixError
+from permix.estimators.registry import part
+
+SELECT = "permix.selection.select_components:select_components"
+SELECTION_TABLES = "permix.selection.tables"
+
+
+class Targets(NamedTuple):
+    """The files a fit writes."""
+
+    output: Path
+    labels: Path | None
+    picture: Path | None
+    curve: Path | None
+    chains: Path | None
+
+    def all(self) -> list[Path]:
+        """Return those that are wanted, chains apart."""
+        return [target for target in self[:4] if target is not None]
+
+
+def run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
+    """Fit, save, and show what was found."""
+    try:
+        _run_fit(command, values)
+    except PermixError as error:
+        raise in_options(error, command.flags) from error
+
+
+def in_options(error: PermixError, flags: Mapping[str, str]) -> PermixError:
+    """Return the error with its arguments written as options, where it names any."""
+    message = error.args[0] if error.args else ""
+    if not isinstance(message, Message):
+        return error
+    return DataError(message.as_options(flags))
+
+
+def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
+    quiet, as_json = values["quiet"], values["json"]
+    given = _parameters(command, values)
+    candidates = _candidates(command, values)
+    targets = _targets(command, values, curve=candidates is not None)
+    file = values["file"]
+    unfinished = targets.chains is not None and targets.chains.exists()
+    # Chains that are still there are a run that was cut short: the same command may replace what it left.
+    check_targets(targets.all(), [file], values["force"] or unfinished)
+    if unfinished and not (as_json or quiet):
+        print(f"found chains in {targets.chains}", file=sys.stderr)
+    given["progress"] = False if quiet or as_json else None
+    if targets.chains is not None:
+        given["store"] = targets.chains
+    settings = command.parameters(**given) if candidates is None else None
+    data = part(command.source.read)(file, values)
+    try:
+        fit, selection = _fitted(command, data, settings, given, values, candidates)
+    except KeyboardInterrupt:
+        way_on = f"; the same command goes on from {targets.chains}" if targets.chains else ""
+        print(f"permix: interrupted before there was anything to keep{way_on}", file=sys.stderr)
+        raise typer.Exit(130) from None
+    _finish(command, values, targets, data, fit, selection)
+
+
+def _parameters(command: ModelCommand, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that were given, in the types that declarations expect."""
+    declared = command.parameters.declared
+    given = {
+        name: value
+        for name, value in values.items()
+        if value is not None and (name in declared or name in command.options)
+    }
+    if command.choose:
+        given = part(command.choose)(given)
+    elif command.options:
+        raise TypeError(f"{command.name} has options of its own but does not say what they mean")
+    parsed = {
+        name: declared[name].check.parse(value) if isinstance(value, str) else value
+        for name, value in given.items()
+    }
+    if "random_state" in declared:
+        parsed.setdefault("random_state", 0)
+    return parsed
+
+
+def _candidates(command: ModelCommand, values: Mapping[str, Any]) -> list[int] | None:
+    """Return the numbers of groups to choose from, if it is to be chosen."""
+    if not command.select:
+        return None
+    if values["select"] is None:
+        for name in SELECTION:
+            if values[name] is not None:
+                raise typer.BadParameter(f"--{name} belongs to --select")
+        if values["n_components"] is None:
+            raise typer.BadParameter("say how many groups with -k, or let the data choose with --select 1-10")
+        return None
+    if values["n_components"] is not None:
+        raise typer.BadParameter(
+            "-k and --select exclude each other: -k says how many groups, with --select the data do"
+        )
+    return _numbers(values["select"])
+
+
+def _numbers(text: str) -> list[int]:
+    """Read what ``--select`` asks for: ``1-10``, ``2,4,8`` or both."""
+    numbers: set[int] = set()
+    try:
+        for piece in text.split(","):
+            first, dash, last = piece.partition("-")
+            low, high = int(first), int(last if dash else first)
+            if not 1 <= low <= high <= low + 1000:
+                raise ValueError
+            numbers.update(range(low, high + 1))
+    except ValueError:
+        raise typer.BadParameter(
+            f"--select takes numbers of groups such as 1-10 or 2,4,8, not {text!r}"
+        ) from None
+    return sorted(numbers)
+
+
+def _targets(command: ModelCommand, values: Mapping[str, Any], curve: bool) -> Targets:
+    output, picture = values["output"], values["picture"]
+    check_model_name(output)
+    check_picture(picture)
+    return Targets(
+        output,
+        values.get("labels"),
+        picture,
+        picture.with_name(f"{picture.stem}-selection{picture.suffix}") if curve and picture else None,
+        output.with_name(output.name + ".chains") if command.keeps_chains else None,
+    )
+
+
+def _fitted(
+    command: ModelCommand,
+    data: Any,
+    settings: Any,
+    given: dict[str, Any],
+    values: Mapping[str, Any],
+    candidates: list[int] | None,
+) -> tuple[Any, Any]:
+    """Fit so many groups, or as many as the data choose; no fit if that choice was interrupted."""
+    if candidates is None:
+        return part(command.fit)(data, settings), None
+    chosen = {name: value for name, value in given.items() if name not in ("n_components", "store")}
+    selection = part(SELECT)(
+        data,
+        candidates,
+        model=command.name,
+        criterion=values["criterion"] or "held-out",
+        rule=values["rule"] or ("one-se" if values["criterion"] in (None, "held-out") else "best"),
+        n_folds=values["folds"],
+        refit=True,
+        **chosen,
+    )
+    return selection.fit, selection
+
+
+def _finish(
+    command: ModelCommand, values: Mapping[str, Any], targets: Targets, data: Any, fit: Any, selection: Any
+) -> None:
+    """Write and show everything; exit with 130 where the user stopped it."""
+    from permix.estimators.archive import write_model
+
+    as_json = values["json"]
+    if selection is not None and targets.curve is not None:
+        part("permix.plots:choice")(selection).figure.savefig(targets.curve)
+    extra = {} if selection is None else {"selection": part(SELECTION_TABLES).selection_report(selection)}
+    if fit is None:
+        _show(command, {"file": None, **extra}, selection, None, as_json)
+        print(
+            f"permix: interrupted before a model was fitted to all; -k {selection.chosen} fits one",
+            file=sys.stderr,
+        )
+        raise typer.Exit(130)
+    write_model(fit, targets.output)
+    interrupted = bool(getattr(fit, "interrupted", False))
+    partial = selection is not None and selection.interrupted
+    _tidy_chains(targets, values, fit, interrupted)
+    if targets.labels is not None and not partial:
+        write_csv(part(command.labels)(fit, data), targets.labels)
+    if targets.picture is not None:
+        part("permix.plots:save")(fit, targets.picture)
+    report = part(command.report)(fit)
+    _show(command, {"file": str(targets.output), **report, **extra}, selection, report, as_json)
+    if partial or interrupted:
+        _say_interrupted(targets, partial)
+        raise typer.Exit(130)
+
+
+def _show(
+    command: ModelCommand,
+    everything: dict[str, Any],
+    selection: Any,
+    report: dict[str, Any] | None,
+    as_json: bool,
+) -> None:
+    if as_json:
+        print_json(everything)
+        return
+    if selection is not None:
+        part(SELECTION_TABLES).print_selection(selection)
+    if report is not None:
+        part(command.show)(report, Path(everything["file"]).name)
+
+
+def _tidy_chains(targets: Targets, values: Mapping[str, Any], fit: Any, interrupted: bool) -> None:
+    """Remove the chains of a finished fit, unless they hold more than was asked for or are to be kept."""
+    chains = targets.chains
+    if chains is None or not chains.exists() or interrupted or values["keep_chains"]:
+        return
+    n_stored = fit.draws.n_stored if getattr(fit, "draws", None) is not None else 0
+    if n_stored > fit.settings.n_draws:
+        print(f"{chains} holds {n_stored:,} draws and is kept", file=sys.stderr)
+    else:
+        shutil.rmtree(chains)
+
+
+def _say_interrupted(targets: Targets, partial: bool) -> None:
+    if targets.chains is not None and targets.chains.exists():
+        print(f"permix: interrupted; the same command goes on from {targets.chains}", file=sys.stderr)
+        return
+    to_whom = ", fitted to the agents that were not held out" if partial else ""
+    print(f"permix: interrupted; {targets.output} holds the best so far{to_whom}", file=sys.stderr)
+    if partial and targets.labels is not None:
+        print(f"permix: {targets.labels} needs a fit to all agents and is not written", file=sys.stderr)

@@ -1,0 +1,132 @@
+"""Fitted models as files: a schema for each model, and one way to write and to read them all.
+
+A file may come from a stranger. Compiled code checks nothing, so nothing may reach it that a fit could not
+have written: arrays are checked against the schema (type, shape, constraints), parameters by their
+declarations, and what must fit together by the model's own ``build``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from permix.errors import FileFormatError
+from permix.estimators.checks import Check
+from permix.estimators.fields import Array, Field, check_arrays, require
+from permix.estimators.parameters import Parameters
+from permix.estimators.registry import MODELS, Model, model_of, part
+from permix.files import MAX_BYTES, read_archive, write_archive
+
+PathLike = str | os.PathLike[str]
+
+
+class Content(NamedTuple):
+    """What a file holds beside the parameters: facts (values of JSON) and arrays, both by name."""
+
+    facts: dict[str, Any]
+    arrays: dict[str, Array]
+
+
+class Saved(NamedTuple):
+    """What was read, each piece checked by itself."""
+
+    settings: Any
+    facts: dict[str, Any]
+    arrays: dict[str, Array]
+    sizes: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What a model's archive holds.
+
+    Attributes
+    ----------
+    parameters : class
+        The declared parameters.
+    pack : callable
+        Returns the :class:`Content` of a fit.
+    build : callable
+        Makes a fit of what was :class:`Saved`; it checks with ``require`` what pieces must have in common.
+    arrays : dict of str to Field
+        Every array a file may hold.
+    facts : dict of str to Check
+        Every further value, all of them needed.
+    """
+
+    parameters: type[Parameters]
+    pack: Callable[[Any], Content]
+    build: Callable[[Saved], Any]
+    arrays: Mapping[str, Field] = field(default_factory=dict)
+    facts: Mapping[str, Check] = field(default_factory=dict)
+
+
+def write_model(fit: Any, path: PathLike) -> None:
+    """Write a fit of any model; :func:`permix.load` reads it."""
+    model = model_of(fit)
+    schema = part(model.archive)
+    content = schema.pack(fit)
+    write_archive(
+        path,
+        {
+            "kind": model.name,
+            "parameters": fit.settings.to_json(),
+            "facts": {name: schema.facts[name].to_json(value) for name, value in content.facts.items()},
+        },
+        content.arrays,
+    )
+
+
+def read_model(path: PathLike, max_bytes: int = MAX_BYTES) -> tuple[Model, Any]:
+    """Read a fit of any model, without scikit-learn, whose import takes a second."""
+    manifest, arrays = read_archive(path, max_bytes=max_bytes)
+    model = MODELS.get(manifest["kind"])
+    if model is None:
+        raise FileFormatError(
+            f"{os.fspath(path)} holds a {manifest['kind'][:80]!r}, which this permix does not know", path
+        )
+    try:
+        return model, rebuilt(part(model.archive), manifest, arrays)
+    except Exception as error:
+        raise FileFormatError(
+            f"{os.fspath(path)} is a permix file, but what it holds does not fit together "
+            f"({type(error).__name__}: {error}). It may have been edited; fit the model again.",
+            path,
+        ) from error
+
+
+def rebuilt(schema: Schema, manifest: Mapping[str, Any], arrays: dict[str, Array]) -> Any:
+    """Check what a file says, piece by piece, and put the fit together."""
+    settings = schema.parameters.from_json(manifest.get("parameters"))
+    said = manifest.get("facts")
+    require(isinstance(said, dict) and set(said) == set(schema.facts), "facts")
+    facts = {name: check(name, check.from_json(said[name])) for name, check in schema.facts.items()}
+    sizes = check_arrays(schema.arrays, arrays)
+    return schema.build(Saved(settings, facts, arrays, sizes))
+
+
+def load(path: PathLike, max_bytes: int = MAX_BYTES) -> Any:
+    """Read a fitted model that was written by its ``save``.
+
+    The file may come from a stranger: nothing in it is executed, and all of it is checked before use.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    max_bytes : int
+        The most that the file may unpack to.
+
+    Returns
+    -------
+    The fitted estimator.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is truncated, damaged, hostile, of another kind, or written by a newer permix.
+    """
+    model, fit = read_model(path, max_bytes)
+    return part(model.estimator)._from_fit(fit)

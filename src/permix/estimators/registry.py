@@ -1,0 +1,89 @@
+"""Which models there are and where each one's parts lie: one line a model.
+
+Everything that serves all models (``load``, ``save``, the command line, ``permix.plots``,
+``select_components``) asks here, and nothing else names a model. A part is written "module:name" and imported
+when it is first needed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, NamedTuple
+
+from permix.errors import DataError
+
+
+class Model(NamedTuple):
+    """One model.
+
+    Attributes
+    ----------
+    name : str
+        The public class, and what an archive says it holds.
+    estimator : str
+        Where the class is.
+    archive : str
+        Its :class:`~permix.estimators.archive.Schema`.
+    command : str
+        Its :class:`~permix.cli.command.ModelCommand`; "" if it has none.
+    pictures : str
+        The module whose ``PICTURES`` maps names of :mod:`permix.plots` to functions of a fit; "" if none.
+    selection : str
+        What :func:`permix.select_components` needs; "" if the number of groups is not chosen by it.
+    """
+
+    name: str
+    estimator: str
+    archive: str
+    command: str = ""
+    pictures: str = ""
+    selection: str = ""
+
+
+MODELS: dict[str, Model] = {}
+
+
+def register(model: Model) -> None:
+    """Add a model. Those of permix are added below; a package of your own calls this when it is imported."""
+    MODELS[model.name] = model
+
+
+def part(place: str) -> Any:
+    """Import what "module:name" says."""
+    module, _, name = place.partition(":")
+    found = importlib.import_module(module)
+    return getattr(found, name) if name else found
+
+
+def fit_of(model: Any) -> Any:
+    """Return the fit behind an estimator; a fit is its own."""
+    if hasattr(model, "model") and not hasattr(model, "get_params"):
+        return model
+    fit = getattr(model, "_fit", None)
+    if fit is None:
+        name = type(model).__name__
+        raise DataError(
+            f"this {name} is not fitted yet; call fit first" if name in MODELS else f"a {name} is no model"
+        )
+    return fit
+
+
+def model_of(fit: Any) -> Model:
+    """Return the model that a fit or an estimator is of."""
+    name = getattr(fit_of(fit), "model", None)
+    if name not in MODELS:
+        raise DataError(f"permix does not know the model of a {type(fit).__name__}")
+    return MODELS[name]
+
+
+for _model in (
+    Model(
+        "MallowsMixture",
+        "permix.mallows.estimator:MallowsMixture",
+        "permix.mallows.archive:SCHEMA",
+        "permix.mallows.command:COMMAND",
+        "permix.mallows.pictures",
+        "permix.mallows.selection:SELECTION",
+    ),
+):
+    register(_model)
