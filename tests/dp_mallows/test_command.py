@@ -12,7 +12,7 @@ import pytest
 import permix
 from permix.cli import in_options
 from permix.dp_mallows.command import concentration_of, list_report, print_lists, rates_of
-from permix.dp_mallows.input import as_top_lists
+from permix.estimators.ranking_lists import as_top_lists
 from tests.dp_mallows.cases import fit_of
 
 DRINKS = ("tea", "coffee", "milk", "juice", "cocoa", "water")

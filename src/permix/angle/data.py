@@ -181,7 +181,7 @@ def as_rankings(data: Any, items: tuple[Label, ...] | None = None) -> Rankings:
     if items is not None and data.items != items:
         data = _over_items(data, items)
     if isinstance(data, Preferences):
-        from permix.dp_mallows.input import rankings_of
+        from permix.estimators.ranking_lists import rankings_of
 
         data = rankings_of(data)
     if data.n_items < 3:

@@ -27,11 +27,11 @@ from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions import annealing_cost, is_cheap
 from permix.distributions.base import Estimate
-from permix.dp_mixture.fit import digest
 from permix.errors import DataError, PermixWarning
 from permix.posterior import warn_if_chains_disagree
 from permix.sampling import Draws, run_chains
 from permix.sampling.compiling import announce_compilation
+from permix.sampling.fingerprint import digest
 from permix.sampling.loop import n_threads_for
 from permix.sampling.seeds import seed_sequence
 from permix.sampling.status import StatusLine

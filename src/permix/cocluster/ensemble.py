@@ -28,9 +28,9 @@ from permix.cocluster.fit import (
 from permix.cocluster.predict import as_fitted
 from permix.cocluster.settings import ENSEMBLE_DEFAULTS, EnsembleSettings
 from permix.data.cells import Cells
-from permix.dp_mixture.fit import digest
 from permix.errors import DataError
 from permix.posterior import warn_if_chains_disagree
+from permix.sampling.fingerprint import digest
 from permix.sampling.seeds import seed_sequence
 
 FloatArray = npt.NDArray[np.float64]

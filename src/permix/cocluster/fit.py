@@ -31,16 +31,6 @@ from permix.cocluster.chains import Engine, grid_engine, mixed_engine, mondrian_
 from permix.cocluster.mixed_predict import MixedDraw, MixedPredictive
 from permix.cocluster.settings import BlockSettings, CoClusterSettings
 from permix.data.cells import Cells
-from permix.dp_mixture.fit import (
-    FEW_RUNS,
-    MANY_LABELS,
-    MAX_ESTIMATE_DRAWS,
-    MAX_PREDICTIVE_DRAWS,
-    SLOW_ESTIMATE,
-    by_size,
-    digest,
-    evenly_spaced,
-)
 from permix.errors import DataError, PermixWarning
 from permix.partitions import DirichletProcess, FiniteDirichlet, PartitionPrior
 from permix.partitions.geometry import losses_to
@@ -48,7 +38,16 @@ from permix.partitions.labels import canonical_labels
 from permix.partitions.mondrian import MondrianTree
 from permix.partitions.point_estimate import PointEstimate, point_estimate
 from permix.posterior import warn_if_chains_disagree
+from permix.posterior.estimated import (
+    FEW_RUNS,
+    MANY_LABELS,
+    MAX_ESTIMATE_DRAWS,
+    SLOW_ESTIMATE,
+    by_size,
+    evenly_spaced,
+)
 from permix.sampling import Draws, run_chains
+from permix.sampling.fingerprint import digest
 
 Array = npt.NDArray[Any]
 # Trees are compared by the blocks of so many cells, in so many draws.

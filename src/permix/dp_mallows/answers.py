@@ -22,8 +22,8 @@ def predict_lists(
     fit: DPMallowsFit, file: ReadOptions, question: Question, output: Path | None, as_json: bool
 ) -> None:
     """Answer about new agents: where they belong, what comes next, what they did not state."""
-    from permix.dp_mallows.input import as_top_lists
     from permix.dp_mallows.predict import ListPredictive
+    from permix.estimators.ranking_lists import as_top_lists
 
     votes = read_over_items(file, fit.items)
     agents, lists = file.agents_of(votes), as_top_lists(votes)
@@ -62,8 +62,8 @@ def _membership(predictive: ListPredictive, lists: Any, agents: list[Any]) -> An
 
 def _pairwise(predictive: ListPredictive, votes: Any, agents: list[Any], question: Question) -> Answer:
     """Say, for pairs an agent did not state, which item comes first and how probable that is."""
-    from permix.dp_mallows.input import as_top_lists
     from permix.dp_mallows.pairs import EXACT_STEPS, predict_pairwise
+    from permix.estimators.ranking_lists import as_top_lists
 
     n_samples, n = question.samples or N_SAMPLES, predictive.n_items
 

@@ -101,8 +101,8 @@ def run_fit_dp_mallows(
     check_targets(wanted, [votes_file.file], targets.force or (targets.store is None and chains.exists()))
 
     from permix.dp_mallows.fit import fit_dp_mallows
-    from permix.dp_mallows.input import as_top_lists
     from permix.dp_mallows.settings import DPMallowsSettings
+    from permix.estimators.ranking_lists import as_top_lists
 
     settings = DPMallowsSettings(**choices, progress=False if quiet or as_json else None, store=chains)
     votes = as_top_lists(votes_file.read())

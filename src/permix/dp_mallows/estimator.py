@@ -15,12 +15,12 @@ from permix.distributions.base import Estimate
 from permix.dp_mallows import fit as dp_mallows_fit
 from permix.dp_mallows.archive import save_dp_mallows
 from permix.dp_mallows.fit import DPMallowsFit
-from permix.dp_mallows.input import as_top_lists
 from permix.dp_mallows.pairs import predict_pairwise
 from permix.dp_mallows.predict import ListCompletions, ListPredictive
 from permix.dp_mallows.results import ClusterSummaries
 from permix.dp_mallows.settings import DPMallowsSettings
 from permix.estimators.ranking_estimator import RankingEstimator
+from permix.estimators.ranking_lists import as_top_lists
 from permix.partitions import Gamma
 from permix.posterior import summary, to_datatree
 

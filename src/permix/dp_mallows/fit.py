@@ -18,12 +18,13 @@ from permix.dp_mallows.seating import Centers, CollapsedSeating, ParallelSeating
 from permix.dp_mallows.settings import DPMallowsSettings
 from permix.dp_mallows.split_merge import ListClimb, ListSplitMerge
 from permix.dp_mallows.state import ListModel, ListState, list_model
-from permix.dp_mixture.fit import SLOW_ESTIMATE, EstimatedPartition, digest, evenly_spaced
 from permix.errors import DataError, PermixWarning
 from permix.moves import Concentration, Cycle, Move
 from permix.partitions.point_estimate import PointEstimate, point_estimate
 from permix.posterior import warn_if_chains_disagree
+from permix.posterior.estimated import SLOW_ESTIMATE, EstimatedPartition, evenly_spaced
 from permix.sampling import Draws, run_chains
+from permix.sampling.fingerprint import digest
 from permix.sampling.loop import n_threads_for
 
 # From this many agents on all are assigned at once, and splits and merges are tried in one iteration of four:
@@ -88,7 +89,7 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsSettings) -> DPMallows
     Parameters
     ----------
     rankings : Rankings
-        Full rankings and top lists, as :func:`permix.dp_mallows.input.as_top_lists` returns them.
+        Full rankings and top lists, as :func:`permix.estimators.ranking_lists.as_top_lists` returns them.
     settings : DPMallowsSettings
     """
     model = prepared(rankings, settings)

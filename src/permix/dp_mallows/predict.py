@@ -82,7 +82,7 @@ class ListPredictive:
 
     Notes
     -----
-    All methods take top lists over ``items`` (:func:`permix.dp_mallows.input.as_top_lists`).
+    All methods take top lists over ``items`` (:func:`permix.estimators.ranking_lists.as_top_lists`).
     """
 
     def __init__(

@@ -6,9 +6,7 @@ The command line uses this directly; the estimator adds scikit-learn's conventio
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import os
-import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,19 +25,15 @@ from permix.moves.recipe import describe_burn_in, moves_of
 from permix.moves.start import Start, check_start, seat_all_data
 from permix.moves.state import MixtureState, score_empty
 from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, PartitionPrior
-from permix.partitions.point_estimate import PointEstimate, point_estimate
+from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
+from permix.posterior.estimated import EstimatedPartition, evenly_spaced, nearest_partition
 from permix.sampling import Draws, run_chains
+from permix.sampling.fingerprint import digest
 
 Array = npt.NDArray[Any]
 # The predictive density is averaged over at most this many draws, evenly spaced over all chains.
 MAX_PREDICTIVE_DRAWS = 200
-# The point estimate minimises the expected loss over at most this many.
-MAX_ESTIMATE_DRAWS = 1000
-# From this many labels on, few searches do: they nearly always agree.
-MANY_LABELS, FEW_RUNS = 500_000, 3
-# From this many labels on, that takes more than two seconds.
-SLOW_ESTIMATE = 2_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,27 +64,6 @@ class MixtureSettings:
             raise DataError(f"loss must be 'vi' or 'binder', got {self.loss!r}")
         if self.progress not in (None, True, False):
             raise DataError(f"progress must be True, False or None, got {self.progress!r}")
-
-
-class EstimatedPartition:
-    """What fits of all mixtures show of their point estimate."""
-
-    estimate: PointEstimate
-
-    @cached_property
-    def labels(self) -> npt.NDArray[np.int64]:
-        """The point estimate; cluster 0 is the largest."""
-        return by_size(self.estimate.labels)
-
-    @cached_property
-    def cluster_sizes(self) -> npt.NDArray[np.int64]:
-        """Members of each cluster."""
-        return np.bincount(self.labels)
-
-    @property
-    def n_clusters(self) -> int:
-        """Number of clusters of ``labels``."""
-        return len(self.cluster_sizes)
 
 
 @dataclasses.dataclass
@@ -222,19 +195,7 @@ def fit_mixture(
             "data": digest(family.pack(data)),
         },
     )
-    labels = evenly_spaced(draws.arrays["labels"], MAX_ESTIMATE_DRAWS)
-    if labels.size > SLOW_ESTIMATE and settings.progress is not False and sys.stderr.isatty():
-        print("finding the partition nearest to all draws ...", file=sys.stderr)
-    estimate = point_estimate(
-        labels,
-        loss=settings.loss,
-        # Where clusters overlap, data that might be in several of them would be shown as clusters of their
-        # own, and there would be more clusters than in any draw.
-        max_clusters=int(np.median(draws.arrays["n_clusters"])),
-        n_runs=FEW_RUNS if labels.size > MANY_LABELS else None,
-        random_state=0,
-        n_jobs=settings.n_jobs,
-    )
+    estimate = nearest_partition(draws, settings)
     warn_if_chains_disagree(draws)
     _warn_if_nothing_moved(draws)
     return MixtureFit(settings, family, prior, data, n, draws, estimate, feature_names)
@@ -253,13 +214,6 @@ def _warn_if_nothing_moved(draws: Draws) -> None:
         )
 
 
-def evenly_spaced(draws: Array, most: int) -> Array:
-    """Put chains one after another and keep at most so many draws."""
-    joined = draws.reshape(-1, *draws.shape[2:])
-    kept = np.linspace(0, len(joined) - 1, min(len(joined), most)).astype(np.int64)
-    return joined[kept]
-
-
 @contextmanager
 def naming_columns(names: Sequence[str] | None) -> Iterator[None]:
     """Let errors about cells name columns as the user does."""
@@ -267,17 +221,6 @@ def naming_columns(names: Sequence[str] | None) -> Iterator[None]:
         yield
     except CellError as error:
         raise error if names is None else error.with_names(names) from None
-
-
-def by_size(labels: Array) -> npt.NDArray[np.int64]:
-    """Renumber clusters so that 0 is the largest; ties in order of first appearance."""
-    values, first, inverse, counts = np.unique(
-        labels, return_index=True, return_inverse=True, return_counts=True
-    )
-    order = np.lexsort((first, -counts))
-    rank = np.empty(len(values), dtype=np.int64)
-    rank[order] = np.arange(len(values))
-    return rank[inverse]
 
 
 def as_family(family: Family | str | None) -> Family:
@@ -302,12 +245,3 @@ def _as_prior(prior: PartitionPrior | None) -> PartitionPrior:
             "for a fixed concentration write DirichletProcess(2.0)"
         )
     return prior
-
-
-def digest(arrays: dict[str, Array]) -> str:
-    """Fingerprint of named arrays."""
-    digest = hashlib.sha256()
-    for name, array in arrays.items():
-        digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from permix.distributions.conditioning.agent_posteriors import (
 )
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import DataError, PermixWarning
+from permix.estimators.agent_answers import Questions
 
 PARTITION, DOWN_SETS, DRAWS = 0, 1, 2
 # Down-sets per agent up to which sums are exact: any preferences over 12 items, some milliseconds. With few
@@ -43,42 +44,6 @@ N_CHAINS = 8
 N_BURN_IN = 10
 # Entries of starting rankings at a time.
 CHUNK = 2**26
-
-
-class Questions(NamedTuple):
-    """Pairs (a, b) that agents are asked about: P(a before b).
-
-    Agent j is asked about ``first[span[j, 0]:span[j, 1]]`` and ``second`` there; the answers go to
-    ``out_start[j]`` and on. ``everything``: these are all pairs a < b, in this order.
-    """
-
-    span: Array
-    first: Array
-    second: Array
-    everything: bool
-    out_start: Array
-    n_answers: int
-
-    @classmethod
-    def all_pairs(cls, n_rows: int, n_items: int, begin: int = 0, end: int | None = None) -> Questions:
-        """Ask agents ``begin`` to ``end - 1`` of ``n_rows`` about every pair a < b."""
-        first, second = (side.astype(np.int32) for side in np.triu_indices(n_items, 1))
-        end = n_rows if end is None else end
-        span = np.zeros((n_rows, 2), dtype=np.int64)
-        span[begin:end, 1] = len(first)
-        out_start = (np.arange(n_rows) - begin) * len(first)
-        return cls(span, first, second, True, out_start, (end - begin) * len(first))
-
-    @classmethod
-    def triples(cls, rows: Array, first: Array, second: Array, n_rows: int) -> Questions:
-        """Ask about (row, a, b), sorted by row."""
-        ends = np.cumsum(np.bincount(rows, minlength=n_rows))
-        span = np.column_stack([np.concatenate([[0], ends[:-1]]), ends])
-        return cls(span, first, second, False, span[:, 0].copy(), len(rows))
-
-    def of(self, rows: Array) -> tuple[Array, Array, Array, Array]:
-        """Arguments of compiled code for some of the agents."""
-        return self.span[rows], self.first, self.second, self.out_start[rows]
 
 
 class _Tables:

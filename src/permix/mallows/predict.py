@@ -9,79 +9,32 @@ numbers whatever the number of threads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from permix.data.agent_table import AgentTable
-from permix.data.io.columns import in_row, long_columns
-from permix.data.labels import Array, as_column, encode_items
+from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.base import RandomState, generator, over_rows, sample_size
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import DataError
+from permix.estimators.agent_answers import (
+    Completions,
+    Questions,
+    RankSummary,
+    one_of,
+    questions_about,
+    refuse_too_large,
+    whole_number,
+)
 from permix.estimators.preference_input import as_preferences
-from permix.mallows.posterior import DRAWS, MixturePosterior, Questions, stream_keys
+from permix.mallows.posterior import DRAWS, MixturePosterior, stream_keys
 
-# Answers larger than this are refused; ask for less at a time.
-MOST_BYTES = 4 * 2**30
 # Memory for the pairs of a block of agents while orderings are sought.
 BLOCK_BYTES = 2**27
 METHODS = ("auto", "exact", "importance", "sp")
 STEPS = ("mmp", "amp")
-
-
-class RankSummary(NamedTuple):
-    """Where items may stand in each agent's full ranking, 1 = best; arrays (agents, items).
-
-    Attributes
-    ----------
-    mean : ndarray of float
-        Expected rank.
-    low, high : ndarray of int
-        The item has a better rank than ``low`` with probability 5 % at most, a worse one than ``high`` with
-        probability 5 % at most.
-    """
-
-    mean: Array
-    low: Array
-    high: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Completions:
-    """Full rankings drawn for every agent.
-
-    Attributes
-    ----------
-    orders : int32 ndarray (agents, draws, items)
-        Items by position in ``items``, best first.
-    labels : int ndarray (agents, draws)
-        The component each was drawn with.
-    exact : bool ndarray (agents,)
-        Whether the draws are independent and exactly from the posterior.
-    acceptance_rates : ndarray (agents,)
-        Share of proposals that the chain SP took; NaN for agents who needed no chain.
-    preferences : Preferences or Rankings
-        What the agents said.
-    """
-
-    orders: Array
-    labels: Array
-    exact: Array
-    acceptance_rates: Array
-    preferences: AgentTable
-
-    def to_rankings(self) -> Rankings:
-        """All draws as :class:`permix.Rankings`, those of one agent together under the agent's id."""
-        n, size, n_items = self.orders.shape
-        return Rankings._from_arrays(
-            self.orders.reshape(n * size, n_items),
-            self.preferences.items,
-            agents=np.repeat(self.preferences.agents, size),
-        )
 
 
 def joint_log_probabilities(
@@ -202,14 +155,14 @@ def sample_completions(
     >>> drawn.orders.shape, bool(drawn.exact[0])
     ((1, 4, 3), True)
     """
-    _one_of("method", method, METHODS)
-    _one_of("step", step, STEPS)
+    one_of("method", method, METHODS)
+    one_of("step", step, STEPS)
     size = sample_size(size)
-    n_sweeps = _count("n_sweeps", n_sweeps, 0)
-    n_burn_in, n_thin = _count("n_burn_in", n_burn_in, 0), _count("n_thin", n_thin, 1)
+    n_sweeps = whole_number("n_sweeps", n_sweeps, 0)
+    n_burn_in, n_thin = whole_number("n_burn_in", n_burn_in, 0), whole_number("n_thin", n_thin, 1)
     posterior, table, rng = _prepared(components, preferences, n_samples, random_state)
     n, n_items = len(table), components.n_items
-    _refuse_too_large(
+    refuse_too_large(
         n * size * n_items * 4, f"{n} agents × {size} draws × {n_items} items", "fewer agents at a time"
     )
     exact = np.asarray(posterior.ways != DRAWS) & (method in ("auto", "exact"))
@@ -317,15 +270,15 @@ def predict_pairwise(
     >>> predict_pairwise(kinds, someone, [(0, "c", "b"), (0, "c", "a")]).round(3)
     array([0.578, 1.   ])
     """
-    n_samples = _count("n_samples", n_samples, 2)
+    n_samples = whole_number("n_samples", n_samples, 2)
     table = as_preferences(preferences, components.items)
     n, n_items = len(table), components.n_items
     if pairs is None:
         space = 8 * n * n_items * n_items * (2 if return_error else 1)
-        _refuse_too_large(space, f"{n} agents × {n_items} × {n_items} items", "pairs=[(row, a, b), ...]")
+        refuse_too_large(space, f"{n} agents × {n_items} × {n_items} items", "pairs=[(row, a, b), ...]")
         questions, order = Questions.all_pairs(n, n_items), None
     else:
-        questions, order = _questions(pairs, table)
+        questions, order = questions_about(pairs, table)
     posterior, _, rng = _prepared(components, table, 256, random_state)
     found = posterior.before(questions, n_samples, rng)
     if order is not None:
@@ -384,11 +337,11 @@ def complete(
     """
     from permix.mallows.posterior_jit import consensus_rows
 
-    n_samples = _count("n_samples", n_samples, 2)
+    n_samples = whole_number("n_samples", n_samples, 2)
     posterior, table, rng = _prepared(components, preferences, 256, random_state)
     n, n_items = len(table), components.n_items
     n_pairs = n_items * (n_items - 1) // 2
-    _refuse_too_large(16 * n_pairs, f"all pairs of {n_items} items", "fewer items")
+    refuse_too_large(16 * n_pairs, f"all pairs of {n_items} items", "fewer items")
     orders = np.empty((n, n_items), dtype=np.int32)
     means = np.empty((n, n_items))
     ranges = np.ones((n, 2, n_items), dtype=np.int32) if return_ranks else None
@@ -412,55 +365,7 @@ def _prepared(
     components: MallowsComponents, preferences: object, n_samples: int, random_state: RandomState
 ) -> tuple[MixturePosterior, Preferences, np.random.Generator]:
     """Check the arguments; return the posterior, what the agents said, and a generator for draws."""
-    n_samples = _count("n_samples", n_samples, 2)
+    n_samples = whole_number("n_samples", n_samples, 2)
     table = as_preferences(preferences, components.items)
     rng = generator(random_state)
     return MixturePosterior.of(components, table, n_samples, rng), table, rng
-
-
-def _questions(pairs: Any, table: AgentTable) -> tuple[Questions, Array]:
-    """Questions sorted by agent, and the place of each in the order they were asked in."""
-    row_column, a_column, b_column = long_columns(pairs, ("row", "a", "b"))
-    rows = as_column(row_column, "row")
-    n = len(table)
-    if len(rows) == 0:
-        empty = np.zeros(0, dtype=np.int64)
-        return Questions.triples(empty, empty.astype(np.int32), empty.astype(np.int32), n), empty
-    if rows.dtype.kind not in "iu":
-        raise DataError("pairs are (row, a, b) with rows of the preferences counted from 0")
-    outside = (rows < 0) | (rows >= n)
-    if outside.any():
-        at = int(np.argmax(outside))
-        raise DataError(f"pairs, {in_row(at)}: there is no row {rows[at]}; rows are counted 0 to {n - 1}")
-    coded = []
-    for column in (a_column, b_column):
-        entries = as_column(column, "item")
-        _, codes = encode_items(entries, table.items, None, lambda at: f"pairs, {in_row(at)}")
-        if (codes < 0).any():
-            raise DataError(f"pairs, {in_row(int(np.argmax(codes < 0)))}: an item is missing")
-        coded.append(codes)
-    same = coded[0] == coded[1]
-    if same.any():
-        at = int(np.argmax(same))
-        name = table.items[coded[0][at]]
-        raise DataError(f"pairs, {in_row(at)}: {name!r} is compared with itself; leave the row out")
-    order = np.argsort(rows, kind="stable")
-    return Questions.triples(rows[order].astype(np.int64), coded[0][order], coded[1][order], n), order
-
-
-def _refuse_too_large(n_bytes: int, what: str, instead: str) -> None:
-    if n_bytes > MOST_BYTES:
-        raise DataError(
-            f"the answer, {what}, would take {n_bytes / 2**30:.1f} GiB; ask for {instead} instead"
-        )
-
-
-def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise DataError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}")
-
-
-def _count(name: str, value: int, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise DataError(f"{name}={value!r} must be a whole number, {least} or more")
-    return int(value)

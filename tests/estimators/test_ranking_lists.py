@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from permix import Preferences, Rankings
-from permix.dp_mallows.input import as_top_lists
+from permix.estimators.ranking_lists import as_top_lists
 from permix.errors import CycleError, DataError
 
 ITEMS = ("tea", "coffee", "water", "milk")
