@@ -20,10 +20,10 @@ from permix.errors import DataError
 _WORDS = {
     4.0: "best excellent love loved outstanding",
     2.0: "yes approve approved approval agree agreed like liked for favor favour support supported accept "
-    "accepted good positive up upvote favorable favourable preferred pro in want wanted",
+    "accepted good positive up upvote favorable favourable preferred pro want wanted",
     1.0: "acceptable ok okay fair satisfactory ifneedbe",
     0.0: "neutral maybe perhaps skip skipped pass passed abstain abstained abstention undecided indifferent "
-    "unsure neither average medium mixed noopinion noresponse dontknow blank unknown",
+    "unsure neither average medium mixed noopinion noresponse dontknow blank",
     -2.0: "no disapprove disapproved disapproval disagree disagreed dislike disliked against oppose opposed "
     "reject rejected bad poor negative down downvote unfavorable unfavourable con unacceptable insufficient "
     "unwanted veto vetoed",
@@ -66,8 +66,8 @@ def category_order(names: Sequence[str], said: Any, source: object) -> tuple[int
             shown = ", ".join(map(repr, names))
             raise DataError(
                 f"{source}: the names of the categories, {shown}, do not say which is best; say "
-                "categories='best-first' or categories='worst-first', or name them, best first: "
-                "categories=[...]"
+                "categories='best-first' or categories='worst-first', or name all of them, best first, with "
+                "categories="
             )
         return order
     if isinstance(said, str):
@@ -80,7 +80,8 @@ def category_order(names: Sequence[str], said: Any, source: object) -> tuple[int
     listed = [str(name) for name in said]
     if sorted(listed) != sorted(names) or len(set(names)) < len(names):
         raise DataError(
-            f"{source}: categories={listed!r} must name each of {', '.join(map(repr, names))} once, best first"
+            f"{source}: the order of the categories must name each of {', '.join(map(repr, names))} "
+            f"once, best first; it is {', '.join(map(repr, listed))}"
         )
     return tuple(names.index(name) for name in listed)
 
@@ -154,3 +155,11 @@ def categories_of_levels(obj: Any) -> Array | None:
             return None
         result[start:end] = used[levels] if end > start else 0
     return result
+
+
+def category_scale(obj: Any) -> dict[int, str]:
+    """Ratings that a table gives to the categories of a ``.cat`` file, best first; empty where it cannot."""
+    names = category_names(obj.metadata)
+    if names is None or not hasattr(obj, "levels") or categories_of_levels(obj) is None:
+        return {}
+    return {len(names) - rank: name for rank, name in enumerate(names)}

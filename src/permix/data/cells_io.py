@@ -32,6 +32,7 @@ from permix.data.cells_checks import MOST_EXACT, TOO_LONG, as_floats, clean_valu
 from permix.data.cells_codes import Missing, MissingCodes, stands_for_nothing
 from permix.data.cells_layout import (
     could_be_long,
+    has_no_names,
     is_usual_cell_name,
     long_has_header,
     long_places,
@@ -119,8 +120,9 @@ def read_cells(
             )
         return looked_over(_read_npz(path, codes, new_rows), codes, new_rows)
     table = _table_of_file(path, delimiter, header, layout, codes)
+    no_names = ", without a header" if has_no_names(table) else ""
     cells = _cells_of_table(
-        table, layout, row_column, f"from {path}", codes, from_text=True, new_rows=new_rows
+        table, layout, row_column, f"from {path}{no_names}", codes, from_text=True, new_rows=new_rows
     )
     return looked_over(cells, codes, new_rows)
 

@@ -72,7 +72,7 @@ def read_frame(path: PathLike, delimiter: str | None = None, *, header: bool | N
     if found is None:
         names = [f"column{place}" for place in range(1, len(rows[0]) + 1)]
         if header is None:
-            warn_of_no_header(path, rows[0], "column1, column2, …")
+            warn_of_no_header(path, rows[0], "column1, column2")
     else:
         names = _all_named(path, found)
     # One reading of delimiters, quotes and blanks: what was checked line by line is what pandas gets.

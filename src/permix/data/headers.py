@@ -76,10 +76,10 @@ def warn_of_no_header(path: PathLike, first: list[str], called: str) -> None:
     """Say that the first line was taken for a row."""
     warnings.warn(
         f"{path}: no line names the columns, so line 1 ({shorten(', '.join(first), 40)!r}) is read as data "
-        f"and the columns are called {called}. If line 1 holds names, say header=True; header=False silences "
-        "this warning",
+        f"and the columns are called {called} and so on. If line 1 holds names, say header=True; "
+        "header=False silences this warning",
         PermixWarning,
-        stacklevel=5,
+        stacklevel=4,
     )
 
 

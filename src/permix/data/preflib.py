@@ -251,7 +251,7 @@ class _Reader:
                 )
                 self.fail(number, what)
             self._check_row(number, groups)
-            if "{" in text and text != (canonical := groups_text(groups)):
+            if self.first_number == 1 and "{" in text and text != (canonical := groups_text(groups)):
                 self.spelling[canonical] = text
             body.counts.append(int(left))
             body.rows.append(groups)

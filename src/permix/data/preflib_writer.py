@@ -162,11 +162,8 @@ def _with_empty_categories(
     obj: Rankings | Preferences, row: int, groups: list[list[int]], n_categories: int, where: str
 ) -> list[list[int]]:
     order = obj.metadata.get("CATEGORY ORDER", range(n_categories))
-    empty = (
-        []
-        if len(groups) == n_categories
-        else obj.metadata.get("EMPTY CATEGORIES", {}).get(str(obj.agents[row]), ())
-    )
+    known = obj.metadata.get("EMPTY CATEGORIES", {})
+    empty = () if len(groups) == n_categories else known.get(str(obj.agents[row]), ())
     if len(groups) + len(empty) != n_categories:
         raise DataError(
             f"{where} has {len(groups)} levels for {n_categories} categories, and nothing says which are "

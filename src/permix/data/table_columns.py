@@ -56,9 +56,9 @@ class Table:
             raise DataError(f"{self.source}: {found} could both be the {role}; name it with {role}_column=")
         return places[0] if places else None
 
-    def without(self, ignored: Iterable[Label]) -> Table:
+    def without(self, ignored: Label | Iterable[Label]) -> Table:
         """Return the table without some of its columns."""
-        ignored = list(ignored)
+        ignored = [ignored] if isinstance(ignored, str | int) else list(ignored)
         for name in ignored:
             if name not in self.names:
                 raise DataError(

@@ -73,7 +73,7 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
         raise DataError(
             f"{table.source}: column {names[0]!r} does not look like a place in an ordering: {why}, and its "
             f"entries ({some_names(_entries(table, others[0])[:3])}) would become items. Leave it out with "
-            f"ignore={names!r}, or name it with agent_column= or count_column="
+            f"ignore={names[0]!r}, or name it with agent_column= or count_column="
             + ("; if it is a place, rename it" if places else "; if it is a place, pass items=[...]")
         )
 
@@ -113,7 +113,7 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
         odd = names[positions.index(None)]
         raise DataError(
             f"{table.source}: some columns are places in an ordering ({first!r}), but "
-            f"{odd!r} is not; leave it out with ignore=[{odd!r}], or name it with agent_column= or "
+            f"{odd!r} is not; leave it out with ignore={odd!r}, or name it with agent_column= or "
             "count_column="
         )
     values = [numbers(table.columns[place]) for place in wide]

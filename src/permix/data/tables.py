@@ -52,7 +52,7 @@ def from_frame(
     agent_column: str | Literal[False] | None = None,
     count_column: str | Literal[False] | None = None,
     on_cycle: Literal["error", "drop", "keep"] = "error",
-    ignore: Iterable[Label] = (),
+    ignore: Label | Iterable[Label] = (),
 ) -> Rankings | Preferences:
     """Read rankings or preferences from a pandas or polars data frame.
 
@@ -80,7 +80,7 @@ def from_frame(
         several rows; a warning names the first who has.
     on_cycle : {"error", "drop", "keep"}
         For pairs, as in :meth:`permix.Preferences.from_pairs`.
-    ignore : sequence of names
+    ignore : name or sequence of names
         Columns to leave out, such as a precinct beside the places of an ordering.
 
     Returns
@@ -110,7 +110,7 @@ def read_table(
     agent_column: str | Literal[False] | None = None,
     count_column: str | Literal[False] | None = None,
     on_cycle: Literal["error", "drop", "keep"] = "error",
-    ignore: Iterable[Label] = (),
+    ignore: Label | Iterable[Label] = (),
     delimiter: str | None = None,
     header: bool | None = None,
 ) -> Rankings | Preferences:
@@ -140,7 +140,7 @@ def _table_of_file(path: PathLike, delimiter: str | None, header: bool | None, l
         if len(names) == len(_LONG.get(layout, ())):
             names = list(_LONG[layout])
         if header is None:
-            warn_of_no_header(path, rows[0], f"{names[0]}, {names[1]}, …" if len(names) > 1 else names[0])
+            warn_of_no_header(path, rows[0], ", ".join(names[:2]))
     return table_of_lines(path, list(names), lines, rows)
 
 
