@@ -12,12 +12,14 @@ from permix.cli.fit_commands import fit_app
 from permix.cli.options import (
     AgentColumn,
     AnyLayout,
+    Categories,
     CountColumn,
     Force,
+    Header,
+    Ignore,
     Json,
     Layout,
     LayoutOption,
-    MatrixHeader,
     Method,
     MissingCode,
     OnCycleOption,
@@ -64,12 +66,18 @@ def info(
     count_column: CountColumn = None,
     agent_column: AgentColumn = None,
     on_cycle: OnCycleOption = None,
+    header: Header = None,
+    ignore: Ignore = None,
+    categories: Categories = None,
     json: Json = False,
 ) -> None:
     """Say what a file holds: how many agents and items, how much each stated, first choices."""
     from permix.cli.inspect import ReadOptions, show_info
 
-    show_info(ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle), json)
+    show_info(
+        ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle, header, ignore, categories),
+        json,
+    )
 
 
 @app.command(epilog="Example: `permix convert ratings.csv ratings.toi --layout ratings`")
@@ -81,6 +89,9 @@ def convert(
     count_column: CountColumn = None,
     agent_column: AgentColumn = None,
     on_cycle: OnCycleOption = None,
+    header: Header = None,
+    ignore: Ignore = None,
+    categories: Categories = None,
     to_layout: Annotated[
         Layout, typer.Option(help="Layout of a CSV file to write.", case_sensitive=False)
     ] = Layout.AUTO,
@@ -90,7 +101,9 @@ def convert(
     """Turn one kind of file into another: PrefLib .soc .soi .toc .toi .cat, CSV, TSV, plain or .gz."""
     from permix.cli.inspect import ReadOptions, run_convert
 
-    options = ReadOptions(source, layout, unlisted, count_column, agent_column, on_cycle)
+    options = ReadOptions(
+        source, layout, unlisted, count_column, agent_column, on_cycle, header, ignore, categories
+    )
     run_convert(options, target, to_layout, force, json)
 
 
@@ -106,12 +119,17 @@ def consensus(
     count_column: CountColumn = None,
     agent_column: AgentColumn = None,
     on_cycle: OnCycleOption = None,
+    header: Header = None,
+    ignore: Ignore = None,
+    categories: Categories = None,
     json: Json = False,
 ) -> None:
     """Rank the items as the agents do on the whole (Kemeny), and say whether that is proven optimal."""
     from permix.cli.inspect import ReadOptions, show_consensus
 
-    options = ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle)
+    options = ReadOptions(
+        file, layout, unlisted, count_column, agent_column, on_cycle, header, ignore, categories
+    )
     show_consensus(options, method, time_limit, json)
 
 
@@ -177,6 +195,9 @@ def predict(
     count_column: CountColumn = None,
     agent_column: AgentColumn = None,
     on_cycle: OnCycleOption = None,
+    header: Header = None,
+    ignore: Ignore = None,
+    categories: Categories = None,
     id_column: Annotated[
         str | None,
         typer.Option(
@@ -185,10 +206,6 @@ def predict(
             '"" for none.',
         ),
     ] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(help="DPMixture: column to leave out; may be repeated.")
-    ] = None,
-    header: MatrixHeader = None,
     missing: MissingCode = None,
     force: Force = False,
     json: Json = False,
@@ -197,7 +214,9 @@ def predict(
     from permix.cli.inspect import ReadOptions
     from permix.cli.predict import NewData, Question, run_predict
 
-    votes = ReadOptions(file or Path(), layout, unlisted, count_column, agent_column, on_cycle)
+    votes = ReadOptions(
+        file or Path(), layout, unlisted, count_column, agent_column, on_cycle, header, ignore, categories
+    )
     question = Question(what, top, samples, seed, length)
     data = NewData(votes, id_column, ignore or [], missing or [], header, there=file is not None)
     run_predict(fit, data, question, output, force, json)

@@ -78,6 +78,7 @@ def run_fit(
     options: FitOptions,
     id_column: str | None,
     ignore: list[str],
+    header: bool | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -92,7 +93,7 @@ def run_fit(
     wanted = [target for target in (output, targets.labels, targets.picture) if target is not None]
     # Chains that are still there are a run that was cut short: the same command may replace what it left.
     check_targets(wanted, [data], targets.force or chains.exists())
-    table, ids = read_table_of_numbers(data, options.family, id_column, ignore)
+    table, ids = read_table_of_numbers(data, options.family, id_column, ignore, header)
 
     from permix.models.mixture_fit import MixtureSettings, fit_mixture
     from permix.models.persistence import save_mixture
@@ -175,18 +176,18 @@ def _given(options: FitOptions, table: dict[str, tuple[str, ...]], chosen: str, 
 
 
 def read_table_of_numbers(
-    path: Path, family: str, id_column: str | None, ignore: list[str]
+    path: Path, family: str, id_column: str | None, ignore: list[str], header: bool | None = None
 ) -> tuple[Any, list[Any]]:
     """Read the data of a mixture; returns the table and the names of its rows."""
     if path.suffix in (".npy", ".npz"):
-        if id_column is not None or ignore:
-            raise DataError(f"--id and --ignore name columns of a CSV file; {path.name} has no column names")
+        if id_column is not None or ignore or header is not None:
+            raise DataError(f"--id, --ignore and --header are for CSV files; {path.name} has no column names")
         table = _read_numpy(path)
         return table, list(range(1, table.shape[0] + 1))
 
     from permix.data.frames import read_frame
 
-    frame = read_frame(path)
+    frame = read_frame(path, header=header)
     unknown = [name for name in [*ignore, *([id_column] if id_column else [])] if name not in frame.columns]
     if unknown:
         raise DataError(

@@ -12,6 +12,7 @@ from permix.cli.options import (
     Assignments,
     Bound,
     BurnIn,
+    Categories,
     CenterSearch,
     Chains,
     CountColumn,
@@ -20,6 +21,8 @@ from permix.cli.options import (
     FamilyName,
     Folds,
     Force,
+    Header,
+    Ignore,
     Inference,
     Jobs,
     Json,
@@ -115,7 +118,8 @@ def fit_dp_mixture(
     id_column: Annotated[
         str | None, typer.Option("--id", help="Column that names the rows and is not data.")
     ] = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    ignore: Ignore = None,
+    header: Header = None,
     labels: Annotated[
         Path | None, typer.Option(help="Also write each row's cluster and how sure that is to this CSV file.")
     ] = None,
@@ -153,7 +157,7 @@ def fit_dp_mixture(
         jobs=jobs,
     )
     targets = Targets(output, labels, picture, keep_chains, force)
-    run_fit(data, targets, options, id_column, ignore or [], quiet, json)
+    run_fit(data, targets, options, id_column, ignore or [], header, quiet, json)
 
 
 @fit_app.command(
@@ -190,6 +194,9 @@ def fit_mallows(
     count_column: CountColumn = None,
     agent_column: AgentColumn = None,
     on_cycle: OnCycleOption = None,
+    header: Header = None,
+    ignore: Ignore = None,
+    categories: Categories = None,
     labels: Annotated[
         Path | None,
         typer.Option(help="Also write each agent's component and its probability to this CSV file."),
@@ -207,7 +214,7 @@ def fit_mallows(
     from permix.cli.rank_models import HowMany, RankTargets, run_fit_mallows
 
     run_fit_mallows(
-        ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle),
+        ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle, header, ignore, categories),
         RankTargets(output, labels, picture, force),
         HowMany(components, select, rule, folds),
         {
@@ -285,6 +292,9 @@ def fit_dp_mallows(
     count_column: CountColumn = None,
     agent_column: AgentColumn = None,
     on_cycle: OnCycleOption = None,
+    header: Header = None,
+    ignore: Ignore = None,
+    categories: Categories = None,
     labels: Annotated[
         Path | None,
         typer.Option(help="Also write each agent's cluster and how sure that is to this CSV file."),
@@ -308,7 +318,7 @@ def fit_dp_mallows(
     from permix.cli.inspect import ReadOptions
 
     run_fit_dp_mallows(
-        ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle),
+        ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle, header, ignore, categories),
         ListTargets(output, labels, picture, store, keep_chains, force),
         {
             "sampler": str(sampler),
@@ -425,6 +435,9 @@ def fit_angle(
     count_column: CountColumn = None,
     agent_column: AgentColumn = None,
     on_cycle: OnCycleOption = None,
+    header: Header = None,
+    ignore: Ignore = None,
+    categories: Categories = None,
     labels: Annotated[
         Path | None,
         typer.Option(help="Also write each agent's component and its probability to this CSV file."),
@@ -450,7 +463,7 @@ def fit_angle(
     from permix.cli.rank_models import HowMany
 
     run_fit_angle(
-        ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle),
+        ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle, header, ignore, categories),
         AngleTargets(output, labels, picture, store, keep_chains, force),
         HowMany(components, select, rule, folds, criterion),
         {
@@ -499,6 +512,9 @@ def fit_mean_shift(
     count_column: CountColumn = None,
     agent_column: AgentColumn = None,
     on_cycle: OnCycleOption = None,
+    header: Header = None,
+    ignore: Ignore = None,
+    categories: Categories = None,
     labels: Annotated[
         Path | None, typer.Option(help="Also write each row's cluster to this CSV file.")
     ] = None,
@@ -512,7 +528,7 @@ def fit_mean_shift(
     from permix.cli.rank_models import RankTargets
 
     run_fit_mean_shift(
-        ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle),
+        ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle, header, ignore, categories),
         RankTargets(output, labels, None, force),
         {"length": length, "decay": decay, "max_iter": max_iter, "n_jobs": jobs},
         quiet,

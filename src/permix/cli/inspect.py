@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import zipfile
 from collections.abc import Callable
 from functools import partial
@@ -33,6 +34,9 @@ class ReadOptions(NamedTuple):
     count_column: str | None
     agent_column: str | None
     on_cycle: str | None
+    header: bool | None = None
+    ignore: list[str] | None = None
+    categories: str | None = None
 
     def read(self, **more: Any) -> Any:
         """Read rankings or preferences from any format permix knows."""
@@ -49,8 +53,22 @@ class ReadOptions(NamedTuple):
             "agent_column": self.agent_column,
             "on_cycle": self.on_cycle,
         }
-        chosen = {name: str(value) for name, value in given.items() if value is not None}
+        chosen: dict[str, Any] = {name: str(value) for name, value in given.items() if value is not None}
+        if self.header is not None:
+            chosen["header"] = self.header
+        if self.ignore:
+            chosen["ignore"] = self.ignore
+        if self.categories is not None:
+            chosen["categories"] = self._category_order(self.categories)
         return read(self.file, **chosen, **more)
+
+    @staticmethod
+    def _category_order(said: str) -> str | list[str]:
+        from permix.data.categories import DIRECTIONS
+
+        if said in DIRECTIONS:
+            return said
+        return [name.strip() for name in next(csv.reader([said], skipinitialspace=True), [])]
 
     def refuse_keep(self) -> None:
         """Refuse agents without an order, before anything is read."""
@@ -70,14 +88,17 @@ class ReadOptions(NamedTuple):
         """Say whether the file has ids: those from 0 on look like none once they are read."""
         from permix.data.column_names import column_places
         from permix.data.files_io import TABLES
-        from permix.data.table_columns import file_rows
+        from permix.data.table_columns import file_rows, guess_delimiter
         from permix.data.text_files import plain_suffix, read_text
 
         if self.agent_column is not None:
             return True
         if plain_suffix(self.file) not in TABLES:
             return False
-        _, header = next(file_rows(self.file, read_text(self.file)))
+        if self.header is False:
+            return self.layout in ("pairs", "ratings")
+        text = read_text(self.file)
+        _, header = next(file_rows(self.file, text, guess_delimiter(self.file, text)))
         return "" in header or bool(column_places(header, "agent"))
 
 
@@ -118,12 +139,15 @@ def show_info(options: ReadOptions, as_json: bool) -> None:
 def _readable(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def describe_votes(votes: Any) -> dict[str, Any]:
     """Facts about rankings or preferences as plain values."""
     from permix.data import Rankings
+    from permix.data.categories import category_names
 
     names = [str(item) for item in votes.items]
     facts: dict[str, Any] = {
@@ -151,6 +175,17 @@ def describe_votes(votes: Any) -> dict[str, Any]:
         if n_rated:
             facts["rated_or_ranked_items"] = n_rated
             facts["other_items_are"] = "below" if votes.rest_below.all() else "unknown"
+        categories = category_names(votes.metadata)
+        if categories is not None:
+            order = votes.metadata["CATEGORY ORDER"]
+            facts["categories_best_first"] = categories
+            facts["order_in_the_file"] = (
+                "best first"
+                if order == sorted(order)
+                else "worst first"
+                if order == sorted(order, reverse=True)
+                else "mixed"
+            )
         contradicting = int(votes.counts[~votes.consistent].sum())
         if contradicting:
             facts["agents_who_contradict_themselves"] = contradicting
@@ -174,6 +209,7 @@ def _sole_first_choices(votes: Any) -> np.ndarray:
 def run_convert(options: ReadOptions, target: Path, to_layout: str, force: bool, as_json: bool) -> None:
     """Read one file and write another."""
     from permix.data import write
+    from permix.data.categories import category_scale
 
     check_targets([target], [options.file], force)
     votes = options.read()
@@ -182,10 +218,15 @@ def run_convert(options: ReadOptions, target: Path, to_layout: str, force: bool,
     except DataError as error:
         # The writer's layout is the one this command calls --to-layout.
         raise DataError(str(error).replace("layout=", "to_layout=")) from error
+    scale = category_scale(votes) if to_layout == "ratings" else {}
     if as_json:
-        print_json({"file": str(target), "agents": int(votes.n_agents), "number_of_items": votes.n_items})
-    else:
-        print(f"{target}: {count_of(int(votes.n_agents), 'agent')}, {count_of(votes.n_items, 'item')}")
+        meant = {"ratings": scale} if scale else {}
+        facts = {"file": str(target), "agents": int(votes.n_agents), "number_of_items": votes.n_items}
+        print_json(facts | meant)
+        return
+    print(f"{target}: {count_of(int(votes.n_agents), 'agent')}, {count_of(votes.n_items, 'item')}")
+    if scale:
+        print("ratings: " + ", ".join(f"{rating} = {name}" for rating, name in scale.items()))
 
 
 def check_targets(targets: list[Path], sources: list[Path], force: bool) -> None:

@@ -232,11 +232,21 @@ KeepChains = Annotated[
     bool,
     typer.Option("--keep-chains", help="Keep the folder OUTPUT.chains, from which chains can be extended."),
 ]
-MatrixHeader = Annotated[
+Header = Annotated[
     bool | None,
     typer.Option(
         "--header/--no-header",
-        help="Matrices: whether the first line of a CSV file names the columns; default: what it looks like.",
+        help="Whether the first line of a CSV file names the columns; default: what it looks like.",
+        show_default=False,
+    ),
+]
+Ignore = Annotated[list[str] | None, typer.Option(help="Column of a CSV file to leave out; may be repeated.")]
+Categories = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ORDER",
+        help="Order of the categories in a .cat file: best-first, worst-first, or all their names, best "
+        "first, joined by commas; default: what the names say.",
         show_default=False,
     ),
 ]

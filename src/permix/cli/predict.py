@@ -45,18 +45,17 @@ class NewData(NamedTuple):
     def refuse_vote_options(self) -> None:
         """Options that say how to read votes say nothing about a table of numbers."""
         for name, value in zip(self.votes._fields[1:], self.votes[1:], strict=True):
-            if value not in (None, "auto"):
+            if name not in ("header", "ignore") and value not in (None, "auto"):
                 raise typer.BadParameter(
                     f"--{name.replace('_', '-')} belongs to models of rankings, not to a DPMixture"
                 )
 
     def refuse_table_options(self) -> None:
-        """Options that choose columns of a table of numbers say nothing about votes."""
-        for option, value in (("--id", self.id_column), ("--ignore", self.ignore)):
-            if value:
-                raise typer.BadParameter(
-                    f"{option} belongs to tables of numbers, not to models of rankings; see --agent-column"
-                )
+        """Options that say what a table of numbers holds say nothing about votes."""
+        if self.id_column:
+            raise typer.BadParameter(
+                "--id belongs to tables of numbers, not to models of rankings; see --agent-column"
+            )
 
 
 class Question(NamedTuple):
@@ -120,9 +119,8 @@ def run_predict(
     if what in ("cells", "score") or data.votes.layout in ("wide", "long"):
         option = f"--what {what}" if what in ("cells", "score") else f"--layout {data.votes.layout}"
         raise typer.BadParameter(f"{option} belongs to a co-clustering; {fit_file} is of another kind")
-    for option, given in (("--missing", bool(data.missing)), ("--header", data.header is not None)):
-        if given:
-            raise typer.BadParameter(f"{option} belongs to a co-clustering; {fit_file} is of another kind")
+    if data.missing:
+        raise typer.BadParameter(f"--missing belongs to a co-clustering; {fit_file} is of another kind")
     question = question._replace(what=what)
     if isinstance(fit, DPMallowsFit):
         from permix.cli.list_predict import predict_lists
@@ -182,7 +180,7 @@ def _clusters(fit: MixtureFit, data: NewData) -> Answer:
 
     file = data.votes.file
     # Columns first, then what is in them: the model says which columns must be numbers.
-    table, ids = read_table_of_numbers(file, "categorical", data.id_column, data.ignore)
+    table, ids = read_table_of_numbers(file, "categorical", data.id_column, data.ignore, data.header)
     table = _same_columns(fit, table, file)
     if hasattr(table, "columns") and not fit.family.accepts_categories:
         refuse_text(table, file, "The model was fitted to numbers there.")

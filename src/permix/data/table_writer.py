@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from permix.data.agent_table import refuse_to_write
+from permix.data.categories import categories_of_levels
 from permix.data.column_names import USUAL_NAMES, column_places
 from permix.data.labels import Array, Label, some_names
 from permix.data.preferences import Preferences
@@ -36,8 +37,9 @@ def write_table(obj: Rankings | Preferences, path: PathLike, layout: Layout = "a
     path : path
     layout : {"auto", "orders", "ranks", "pairs", "ratings"}
         ``auto``: orders for rankings, ranks for preferences by levels, pairs for comparisons. Columns
-        ``agent``, ``count`` and ``unlisted`` are added where they say something. For ratings, an agent's
-        worst level becomes 1, the next 2, and so on. As pairs, levels and rankings become comparisons of
+        ``agent``, ``count`` and ``unlisted`` are added where they say something. For ratings, the
+        worst category of a ``.cat`` file becomes 1, the next 2, and so on; of other levels, each agent's
+        worst does. As pairs, levels and rankings become comparisons of
         each level with the next one.
 
     Raises
@@ -211,16 +213,25 @@ def _ratings_out(obj: Rankings | Preferences) -> Rows:
     _refuse_agents_twice(stated, "ratings")
     _warn_of_items_left_out(stated.items, stated.level_items, "ratings")
     row_of = _row_of_entry(stated)
-    worst = stated.levels[stated.level_indptr[1:] - 1]
     counted = bool(np.any(stated.counts != 1))
     header: list[Label] = ["agent", "item", "rating", *(["count"] if counted else [])]
     agents, items, counts = stated.agents.tolist(), stated.items, stated.counts.tolist()
-    scores = (worst[row_of] - stated.levels + 1).tolist()
+    scores = _scores(stated, row_of).tolist()
     body = (
         [agents[who], items[item], score, *([counts[who]] if counted else [])]
         for who, item, score in zip(row_of.tolist(), stated.level_items.tolist(), scores, strict=True)
     )
     return header, body
+
+
+def _scores(stated: Preferences, row_of: Array) -> Array:
+    """Ratings from 1: of categories, the same for everybody; otherwise of each agent's own levels."""
+    category = categories_of_levels(stated)
+    if category is not None:
+        return len(stated.metadata["CATEGORY ORDER"]) - category
+    worst = stated.levels[stated.level_indptr[1:] - 1]
+    result: Array = worst[row_of] - stated.levels + 1
+    return result
 
 
 def _row_of_entry(obj: Preferences) -> Array:

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from permix.errors import DataError
-from permix.families.base import Family, check_number, finite_matrix, vector_of
+from permix.errors import CellError, DataError
+from permix.families.base import LARGEST, Family, check_number, finite_matrix, vector_of
 from permix.families.niw_kernel import NIWStats
 
 # By default a cluster is expected to be this fraction of the whole cloud's variance in each column.
@@ -77,6 +77,13 @@ class GaussianNIW(Family):
             # A constant column has no scale of its own: any positive value does. Its variance need not be
             # exactly zero, since its mean may be rounded.
             variance = np.where(np.ptp(array, axis=0) > 0, array.var(axis=0), 1.0)
+            vanished = np.flatnonzero(variance < LARGEST**-2)
+            if vanished.size:
+                raise CellError(
+                    None,
+                    int(vanished[0]),
+                    "{place}: its values differ too little to be squared; measure it in other units.",
+                )
             scale = np.diag(DEFAULT_WITHIN_SHARE * variance * max(freedom - d - 1, 1.0))
         else:
             scale = np.asarray(self.scale, dtype=np.float64)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from permix.data.agent_table import AgentTable
 from permix.errors import DataError
 from permix.families import FAMILIES, Family, GaussianNIW
+from permix.families.base import DATES, refuse_odd_cells
 from permix.models.mixture_fit import MixtureFit, MixtureSettings, as_family, fit_mixture, naming_columns
 from permix.models.persistence import save_mixture
 from permix.moves.naming import Moves
@@ -272,7 +273,8 @@ def _refuse_what_is_not_a_table(X: Any, family: Family) -> None:
             f"{type(X).__name__} are not rows of numbers: their item codes would be clustered as if they "
             "were measurements. For mixtures of rankings see permix.MallowsMixture."
         )
-    if family.accepts_categories or not hasattr(X, "columns"):
+    if not hasattr(X, "columns"):
+        refuse_odd_cells(X)
         return
     import narwhals as nw
 
@@ -280,6 +282,13 @@ def _refuse_what_is_not_a_table(X: Any, family: Family) -> None:
     if not isinstance(frame, nw.DataFrame):
         return
     for name, dtype in frame.schema.items():
+        if dtype in (nw.Date, nw.Datetime, nw.Duration, nw.Time):
+            raise DataError(f"column {name!r} holds dates or times (row 1: {frame[name][0]}); {DATES}")
+        if dtype == nw.Object:
+            with naming_columns([name]):
+                refuse_odd_cells(frame[name].to_numpy().reshape(-1, 1))
+        if family.accepts_categories:
+            continue
         if dtype == nw.String or dtype == nw.Categorical or dtype == nw.Enum:
             raise DataError(
                 f"column {name!r} holds text (row 1: {frame[name][0]!r}), and the {family.name} family takes "
