@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +13,7 @@ import typer
 
 from permix.cli.inspect import check_model_name, check_picture, check_targets, fit_report, print_fit
 from permix.cli.output import print_json
-from permix.errors import DataError, FileFormatError
+from permix.errors import DataError
 from permix.files import check_target
 
 if TYPE_CHECKING:
@@ -223,17 +222,16 @@ def refuse_text(frame: Any, path: Path, way_out: str) -> None:
 
 
 def _read_numpy(path: Path) -> Any:
-    try:
-        if path.suffix == ".npy":
-            table = np.load(path, allow_pickle=False)
-            if table.ndim != 2:
-                raise DataError(f"{path} holds an array of shape {table.shape}; expected rows and columns")
-            return table
+    from permix.data.numpy_files import read_npy, read_sparse
+
+    if path.suffix == ".npz":
         from scipy import sparse
 
-        return sparse.csr_array(sparse.load_npz(path))
-    except (ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:
-        raise FileFormatError(f"{path} cannot be read: {error}", path) from error
+        return sparse.csr_array(read_sparse(path))
+    table = read_npy(path)
+    if table.ndim != 2:
+        raise DataError(f"{path} holds an array of shape {table.shape}; expected rows and columns")
+    return table
 
 
 def write_labels(fit: MixtureFit, ids: list[Any], id_name: str, path: Path) -> None:

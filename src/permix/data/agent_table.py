@@ -10,6 +10,7 @@ import numpy as np
 
 from permix.data.labels import Array, Label
 from permix.errors import DataError
+from permix.files import unpacking_limit
 
 
 class AgentTable(ABC):
@@ -219,9 +220,27 @@ class AgentTable(ABC):
 
     def expand(self) -> Self:
         """Repeat every row as often as its count says; all counts become one, given ids are repeated."""
-        rows = np.repeat(np.arange(len(self)), self.counts)
+        rows = self.rows_of_agents()
         agents = None if self._agents is None else self._agents[rows]
         return self._take(rows)._replaced(counts=np.ones(len(rows), dtype=np.int64), agents=agents)
+
+    def rows_of_agents(self) -> Array:
+        """Row of every agent, each row as often as its count says.
+
+        Raises
+        ------
+        DataError
+            If the counts ask for more memory than an unpacked file may take.
+        """
+        n_bytes, most = 8.0 * float(self.counts.sum(dtype=np.float64)), unpacking_limit()
+        if n_bytes > most:
+            largest = int(np.argmax(self.counts))
+            raise DataError(
+                f"the counts stand for {n_bytes / 8:,.0f} agents ({self.row_name(largest)} alone for "
+                f"{int(self.counts[largest]):,}), and one entry for each would take {n_bytes:,.0f} bytes, more "
+                f"than {most:,}; divide the counts, or set the environment variable PERMIX_MAX_BYTES"
+            )
+        return np.repeat(np.arange(len(self)), self.counts)
 
     def _same_frame(self, other: AgentTable) -> bool:
         """Compare everything but the statements themselves."""
