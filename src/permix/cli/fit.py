@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import typer
 
-from permix.cli.inspect import check_model_name, check_picture, check_targets, fit_report, print_fit
+from permix.cli.inspect import (
+    check_model_name,
+    check_picture,
+    check_targets,
+    drop_chains,
+    fit_report,
+    print_fit,
+)
 from permix.cli.output import print_json
 from permix.errors import DataError
 from permix.files import check_target
@@ -123,11 +129,6 @@ def run_fit(
         )
         raise typer.Exit(130) from None
     save_mixture(fit, output)
-    if not fit.draws.interrupted and not targets.keep_chains:
-        if fit.draws.n_stored > options.draws:
-            print(f"{chains} holds {fit.draws.n_stored:,} draws and is kept", file=sys.stderr)
-        else:
-            shutil.rmtree(chains)
     if targets.labels is not None:
         write_labels(fit, ids, id_column or "row", targets.labels)
     if targets.picture is not None:
@@ -142,6 +143,8 @@ def run_fit(
     if fit.draws.interrupted:
         print(f"permix: interrupted; the same command goes on from {chains}", file=sys.stderr)
         raise typer.Exit(130)
+    if not targets.keep_chains:
+        drop_chains(chains, fit.draws.n_stored, options.draws)
 
 
 def _family(options: FitOptions) -> Any:
