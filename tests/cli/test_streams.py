@@ -101,7 +101,7 @@ def test_not_enough_memory_is_one_line(run, votes, monkeypatch):
 
 def test_counts_of_billions_ask_for_no_memory(run, tmp_path):
     path = tmp_path / "votes.csv"
-    path.write_text(f"count,pos1,pos2,pos3\n{2**32},a,b,c\n{2**32},c\n")
+    path.write_text(f"count,pos1,pos2,pos3\n{2**32},a,b,c\n{2**32},c,,\n")
     code, out, _ = run("info", path, "--json")
     assert code == 0
     assert json.loads(out)["mean_length"] == 2.0

@@ -138,10 +138,13 @@ def main() -> None:
 
     warnings.showwarning = _show_warning
     prepare_streams()
+    output = sys.stdout
     try:
         try:
             app()
         finally:
+            if sys.stdout is not output:  # Typer puts it aside, without a word, when nobody reads it
+                raise BrokenPipeError
             sys.stdout.flush()  # what cannot be written shows here, not in Python's last moments
     except PermixError as error:
         said = in_options(str(error))
