@@ -342,6 +342,53 @@ def test_messages_speak_of_options():
     )
 
 
+class Killed(BaseException):
+    """Stands for a kill: nothing after it happens."""
+
+
+@pytest.mark.parametrize("place", ["write_labels", "print_fit", "drop_chains"])
+def test_a_fit_killed_just_after_finishing_is_recognised(run, points, tmp_path, monkeypatch, place):
+    fit, labels = tmp_path / "fit.permix", tmp_path / "labels.csv"
+    command = ("fit", "dp-mixture", points, "-o", fit, "--id", "name", "--labels", labels, *QUICK)
+
+    def cut(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"permix.cli.fit.{place}", cut)
+        with pytest.raises(Killed):
+            run(*command)
+    assert fit.exists()
+    before = fit.read_bytes()
+    # The same command says what it found, without another step of any chain.
+    with monkeypatch.context() as patch:
+        patch.setattr("permix.sampling.chain.Chain._resume", cut)
+        code, out, _ = run(*command)
+    assert code == 0
+    assert "clusters" in out
+    assert fit.read_bytes() == before
+    assert labels.exists()
+    assert not [path for path in tmp_path.iterdir() if "chains" in path.name]
+    # Done is done: what is there now is not overwritten by chance.
+    assert run(*command)[0] == 1
+
+
+def test_chains_half_removed_do_not_stay(run, points, tmp_path, monkeypatch):
+    fit = tmp_path / "fit.permix"
+    command = ("fit", "dp-mixture", points, "-o", fit, "--id", "name", *QUICK)
+
+    def cut(*_: object, **__: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("permix.cli.inspect.shutil.rmtree", cut)
+        with pytest.raises(Killed):
+            run(*command)
+    (tmp_path / ".fit.permix.chains.tmp").mkdir(exist_ok=True)
+    assert run(*command, "--force")[0] == 0
+    assert not [path for path in tmp_path.iterdir() if "chains" in path.name]
+
+
 def test_existing_chains_of_other_settings_are_refused(run, points, tmp_path):
     fit = tmp_path / "fit.permix"
     run("fit", "dp-mixture", points, "-o", fit, "--id", "name", "--keep-chains", *QUICK)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import warnings
 from dataclasses import replace
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from permix.cli.angle_report import angle_report, print_angle
-from permix.cli.inspect import ReadOptions, check_model_name, check_picture, check_targets
+from permix.cli.inspect import ReadOptions, check_model_name, check_picture, check_targets, drop_chains
 from permix.cli.output import print_json
 from permix.cli.rank_models import HowMany, print_selection, selection_report, write_labels
 
@@ -124,6 +123,9 @@ def run_fit_angle(
         if partial and targets.labels is not None:
             print(f"permix: {targets.labels} needs a fit to all agents and is not written", file=sys.stderr)
         raise typer.Exit(130)
+    if way == "chains" and chains.exists() and not targets.keep_chains and targets.store is None:
+        assert fit.draws is not None
+        drop_chains(chains, fit.draws.n_stored, fit.settings.n_draws)
 
 
 def _curve(picture: Path | None) -> Path | None:
@@ -236,11 +238,6 @@ def _save(
 
     save_angle(fit, targets.output)
     goes_on = fit.interrupted and chains.exists()
-    if fit.draws is not None and fit.draws.seeds and chains.exists():
-        if fit.draws.n_stored > fit.settings.n_draws:
-            print(f"{chains} holds {fit.draws.n_stored:,} draws and is kept", file=sys.stderr)
-        elif not (fit.interrupted or targets.keep_chains or targets.store is not None):
-            shutil.rmtree(chains)
     if targets.labels is not None and not partial:
         write_labels(fit, votes_file.agents_of(votes), targets.labels)
     if targets.picture is not None:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
-import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import typer
 
-from permix.cli.inspect import check_model_name, check_picture, check_targets, fit_report, print_fit
+from permix.cli.inspect import (
+    check_model_name,
+    check_picture,
+    check_targets,
+    drop_chains,
+    fit_report,
+    print_fit,
+)
 from permix.cli.output import print_json
-from permix.errors import DataError, FileFormatError
+from permix.errors import DataError
 from permix.files import check_target
 
 if TYPE_CHECKING:
@@ -125,11 +130,6 @@ def run_fit(
         )
         raise typer.Exit(130) from None
     save_mixture(fit, output)
-    if not fit.draws.interrupted and not targets.keep_chains:
-        if fit.draws.n_stored > options.draws:
-            print(f"{chains} holds {fit.draws.n_stored:,} draws and is kept", file=sys.stderr)
-        else:
-            shutil.rmtree(chains)
     if targets.labels is not None:
         write_labels(fit, ids, id_column or "row", targets.labels)
     if targets.picture is not None:
@@ -144,6 +144,8 @@ def run_fit(
     if fit.draws.interrupted:
         print(f"permix: interrupted; the same command goes on from {chains}", file=sys.stderr)
         raise typer.Exit(130)
+    if not targets.keep_chains:
+        drop_chains(chains, fit.draws.n_stored, options.draws)
 
 
 def _family(options: FitOptions) -> Any:
@@ -224,17 +226,16 @@ def refuse_text(frame: Any, path: Path, way_out: str) -> None:
 
 
 def _read_numpy(path: Path) -> Any:
-    try:
-        if path.suffix == ".npy":
-            table = np.load(path, allow_pickle=False)
-            if table.ndim != 2:
-                raise DataError(f"{path} holds an array of shape {table.shape}; expected rows and columns")
-            return table
+    from permix.data.numpy_files import read_npy, read_sparse
+
+    if path.suffix == ".npz":
         from scipy import sparse
 
-        return sparse.csr_array(sparse.load_npz(path))
-    except (ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:
-        raise FileFormatError(f"{path} cannot be read: {error}", path) from error
+        return sparse.csr_array(read_sparse(path))
+    table = read_npy(path)
+    if table.ndim != 2:
+        raise DataError(f"{path} holds an array of shape {table.shape}; expected rows and columns")
+    return table
 
 
 def write_labels(fit: MixtureFit, ids: list[Any], id_name: str, path: Path) -> None:

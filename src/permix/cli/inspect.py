@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import shutil
+import sys
 import zipfile
 from collections.abc import Callable
 from functools import partial
@@ -158,13 +160,13 @@ def describe_votes(votes: Any) -> dict[str, Any]:
         "items": names,
     }
     if isinstance(votes, Rankings):
-        lengths = np.repeat(votes.lengths, votes.counts)
+        lengths = votes.lengths
         facts["complete"] = bool(votes.is_full)
         if not votes.is_full:
             facts |= {
                 "unlisted_items_are": votes.unlisted,
                 "shortest_list": int(lengths.min()),
-                "mean_length": round(float(lengths.mean()), 2),
+                "mean_length": round(float(np.average(lengths, weights=votes.counts)), 2),
                 "longest_list": int(lengths.max()),
             }
         first = np.bincount(votes.orders[:, 0], weights=votes.counts, minlength=votes.n_items)
@@ -241,6 +243,22 @@ def check_targets(targets: list[Path], sources: list[Path], force: bool) -> None
         seen[target.resolve()] = "is given twice"
         if target.exists() and not force:
             raise DataError(f"{target} exists already; add --force to overwrite it")
+
+
+def drop_chains(chains: Path, n_stored: int, n_draws: int) -> None:
+    """Remove the chains of a finished fit, last of all, once everything it has to say is written and shown.
+
+    Killed before that, the same command finds them complete and says it again. They go at one stroke: a
+    folder half removed would be no chains at all.
+    """
+    if n_stored > n_draws:
+        print(f"{chains} holds {n_stored:,} draws and is kept", file=sys.stderr)
+        return
+    sys.stdout.flush()
+    gone = chains.with_name(f".{chains.name}.tmp")
+    shutil.rmtree(gone, ignore_errors=True)  # of a command that was killed right here
+    chains.rename(gone)
+    shutil.rmtree(gone)
 
 
 def check_picture(picture: Path | None) -> None:

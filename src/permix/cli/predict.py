@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ import typer
 from permix.cli.answers import DELIMITERS, Answer, csv_to, give, give_rankings, write_rankings
 from permix.cli.fit import read_table_of_numbers, refuse_text
 from permix.cli.inspect import ReadOptions, check_targets
-from permix.cli.output import count_of, print_json
+from permix.cli.output import count_of, data_stream, print_json
 from permix.errors import DataError
 
 if TYPE_CHECKING:
@@ -439,7 +438,7 @@ def run_sample(
     else:
         names = [*rankings.items, ""]  # a place that a list leaves empty has number -1
         places = [f"pos{place + 1}" for place in range(rankings.orders.shape[1])]
-        csv_to(sys.stdout, places, ([names[item] for item in row] for row in orders))
+        csv_to(data_stream(), places, ([names[item] for item in row] for row in orders))
 
 
 def _give_rows(fit: MixtureFit, size: int, output: Path | None, seed: int, as_json: bool) -> None:
@@ -452,4 +451,4 @@ def _give_rows(fit: MixtureFit, size: int, output: Path | None, seed: int, as_js
     if output is not None or as_json:
         give(answer, output, as_json)
     else:
-        csv_to(sys.stdout, answer.columns, answer.rows)
+        csv_to(data_stream(), answer.columns, answer.rows)

@@ -19,9 +19,6 @@ from __future__ import annotations
 
 import re
 import warnings
-import zipfile
-import zlib
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -43,6 +40,7 @@ from permix.data.cells_layout import (
 from permix.data.headers import DECIMAL_COMMA, NOTHING, has_header, is_number_or_decimal_comma, split_header
 from permix.data.headers import is_number as is_plain_number
 from permix.data.labels import Array, Label, as_column, as_objects, factorize
+from permix.data.numpy_files import read_sparse
 from permix.data.table_columns import (
     Table,
     guess_delimiter,
@@ -53,7 +51,6 @@ from permix.data.table_columns import (
 )
 from permix.data.text_files import PathLike, plain_suffix, read_text
 from permix.errors import DataError, FileFormatError, PermixWarning
-from permix.files import MAX_BYTES
 
 LAYOUTS = ("auto", "wide", "long")
 # A float has no whole number of more digits.
@@ -401,36 +398,5 @@ def _decimal_points(column: Array) -> Array:
 
 
 def _read_npz(path: PathLike, codes: MissingCodes, new_rows: bool) -> Cells:
-    """Read a sparse matrix without trusting the file: nothing is unpickled, sizes and indices are checked."""
-    import scipy.sparse
-
-    file = Path(path)
-    if file.is_dir():
-        raise IsADirectoryError(f"{path} is a folder, not a file")
-    if not file.exists():
-        raise FileNotFoundError(f"there is no file {path}")
-    try:
-        with zipfile.ZipFile(file) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-            if size > MAX_BYTES:
-                raise FileFormatError(f"{path}: it would unpack to {size} bytes, more than {MAX_BYTES}", path)
-            members = {member.filename.removesuffix(".npy") for member in archive.infolist()}
-        if "format" not in members:
-            raise FileFormatError(
-                f"{path}: no sparse matrix in it; write it with scipy.sparse.save_npz(path, matrix)", path
-            )
-        matrix = scipy.sparse.load_npz(file)
-        if hasattr(matrix, "check_format"):
-            matrix.check_format(full_check=True)
-        if matrix.dtype.kind not in "biuf":
-            raise FileFormatError(f"{path}: values of type {matrix.dtype} are no numbers", path)
-    except FileFormatError:
-        raise
-    except (
-        *(zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, LookupError, TypeError),
-        *(AttributeError, OverflowError, RuntimeError, MemoryError),
-    ) as error:
-        reason = str(error) or type(error).__name__
-        raise FileFormatError(f"{path}: not a sparse matrix, or damaged ({reason})", path) from error
-    entries = sparse_entries(matrix, codes)
+    entries = sparse_entries(read_sparse(path), codes)
     return Cells(*entries, origin=f"from {path}, a sparse matrix", new_rows=new_rows)

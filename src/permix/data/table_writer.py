@@ -174,9 +174,7 @@ def _pairs_out(obj: Rankings | Preferences) -> Rows:
             f"{stated.row_name(int(np.argmin(n_pairs)))} states nothing, which a table of pairs cannot hold"
         )
     _refuse_agents_twice(stated, "pairs")
-    compared = np.fromiter(
-        chain.from_iterable(pair for _, *pair in _comparisons(stated)), np.int32, 2 * total
-    )
+    compared = np.fromiter(chain.from_iterable(pair for _, *pair in _comparisons(stated)), np.int32)
     _warn_of_items_left_out(stated.items, compared, "pairs")
     counted = bool(np.any(stated.counts != 1))
     header: list[Label] = ["agent", "better", "worse", *(["count"] if counted else [])]
@@ -189,15 +187,27 @@ def _pairs_out(obj: Rankings | Preferences) -> Rows:
 
 
 def _comparisons(stated: Preferences) -> Iterator[tuple[int, int, int]]:
-    """Yield (row, better, worse): each level over the next, the last over the rest, then what is stated."""
+    """Yield (row, better, worse): each level over the next, the last over the rest, then what is stated.
+
+    A comparison that levels gave already has one of its votes then.
+    """
     ends, pairs = stated.pair_indptr.tolist(), stated.pairs.tolist()
     for row, groups in enumerate(level_groups(stated)):
         if stated.rest_below[row]:
             listed = set(chain.from_iterable(groups))
             groups.append([item for item in range(stated.n_items) if item not in listed])
+        compared = pairs[ends[row] : ends[row + 1]]
+        given = set()
         for upper, lower in pairwise(groups):
-            yield from ((row, better, worse) for better, worse in product(upper, lower))
-        yield from ((row, better, worse) for better, worse in pairs[ends[row] : ends[row + 1]])
+            for pair in product(upper, lower):
+                yield (row, *pair)
+                if compared:
+                    given.add(pair)
+        for better, worse in compared:
+            if (better, worse) in given:
+                given.remove((better, worse))
+            else:
+                yield row, better, worse
 
 
 def _ratings_out(obj: Rankings | Preferences) -> Rows:

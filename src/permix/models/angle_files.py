@@ -23,6 +23,7 @@ from permix.models.angle_fit import AngleFit
 from permix.models.angle_settings import AngleSettings
 from permix.models.archive_checks import is_whole, require
 from permix.models.mallows_files import _are_errors, _is_real, _items, _plain
+from permix.models.mixture_files import STATISTICS
 from permix.sampling import Draws
 
 KIND = "AngleMixture"
@@ -69,7 +70,6 @@ BASIC = {
     "log_likelihood",
 }
 VARIATIONAL = ("shapes", "rates", "lengths", "directions", "counts", "guarded")
-STATISTICS = ("proposed", "accepted", "seconds")
 ROUNDING = 1e-6
 
 
@@ -268,8 +268,8 @@ def _draws(about: Any, arrays: dict[str, Array], k: int, t: int) -> Draws:
         statistics["moves"] = about["moves"]
         for name in STATISTICS:
             value = arrays[f"statistics/{name}"]
-            wanted = (head[0],) if name == "seconds" else (head[0], len(about["moves"]))
-            require(value.shape == wanted and value.dtype.kind in "iuf", "statistics")
+            wanted = (head[0], len(about["moves"]))
+            require(value.shape == wanted and value.dtype.kind in "iu", "statistics")
             statistics[name] = value
     return Draws(
         drawn,

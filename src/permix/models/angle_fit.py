@@ -428,7 +428,7 @@ def _shares(draws: Draws, data: AngleData, components: AngleComponents) -> Array
         return np.ones((len(data.rankings), 1))
     labels = draws.arrays["labels"].reshape(-1, draws.arrays["labels"].shape[-1])
     of_agent = np.stack([(labels == g).mean(axis=0) for g in range(k)], axis=1)
-    rows = np.repeat(np.arange(len(data.rankings)), data.rankings.counts)
+    rows = data.rankings.rows_of_agents()
     shares = np.zeros((len(data.rankings), k))
     np.add.at(shares, rows, of_agent)
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))

@@ -7,7 +7,7 @@ import os
 from typing import Any, NamedTuple
 
 from permix.errors import FileFormatError
-from permix.files import MAX_BYTES, read_archive
+from permix.files import read_archive
 from permix.models.mixture_files import save_mixture as save_mixture
 from permix.models.mixture_fit import MixtureFit
 
@@ -50,7 +50,7 @@ KINDS = {
 }
 
 
-def _read(path: PathLike, max_bytes: int) -> tuple[Kind, Any]:
+def _read(path: PathLike, max_bytes: int | None) -> tuple[Kind, Any]:
     manifest, arrays = read_archive(path, max_bytes=max_bytes)
     kind = KINDS.get(manifest["kind"])
     if kind is None:
@@ -73,12 +73,12 @@ def _found(place: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def load_fit(path: PathLike, max_bytes: int = MAX_BYTES) -> Any:
+def load_fit(path: PathLike, max_bytes: int | None = None) -> Any:
     """Read a fit of any kind without scikit-learn; see :func:`load`."""
     return _read(path, max_bytes)[1]
 
 
-def load_mixture(path: PathLike, max_bytes: int = MAX_BYTES) -> MixtureFit:
+def load_mixture(path: PathLike, max_bytes: int | None = None) -> MixtureFit:
     """Read the fit of a :class:`permix.DPMixture` without scikit-learn."""
     fit = load_fit(path, max_bytes)
     if not isinstance(fit, MixtureFit):
@@ -86,7 +86,7 @@ def load_mixture(path: PathLike, max_bytes: int = MAX_BYTES) -> MixtureFit:
     return fit
 
 
-def load(path: PathLike, max_bytes: int = MAX_BYTES) -> Any:
+def load(path: PathLike, max_bytes: int | None = None) -> Any:
     """Read a fitted model that was written by its ``save``.
 
     The file may come from a stranger: nothing in it is executed, and all of it is checked before use.
@@ -95,8 +95,9 @@ def load(path: PathLike, max_bytes: int = MAX_BYTES) -> Any:
     ----------
     path : path
         The file.
-    max_bytes : int
-        The most that the file may unpack to; 8 GiB by default.
+    max_bytes : int, optional
+        The most that the file may unpack to. Left out, 1 GiB or what the environment variable
+        ``PERMIX_MAX_BYTES`` says.
 
     Returns
     -------

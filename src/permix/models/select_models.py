@@ -181,7 +181,7 @@ def _affordable(rankings: Rankings, rng: np.random.Generator) -> Rankings:
     dear = ~is_cheap(rankings)
     if dear.sum() <= MOST_ANNEALED:
         return rankings
-    rows = rng.permutation(np.repeat(np.arange(len(rankings)), rankings.counts))
+    rows = rng.permutation(rankings.rows_of_agents())
     new = np.zeros(len(rows), dtype=bool)
     new[np.unique(rows, return_index=True)[1]] = True
     n_dear = np.cumsum(new & dear[rows])
