@@ -30,7 +30,7 @@ class GaussianNIW(Family):
         How many points the prior mean is worth (κ).
     degrees_of_freedom : float, optional
         How many points the prior covariance is worth (ν > d - 1), for d columns. Left out, a fit chooses
-        d + 2 or 2d + 2.
+        d + 2, 2d + 2 or 4d + 2.
     scale : array of shape (d, d) or sequence of float, optional
         Scale matrix Ψ of the inverse Wishart distribution, or its diagonal. The expected covariance of a
         group is Ψ/(ν - d - 1). Left out, a fit chooses it such that this is 0.1, 0.3, 0.6 or 1 times the
@@ -98,7 +98,8 @@ class GaussianNIW(Family):
             return [self.resolve(X)]
         array = finite_matrix(X, self.name)
         d = array.shape[1]
-        freedoms = [d + 2.0, 2.0 * d + 2.0] if self.degrees_of_freedom is None else [self.degrees_of_freedom]
+        given = self.degrees_of_freedom
+        freedoms = [m * d + 2.0 for m in (1, 2, 4)] if given is None else [given]
         return [
             dataclasses.replace(
                 self, degrees_of_freedom=freedom, scale=_share_of_variance(array, freedom, share)

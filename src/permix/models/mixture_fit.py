@@ -41,7 +41,7 @@ MANY_LABELS, FEW_RUNS = 500_000, 3
 # From this many labels on, that takes more than two seconds.
 SLOW_ESTIMATE = 2_000_000
 # Hyper-parameters are chosen by chains of at most this many iterations, two under each candidate.
-MAX_TRIAL_STEPS = 30
+MAX_TRIAL_STEPS = 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -261,7 +261,7 @@ def _most_probable(
     Two short chains, from either side, look for partitions under each. They have a seed of their own and a
     length that depends on burn-in alone, so that a run which is continued or made longer chooses the same.
     """
-    n_steps = min(settings.n_burn_in // 8, MAX_TRIAL_STEPS)
+    n_steps = min(settings.n_burn_in // 12, MAX_TRIAL_STEPS)
     burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in, n)
     trials = run_chains(
         [state for family in candidates for state in _first_states(family, data, n, prior, "both", 2)],
