@@ -59,7 +59,7 @@ def test_four_separated_groups():
     )
     model = permix.DPMixture(random_state=0, progress=False).fit(made.data)
     assert permix.adjusted_rand(model.labels_, made.labels) == 1.0
-    # MATH: a Dirichlet process gives four groups 0.3; this prior settles on them.
+    # Under a Dirichlet process with concentration 1 four groups have 0.3; this prior settles on them.
     assert np.mean(model.posterior_["posterior"]["n_clusters"].values == 4) > 0.8
 
 
