@@ -165,7 +165,8 @@ def test_same_seed_same_answer(run, points, tmp_path):
         (["--family", "gaussian", "--noise-scale", "1", "--prior-scale", "6"], 2),
         (["--prior", "finite", "--components", "3"], 2),
         (["--prior", "pitman-yor", "--discount", "0.1", "--concentration", "0.5"], 2),
-        (["--concentration", "0.5"], 2),
+        (["--prior", "dp", "--concentration", "0.5"], 2),
+        (["--prior", "mfm", "--rate", "2"], 2),
         (
             [
                 "--moves",
@@ -288,6 +289,7 @@ def test_a_mistake_gets_one_clear_message(run, points, tmp_path, monkeypatch, ar
         ["fit", "dp-mixture", "x.csv", "-o", "x", "--noise-scale", "2"],
         ["fit", "dp-mixture", "x.csv", "-o", "x", "--prior", "crp"],
         ["fit", "dp-mixture", "x.csv", "-o", "x", "--prior", "finite"],
+        ["fit", "dp-mixture", "x.csv", "-o", "x", "--concentration", "0.5"],
         ["fit", "dp-mixture", "x.csv", "-o", "x", "--draws", "0"],
         ["fit", "dp-mixture", "x.csv", "-o", "x", "--jobs", "0"],
         ["fit", "dp-mixture", "x.csv", "-o", "x", "--picture", "x.foo"],

@@ -35,6 +35,7 @@ class FitOptions(NamedTuple):
     prior_scale: float | None
     pseudo_count: float | None
     prior: str
+    rate: float | None
     concentration: float | None
     discount: float | None
     components: int | None
@@ -61,6 +62,7 @@ FAMILY_OPTIONS = {
     "categorical": ("pseudo_count",),
 }
 PRIOR_OPTIONS = {
+    "mfm": ("rate",),
     "dp": ("concentration",),
     "pitman-yor": ("concentration", "discount"),
     "finite": ("components",),
@@ -155,9 +157,11 @@ def _family(options: FitOptions) -> Any:
 
 
 def _prior(options: FitOptions) -> Any:
-    from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, PitmanYor
+    from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, MixtureOfFiniteMixtures, PitmanYor
 
     given = _given(options, PRIOR_OPTIONS, options.prior, "prior")
+    if options.prior == "mfm":
+        return MixtureOfFiniteMixtures(**given)
     if options.prior == "dp":
         return DirichletProcess(given.get("concentration", Gamma(1.0, 1.0)))
     if options.prior == "pitman-yor":

@@ -75,7 +75,17 @@ def fit_dp_mixture(
     pseudo_count: Annotated[
         float | None, typer.Option(help="multinomial, categorical: Dirichlet parameter [default: 1].")
     ] = None,
-    prior: Annotated[PriorName, typer.Option(help="Prior over partitions.")] = PriorName.DP,
+    prior: Annotated[
+        PriorName,
+        typer.Option(
+            help="Prior over partitions: a mixture of finite mixtures (mfm), Dirichlet process, Pitman–Yor "
+            "process, or a given number of components."
+        ),
+    ] = PriorName.MFM,
+    rate: Annotated[
+        float | None,
+        typer.Option(help="mfm: mean of the number of components beyond the first [default: 1]."),
+    ] = None,
     concentration: Annotated[
         float | None,
         typer.Option(help="Concentration of dp and pitman-yor; default: learned (dp), 1 (pitman-yor)."),
@@ -106,9 +116,10 @@ def fit_dp_mixture(
         str,
         typer.Option(
             metavar="START",
-            help="Where chains start: sequential, one-cluster, random, or a number of clusters.",
+            help="Where chains start: sequential, one-cluster, both (in turn), random, or a number of "
+            "clusters.",
         ),
-    ] = "sequential",
+    ] = "both",
     draws: Draws = 1000,
     burn_in: BurnIn = 500,
     thin: Thin = 1,
@@ -143,6 +154,7 @@ def fit_dp_mixture(
         prior_scale=prior_scale,
         pseudo_count=pseudo_count,
         prior=prior,
+        rate=rate,
         concentration=concentration,
         discount=discount,
         components=components,

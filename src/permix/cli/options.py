@@ -55,6 +55,7 @@ class FamilyName(enum.StrEnum):
 class PriorName(enum.StrEnum):
     """Priors over partitions."""
 
+    MFM = "mfm"
     DP = "dp"
     PITMAN_YOR = "pitman-yor"
     FINITE = "finite"

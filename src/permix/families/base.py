@@ -36,6 +36,10 @@ class Family(abc.ABC):
     def resolve(self, X: Any) -> Self:
         """Return a copy whose hyper-parameters are all set for data like ``X``."""
 
+    def candidates(self, X: Any) -> list[Self]:
+        """Resolved copies among which a fit chooses; more than one where hyper-parameters were left open."""
+        return [self.resolve(X)]
+
     @abc.abstractmethod
     def encode(self, X: Any) -> Any:
         """Check ``X`` and turn it into what the compiled code reads."""

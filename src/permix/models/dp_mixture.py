@@ -30,12 +30,13 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     family : Family or str, optional
-        What a cluster is made of: :class:`~permix.Gaussian`, :class:`~permix.GaussianNIW` (the default,
-        its scales taken from the data), :class:`~permix.Multinomial`, :class:`~permix.Categorical`, or
-        their names "gaussian", "gaussian-niw", "multinomial", "categorical".
+        What a cluster is made of: :class:`~permix.Gaussian`, :class:`~permix.GaussianNIW` (the default),
+        :class:`~permix.Multinomial`, :class:`~permix.Categorical`, or their names "gaussian", "gaussian-niw",
+        "multinomial", "categorical". The scale and the degrees of freedom of a GaussianNIW that leaves them
+        open are chosen by the log joint, in short chains before those that are kept.
     prior : partition prior, optional
-        :class:`~permix.DirichletProcess`, :class:`~permix.PitmanYor` or :class:`~permix.FiniteDirichlet`. The
-        default is a Dirichlet process whose concentration is learned under a Gamma(1, 1) prior.
+        :class:`~permix.MixtureOfFiniteMixtures` (the default, with its default parameters),
+        :class:`~permix.DirichletProcess`, :class:`~permix.PitmanYor` or :class:`~permix.FiniteDirichlet`.
     moves : "auto", a name, a move, or a sequence of these
         What one iteration does. "auto" is a sweep of collapsed Gibbs, splits and merges, and an update of the
         concentration. Names are "gibbs", "split-merge", "permutation" and "concentration"; the last is added
@@ -45,9 +46,10 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         What burn-in begins with. "auto" climbs along random projections, which finds good clusters in a few
         iterations, and goes on with ``moves``. Other moves, among them "projection", last for all of burn-in,
         or for its first half if ``moves`` have something to learn.
-    init : "sequential", "one-cluster", "random" or int
+    init : "both", "sequential", "one-cluster", "random" or int
         Where chains start: from sequential prediction in random order, from one cluster, from a partition
-        drawn from the prior, or from so many clusters at random.
+        drawn from the prior, or from so many clusters at random. "both" takes the first and the second in
+        turn, one for each chain: where chains from many and from few clusters do not meet, R-hat shows it.
     n_draws, n_burn_in, n_thin, n_chains : int
         Each chain makes ``n_burn_in`` iterations, then keeps ``n_draws``, one in ``n_thin``.
     loss : "vi" or "binder"
@@ -108,7 +110,7 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         moves: Moves = "auto",
         *,
         burn_in_moves: Moves = "auto",
-        init: Start = "sequential",
+        init: Start = "both",
         n_draws: int = 1000,
         n_burn_in: int = 500,
         n_thin: int = 1,
