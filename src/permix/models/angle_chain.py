@@ -8,7 +8,9 @@ inference differ:
 * ``sir``: κ out of candidates from a Gamma law, the present κ among them, by weight. Resampling with the
   present state among the candidates leaves the posterior as it is, however few candidates there are;
 * ``vi``: κ from the variational Gamma law, as the paper does: close to the posterior, not exact;
-* with the exact or the balanced normaliser, Metropolis steps of κθ.
+* with the exact or the balanced normaliser, Metropolis steps of κθ. Where exact sums are dear, the steps are
+  those of the balanced posterior, and their end is one proposal for the exact one: an odd number of them that
+  alternate is the same forwards and backwards, so that the ratio of the two posteriors decides.
 """
 
 from __future__ import annotations
@@ -21,13 +23,21 @@ import numpy as np
 from permix.data.labels import Array
 from permix.errors import DataError
 from permix.kernels import angle_concentration as kernels
+from permix.kernels.angle_balanced import balanced_log_sum
 from permix.kernels.angle_completions import completions_sweep, start_completions
 from permix.kernels.angle_exact import metropolis_tilts
 from permix.kernels.angle_mixture import allocate
 from permix.kernels.random import log_dirichlet
 from permix.kernels.streams import draw_key
+from permix.kernels.subset_table import log_sum_only
 from permix.models.angle_ascent import updated
-from permix.models.angle_components import AngleComponents, AnglePrior, largest_concentration, work_space
+from permix.models.angle_components import (
+    AngleComponents,
+    AnglePrior,
+    is_dear,
+    largest_concentration,
+    work_space,
+)
 from permix.models.angle_data import AngleData
 from permix.models.angle_direct import Evidence
 from permix.models.angle_settings import AngleSettings
@@ -43,6 +53,10 @@ N_CANDIDATES = 100
 N_NODES = 256
 # Metropolis steps of κθ in each iteration under the exact normaliser, and under the balanced one.
 EXACT_STEPS, BALANCED_STEPS = 40, 12
+# The same, an odd number, before an exact sum decides about them where such sums are dear.
+PROPOSING_STEPS = 13
+# Where exact sums are dear, stochastic EM takes balanced ones but for its last sweeps.
+EXACT_SWEEPS = 30
 
 
 class AngleChainModel:
@@ -68,10 +82,6 @@ class AngleChainModel:
         self.below = np.array(self.rankings.unlisted_below, dtype=np.bool_)
         self.n_proposals = max(8, int(PROPOSALS_PER_ITEM * data.n_items))
 
-    def tables(self) -> tuple[Array, Array]:
-        """Return work space of the normaliser: tables over subsets, or nothing where it is balanced."""
-        return work_space(self.normalizer, self.data.n_items)
-
     @property
     def n_rows(self) -> int:
         """Number of agents."""
@@ -82,7 +92,8 @@ class AngleState:
     """One chain's completions, components of rows, and parameters."""
 
     def __init__(self, model: AngleChainModel, rng: np.random.Generator, start: AngleComponents) -> None:
-        self.model = model
+        self.model, self.normalizer = model, model.normalizer
+        self._components: AngleComponents | None = None
         k, t = model.settings.n_components, model.data.n_items
         self.weights = start.weights.copy()
         most = largest_concentration(t) if model.normalizer == "vmf" else np.inf
@@ -90,6 +101,7 @@ class AngleState:
         self.directions = start.directions.copy()
         self.labels = rng.integers(k, size=model.n_rows).astype(np.int64)
         self.sums, self.masses = np.zeros((t, k)), np.zeros(k)
+        self.log_sums = np.zeros(k)  # of the parameters at the last sweep
         self.log_likelihood = 0.0
         if model.data.is_full:
             self.orders = model.listed
@@ -119,15 +131,21 @@ class AngleState:
         return self.kappas[:, None] * self.directions
 
     def components(self) -> AngleComponents:
-        """Return the present parameters as a mixture."""
-        model = self.model
-        return AngleComponents(model.data.items, self.weights, self.directions, self.kappas, model.normalizer)
+        """Return the present parameters as a mixture; its sums are found once while these stay."""
+        last, present = self._components, (self.weights, self.directions, self.kappas)
+        if (
+            last is None
+            or last.normalizer != self.normalizer
+            or not all(map(np.array_equal, (last.weights, last.directions, last.concentrations), present))
+        ):
+            last = self._components = AngleComponents(self.model.data.items, *present, self.normalizer)
+        return last
 
     def sweep(self, rng: np.random.Generator, *, soft: bool = False, shares: Array | None = None) -> None:
         """Draw completions and components, and add up the scores by component."""
         model, k = self.model, len(self.weights)
         parameters = self.components()
-        tilts, offsets = parameters.tilts, parameters.offsets
+        tilts, offsets, self.log_sums = parameters.tilts, parameters.offsets, parameters.log_sums
         if model.summed:
             self.sums = model.data.sum_of_scores[:, None]
             self.masses = np.array([float(model.data.n_agents)])
@@ -216,12 +234,13 @@ class AngleState:
 
     def _metropolis(self, rng: np.random.Generator) -> tuple[int, int]:
         model, prior = self.model, self.model.prior
-        table, back = model.tables()
-        n_steps = EXACT_STEPS if len(table) else BALANCED_STEPS
+        dear = is_dear(self.normalizer, model.data.n_items)
+        table, back = work_space("balanced" if dear else self.normalizer, model.data.n_items)
+        n_steps = EXACT_STEPS if len(table) else PROPOSING_STEPS if dear else BALANCED_STEPS
         accepted = 0
         for g in range(len(self.weights)):
             tilts = np.ascontiguousarray(self.tilts[g])
-            accepted += metropolis_tilts(
+            n_accepted = metropolis_tilts(
                 rng,
                 self.masses[g],
                 np.ascontiguousarray(self.sums[:, g]),
@@ -235,9 +254,19 @@ class AngleState:
                 back,
                 n_steps,
             )
+            if dear and not self._decides(rng, g, tilts):
+                continue
+            accepted += n_accepted
             self.kappas[g] = np.linalg.norm(tilts)
             self.directions[g] = tilts / self.kappas[g]
         return n_steps * len(self.weights), accepted
+
+    def _decides(self, rng: np.random.Generator, g: int, tilts: Array) -> bool:
+        """Accept or refuse where steps of the balanced posterior led, by the ratio of exact to balanced."""
+        scores = self.model.data.scores
+        gain = log_sum_only(tilts, scores, np.empty(1 << len(tilts))) - balanced_log_sum(tilts, scores)
+        gain -= self.log_sums[g] - balanced_log_sum(np.ascontiguousarray(self.tilts[g]), scores)
+        return bool(-self.masses[g] * gain >= -rng.standard_exponential())
 
     def record(self) -> Mapping[str, float | int | Array]:
         """Return one draw."""
@@ -313,11 +342,16 @@ def stochastic_em(
 
     settings, data = model.settings, model.data
     state = AngleState(model, rng, start)
-    law = Likelihood(state.weights, state.directions, state.kappas, model.normalizer, data)
+    if is_dear(model.normalizer, data.n_items):
+        state.normalizer = "balanced"
+    law = Likelihood(state.weights, state.directions, state.kappas, state.normalizer, data)
     n_sweeps, history = settings.n_burn_in + settings.n_draws, []
     sums, masses = np.zeros_like(state.sums), np.zeros_like(state.masses)
     interrupted = False
     for sweep in range(n_sweeps):
+        if n_sweeps - sweep <= EXACT_SWEEPS and state.normalizer != model.normalizer:
+            state.normalizer = model.normalizer
+            law = Likelihood(state.weights, state.directions, state.kappas, state.normalizer, data)
         state.sweep(rng, soft=True)
         share = 1.0 if sweep < settings.n_burn_in else 1.0 / (sweep - settings.n_burn_in + 1)
         sums += share * (state.sums - sums)
@@ -329,6 +363,9 @@ def stochastic_em(
         if follow is not None and not follow(sweep, n_sweeps):
             interrupted = True
             break
+    if state.normalizer != model.normalizer:  # interrupted before the last sweeps
+        found = law.components
+        law = Likelihood(found.weights, found.directions, found.concentrations, model.normalizer, data)
     return state, law, history, interrupted
 
 
