@@ -442,15 +442,12 @@ class Angle:
         if above:
             from permix.kernels.subset_table import MOST_ITEMS
 
-            remedy = (
-                'use normalizer="exact"'
-                if self.n_items <= MOST_ITEMS
-                else f'normalizer="exact" takes up to {MOST_ITEMS} items; here subtract normalizer_error()'
-            )
+            better = "exact" if self.n_items <= MOST_ITEMS else "balanced"
             warnings.warn(
                 f"{above} of {len(log_probabilities)} rows get a probability above 1, the largest "
                 f"exp({float(log_probabilities.max()):.3g}): the von Mises–Fisher approximation fails at "
-                f"concentration {self._concentration:g} with {self.n_items} items; {remedy}",
+                f"concentration {self._concentration:g} with {self.n_items} items; use "
+                f'normalizer="{better}"',
                 PermixWarning,
                 stacklevel=3,
             )

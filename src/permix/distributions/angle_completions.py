@@ -63,10 +63,9 @@ def log_compatible_sums(
     lists = np.flatnonzero(rankings.unlisted_below)
     if n_items > MOST_TABLED_ITEMS or terms[lists].sum() <= 2.0**n_items * n_items:
         lists = lists[:0]  # a table for each row is smaller than one for all
-    if len(lists):
-        found[lists] = _lists_log_sums(rankings, lists, table, scores)
     alone = np.ones(len(rankings), dtype=bool)
-    alone[lists] = False
+    if len(lists):
+        found[lists], alone[lists] = _lists_log_sums(rankings, lists, table, scores)
 
     exact = np.flatnonzero(alone & (terms <= MOST_TERMS))
     listed, lengths, below = _rows(rankings, exact)
@@ -94,16 +93,21 @@ def log_compatible_sums(
     return found, errors
 
 
-def _lists_log_sums(rankings: Rankings, rows: Array, tilts: Array, scores: Array) -> Array:
-    """Return the sums of these rows, top lists, by one table for each component (rows, components)."""
-    from permix.kernels.angle_lists import weigh_lists
+def _lists_log_sums(rankings: Rankings, rows: Array, tilts: Array, scores: Array) -> tuple[Array, Array]:
+    """Return the sums of these rows, top lists, by one table for each component (rows, components).
+
+    And which rows need a table of their own, since the common one has lost their digits.
+    """
+    from permix.kernels.angle_lists import LEAST, weigh_lists
 
     listed, lengths, _ = _rows(rankings, rows)
     rest, subsets = np.empty(1 << rankings.n_items), np.empty(len(rows), np.int64)
     sums = np.empty((len(tilts), len(rows)))
+    lost = np.zeros(len(rows), dtype=bool)
     for tilt, out in zip(tilts, sums, strict=True):
         weigh_lists(listed, lengths, tilt, scores, rest, subsets, out)
-    return sums.T
+        lost |= rest[subsets] <= LEAST
+    return sums.T, lost
 
 
 def is_cheap(rankings: Rankings) -> Array:

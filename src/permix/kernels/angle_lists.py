@@ -16,6 +16,9 @@ from permix.kernels.bits import popcount
 from permix.kernels.jit import kernel
 from permix.kernels.subset_table import scaled_factors
 
+# Weights below this have lost digits: the best arrangement of what is left stands for all.
+LEAST = 1e-290
+
 
 @kernel
 def fill_rest(factors, rest):
@@ -38,7 +41,8 @@ def weigh_lists(listed, lengths, tilts, scores, rest, subsets, log_sums):
     """Sum the weights of all rankings that agree with each list.
 
     ``rest`` is filled for these tilts, ``subsets`` with the set of each list's items in the order of the
-    table, ``log_sums`` with ln of the sum. Returns the items and factors that :func:`add_lists` needs.
+    table, ``log_sums`` with ln of the sum; where ``rest`` is no more than ``LEAST``, with the largest term
+    alone. Returns the items and factors that :func:`add_lists` needs.
     """
     t = tilts.size
     items, factors, _ = scaled_factors(tilts, scores)
@@ -63,14 +67,16 @@ def weigh_lists(listed, lengths, tilts, scores, rest, subsets, log_sums):
             subset |= 1 << place
             value += tilts[listed[row, rank]] * scores[rank] - by_place[place]
         subsets[row] = subset
-        if rest[subset] > 0.0:
+        if rest[subset] > LEAST:
             log_sums[row] = value + math.log(rest[subset])
             continue
-        # Below the smallest number: the best arrangement of the rest stands for all.
+        value = 0.0
+        for rank in range(n):
+            value += tilts[listed[row, rank]] * scores[rank]
         rank = n
         for place in range(t):
             if not subset >> place & 1:
-                value += math.log(max(factors[rank, place], 5e-324))
+                value += tilts[items[place]] * scores[rank]
                 rank += 1
         log_sums[row] = value
     return items, factors
@@ -99,7 +105,7 @@ def add_lists(listed, lengths, masses, scores, items, factors, rest, subsets, fl
             bit = left & -left
             place = popcount(np.uint64(bit - 1))
             share = mass
-            if rest[subset] > 0.0:
+            if rest[subset] > LEAST:
                 share *= factors[rank, place] * (rest[subset | bit] / rest[subset])
                 left ^= bit
             else:  # the best arrangement: the item with the smallest tilt comes next

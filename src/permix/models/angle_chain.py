@@ -9,13 +9,14 @@ inference differ:
   present state among the candidates leaves the posterior as it is, however few candidates there are;
 * ``vi``: κ from the variational Gamma law, as the paper does: close to the posterior, not exact;
 * with the exact or the balanced normaliser, Metropolis steps of κθ. Where exact sums are dear, the steps are
-  those of the balanced posterior, and their end is one proposal for the exact one: an odd number of them that
-  alternate is the same forwards and backwards, so that the ratio of the two posteriors decides.
+  those of a cheaper posterior, and where they end is one proposal for the exact one: an odd number of steps
+  of two kinds in turn is the same forwards and backwards, so that the ratio of the two posteriors decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from permix.errors import DataError
 from permix.kernels import angle_concentration as kernels
 from permix.kernels.angle_balanced import balanced_log_sum
 from permix.kernels.angle_completions import completions_sweep, start_completions
-from permix.kernels.angle_exact import metropolis_tilts
+from permix.kernels.angle_exact import log_sum_with_mean, maximise, metropolis_tilts
 from permix.kernels.angle_mixture import allocate
 from permix.kernels.random import log_dirichlet
 from permix.kernels.streams import draw_key
@@ -55,6 +56,8 @@ N_NODES = 256
 EXACT_STEPS, BALANCED_STEPS = 40, 12
 # The same, an odd number, before an exact sum decides about them where such sums are dear.
 PROPOSING_STEPS = 13
+# Most steps to the balanced maximum, around which the cheaper posterior is made.
+CENTER_STEPS = 50
 # Where exact sums are dear, stochastic EM takes balanced ones but for its last sweeps.
 EXACT_SWEEPS = 30
 
@@ -233,40 +236,83 @@ class AngleState:
         return float(np.clip(rng.gamma(q.shapes[0], 1.0 / q.rates[0]), kernels.LEAST, evidence.cap))
 
     def _metropolis(self, rng: np.random.Generator) -> tuple[int, int]:
-        model, prior = self.model, self.model.prior
-        dear = is_dear(self.normalizer, model.data.n_items)
-        table, back = work_space("balanced" if dear else self.normalizer, model.data.n_items)
-        n_steps = EXACT_STEPS if len(table) else PROPOSING_STEPS if dear else BALANCED_STEPS
+        model = self.model
+        if is_dear(self.normalizer, model.data.n_items):
+            return self._proposed_and_decided(rng)
+        n_steps = EXACT_STEPS if self.normalizer == "exact" else BALANCED_STEPS
         accepted = 0
         for g in range(len(self.weights)):
             tilts = np.ascontiguousarray(self.tilts[g])
-            n_accepted = metropolis_tilts(
+            accepted += self._steps(rng, g, self.sums[:, g], tilts, self._tables, n_steps)
+            self._move(g, tilts)
+        return n_steps * len(self.weights), accepted
+
+    def _proposed_and_decided(self, rng: np.random.Generator) -> tuple[int, int]:
+        """Let steps under a cheaper posterior propose, and one exact sum decide.
+
+        The cheaper posterior has the balanced sum, plus the difference to the exact one expanded to first
+        order at the balanced maximum, which depends on the rankings alone.
+        """
+        scores, t = self.model.data.scores, self.model.data.n_items
+        cheap, dear = work_space("balanced", t), self._tables
+        accepted = 0
+        for g in range(len(self.weights)):
+            center, expected, balanced = np.zeros(t), np.zeros(t), np.zeros(t)
+            if self.masses[g] > 0.0:
+                mean = np.ascontiguousarray(self.sums[:, g] / self.masses[g])
+                maximise(mean, scores, center, *cheap, CENTER_STEPS)
+                log_sum_with_mean(center, scores, *dear, expected)
+                log_sum_with_mean(center, scores, *cheap, balanced)
+            slope = expected - balanced
+            slope -= slope.mean()  # the balanced sum is in the zero-sum plane up to rounding alone
+            before = np.ascontiguousarray(self.tilts[g])
+            after = before.copy()
+            n_accepted = self._steps(
+                rng, g, self.sums[:, g] - self.masses[g] * slope, after, cheap, PROPOSING_STEPS
+            )
+            gain = log_sum_only(after, scores, dear[0]) - balanced_log_sum(after, scores)
+            gain -= self.log_sums[g] - balanced_log_sum(before, scores)
+            gain -= slope @ (after - before)
+            if decided(rng, -self.masses[g] * gain):
+                accepted += n_accepted
+                self._move(g, after)
+        return PROPOSING_STEPS * len(self.weights), accepted
+
+    def _steps(
+        self,
+        rng: np.random.Generator,
+        g: int,
+        sums: Array,
+        tilts: Array,
+        tables: tuple[Array, Array],
+        n_steps: int,
+    ) -> int:
+        """Move ``tilts`` of component g by Metropolis steps given Σ y; return how many were accepted."""
+        prior = self.model.prior
+        return int(
+            metropolis_tilts(
                 rng,
                 self.masses[g],
-                np.ascontiguousarray(self.sums[:, g]),
+                np.ascontiguousarray(sums),
                 prior.pulls[g],
                 prior.strength,
                 prior.shape,
                 prior.rate,
-                model.data.scores,
+                self.model.data.scores,
                 tilts,
-                table,
-                back,
+                *tables,
                 n_steps,
             )
-            if dear and not self._decides(rng, g, tilts):
-                continue
-            accepted += n_accepted
-            self.kappas[g] = np.linalg.norm(tilts)
-            self.directions[g] = tilts / self.kappas[g]
-        return n_steps * len(self.weights), accepted
+        )
 
-    def _decides(self, rng: np.random.Generator, g: int, tilts: Array) -> bool:
-        """Accept or refuse where steps of the balanced posterior led, by the ratio of exact to balanced."""
-        scores = self.model.data.scores
-        gain = log_sum_only(tilts, scores, np.empty(1 << len(tilts))) - balanced_log_sum(tilts, scores)
-        gain -= self.log_sums[g] - balanced_log_sum(np.ascontiguousarray(self.tilts[g]), scores)
-        return bool(-self.masses[g] * gain >= -rng.standard_exponential())
+    def _move(self, g: int, tilts: Array) -> None:
+        self.kappas[g] = np.linalg.norm(tilts)
+        self.directions[g] = tilts / self.kappas[g]
+
+    @cached_property
+    def _tables(self) -> tuple[Array, Array]:
+        """Work space of the normaliser: tables over subsets, or nothing where it is balanced."""
+        return work_space(self.normalizer, self.model.data.n_items)
 
     def record(self) -> Mapping[str, float | int | Array]:
         """Return one draw."""
@@ -309,6 +355,11 @@ class AngleState:
                 raise DataError(f"the stored chain does not fit: {name} has shape {arrays[name].shape}")
             setattr(self, name, np.array(arrays[name], dtype=here.dtype, order="C"))
         self.log_likelihood = float(arrays["log_likelihood"])
+
+
+def decided(rng: np.random.Generator, log_ratio: float) -> bool:
+    """Accept with probability min(1, exp(log_ratio))."""
+    return bool(log_ratio >= -rng.standard_exponential())
 
 
 class AngleSweep:
