@@ -66,7 +66,7 @@ def run_fit_angle(
     # Chains that are still there are a run that was cut short: the same command may replace what it left.
     check_targets(wanted, [votes_file.file], targets.force or (targets.store is None and chains.exists()))
 
-    from permix.models.angle_data import as_rankings
+    from permix.models.angle_data import are_top_lists, as_rankings
     from permix.models.angle_settings import AngleSettings
 
     given = {name: value for name, value in choices.items() if value is not None}
@@ -77,7 +77,7 @@ def run_fit_angle(
             "--criteria averages over a posterior, which --inference em has not; it always shows AIC and BIC"
         )
     votes = as_rankings(votes_file.read())
-    way = settings.way_for(votes.n_items, votes.is_full)
+    way = settings.way_for(votes.n_items, votes.is_full, are_top_lists(votes))
     _refuse_idle_options(way, settings, choices, targets)
     if way == "chains":
         settings = replace(settings, store=chains)
@@ -164,8 +164,8 @@ def _refuse_idle_options(
         "--keep-chains": targets.keep_chains or None,
     }
     reasons = {
-        "climb": "which with full rankings climbs to one answer",
-        "sweeps": "which with incomplete rankings runs --burn-in + --draws sweeps of stochastic EM",
+        "climb": "which climbs to one answer here",
+        "sweeps": "which with such incomplete rankings runs --burn-in + --draws sweeps of stochastic EM",
         "draws": "which with one component and full rankings draws independently",
         "chains": "which runs chains here",
     }

@@ -357,7 +357,7 @@ def fit_dp_mallows(
 @fit_app.command(
     "angle",
     epilog="Examples: `permix fit angle election.soc -k 3 -o election.permix`, "
-    "`permix fit angle votes.csv --select 1-5 --inference em -o kinds.permix --picture kinds.png`",
+    "`permix fit angle votes.csv --select 1-5 -o kinds.permix --picture kinds.png`",
 )
 def fit_angle(
     file: Votes,
@@ -379,16 +379,15 @@ def fit_angle(
     inference: Annotated[
         Inference,
         typer.Option(
-            help="vi: variational posterior, quick; em: maximum likelihood, without intervals; sir: draws "
-            "from the posterior; quadrature: the same, exact for one component."
+            help="em: maximum likelihood, without intervals; sir: draws from the posterior; with "
+            "--normalizer vmf also vi: variational posterior, and quadrature: draws, exact for one component."
         ),
-    ] = Inference.VI,
+    ] = Inference.EM,
     normalizer: Annotated[
         Normalizer,
         typer.Option(
-            help="The sum over all rankings: exact (up to 20 items), balanced (for more) or the von "
-            "Mises–Fisher approximation (vmf); em and sir take any, and auto is exact for them up to 12 "
-            "items, balanced up to 200."
+            help="The sum over all rankings: exact up to 20 items, balanced for more (auto), or the von "
+            "Mises–Fisher approximation (vmf), under which probabilities do not sum to one."
         ),
     ] = Normalizer.AUTO,
     bound: Annotated[
@@ -466,8 +465,8 @@ def fit_angle(
 ) -> None:
     """Find kinds of agents in rankings: how far apart each kind sees the items, and how united it is.
 
-    A mixture of angle-based models: every kind has a score for each item, with an interval, and a
-    concentration. Incomplete rankings are completed at random along the way, in chains. Interrupted, it keeps
+    A mixture of angle-based models: every kind has a score for each item and a concentration, with intervals
+    by --inference sir. Rankings of some items are completed at random along the way. Interrupted, it keeps
     the best so far; chains go on from OUTPUT.chains when the command is given again.
     """
     from permix.cli.angle import AngleTargets, run_fit_angle

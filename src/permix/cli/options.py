@@ -80,9 +80,9 @@ class Assignments(enum.StrEnum):
 class Inference(enum.StrEnum):
     """Ways to fit mixtures of angle-based models."""
 
-    VI = "vi"
     EM = "em"
     SIR = "sir"
+    VI = "vi"
     QUADRATURE = "quadrature"
 
 
@@ -90,9 +90,9 @@ class Normalizer(enum.StrEnum):
     """How the sum over all rankings is found."""
 
     AUTO = "auto"
-    VMF = "vmf"
-    BALANCED = "balanced"
     EXACT = "exact"
+    BALANCED = "balanced"
+    VMF = "vmf"
 
 
 class Bound(enum.StrEnum):
