@@ -155,9 +155,10 @@ def movielens_row() -> dict[str, object]:
 
 def measure(kind: str) -> dict[str, list[float]]:
     """Seconds of an EM iteration for each size, and peak memory at the end."""
+    from permix.mallows.settings import MallowsSettings
+
     from permix.distributions.conditioning.agent_posteriors import Profile
     from permix.mallows.em import MallowsEM
-    from permix.mallows.settings import MallowsSettings
     from permix.mallows.start import first_components
 
     made = make_mallows_mixture(SIZES[-1], 20, 3, dispersion=0.6, random_state=1)

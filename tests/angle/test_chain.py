@@ -17,6 +17,7 @@ from scipy import optimize
 
 from permix import AngleMixture, Rankings
 from permix.angle import chain as angle_chain
+from permix.angle import components as angle_components
 from permix.angle.chain import AngleChainModel, AngleState, AngleSweep, shares_by_sweeps
 from permix.angle.components import AngleComponents, largest_concentration
 from permix.angle.data import AngleData
@@ -122,6 +123,21 @@ def test_completions_and_parameters_have_the_posterior(inference, normalizer, pr
     # Top lists read as rankings of a subset: another posterior.
     twin = tuple((listed, False) for listed, _ in ROWS)
     assert oracle.worst_z(kappas, directions, grid_of(normalizer, prior, twin).moments) > 2 * oracle.LARGEST_Z
+
+
+@pytest.mark.parametrize("prior", [PRIOR, PULLED])
+def test_cheap_steps_that_an_exact_sum_decides_about_have_the_posterior(prior, monkeypatch):
+    monkeypatch.setattr(angle_components, "CHEAP_ITEMS", 3)
+    kappas, directions = run(ROWS, settings_of("sir", "exact", prior), 8000)
+    assert oracle.worst_z(kappas, directions, grid_of("exact", prior).moments) < oracle.LARGEST_Z
+
+
+def test_cheap_steps_that_nothing_decides_about_are_found_out(monkeypatch):
+    monkeypatch.setattr(angle_components, "CHEAP_ITEMS", 3)
+    monkeypatch.setattr(angle_chain, "decided", lambda rng, log_ratio: True)
+    monkeypatch.setattr(angle_chain, "log_sum_with_mean", lambda *arguments: 0.0)
+    kappas, directions = run(ROWS, settings_of("sir", "exact"), 8000)
+    assert oracle.worst_z(kappas, directions, grid_of("exact").moments) > 1.5 * oracle.LARGEST_Z
 
 
 def test_completions_that_stay_as_they_began_are_found_out(monkeypatch):

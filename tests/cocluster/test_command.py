@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from permix.estimators.load import load_fit
 
 import permix
 from permix.cli import in_options
@@ -18,7 +19,6 @@ from permix.cocluster.command_run import concentrations_of, levels_of
 from permix.cocluster.tables import block_report, first_names, print_blocks
 from permix.data.cells import Cells
 from permix.data.io.cells_io import read_cells
-from permix.estimators.load import load_fit
 
 SHORT = ("--draws", 40, "--burn-in", 30, "--seed", 3)
 SHAPE = (36, 14)

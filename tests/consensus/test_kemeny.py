@@ -305,6 +305,17 @@ def test_refusals():
         kemeny(np.zeros((2, 2)), time_limit=0)
 
 
+def test_a_comparison_stated_nine_times_counts_nine_times():
+    stated = [("anna", "x", "y")] * 9 + [("anna", "y", "x"), ("bo", "y", "x")]
+    result = kemeny(Preferences.from_pairs(stated, on_cycle="keep"))
+    assert (result.ranking, result.score, result.optimal) == (("x", "y"), 2, True)
+    # An agent who does not contradict himself has as many votes; what only follows from them is one vote.
+    stated = [("anna", "x", "y")] * 3 + [("anna", "y", "z"), *[(agent, "y", "x") for agent in ("bo", "di")]]
+    stated += [(agent, "z", "x") for agent in ("bo", "di")]
+    counts = Preferences.from_pairs(stated).pairwise_counts()
+    assert counts.tolist() == [[0, 3, 1], [2, 0, 1], [2, 0, 0]]
+
+
 @pytest.mark.realdata
 def test_real_elections(data_folder):
     """Full, partial and tied ballots: the exact optimum is proven and no other method beats it."""

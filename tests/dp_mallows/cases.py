@@ -78,7 +78,6 @@ def fit_of(
                 "moves": ["assignments", "centers"],
                 "proposed": np.array([[30, 20]]),
                 "accepted": np.array([[30, 7]]),
-                "seconds": np.array([[0.5, 0.25]]),
             },
             n_draws=kept.shape[1],
             seeds=({"entropy": 5},),

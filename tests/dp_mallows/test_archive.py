@@ -7,12 +7,12 @@ import dataclasses
 
 import numpy as np
 import pytest
+from permix.estimators.load import load_fit
 
 import permix
 from permix.dp_mallows.archive import CLUSTERS, KIND, save_dp_mallows
 from permix.dp_mallows.draws import ClusterDraws
 from permix.errors import DataError, FileFormatError
-from permix.estimators.load import load_fit
 from permix.files import RESERVED, read_archive, write_archive
 from permix.partitions import Gamma
 from tests.dp_mallows.cases import fit_of

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import warnings
 from dataclasses import replace
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from permix.angle.tables import angle_report, print_angle
-from permix.cli.inspect import ReadOptions, check_model_name, check_picture, check_targets
+from permix.cli.inspect import ReadOptions, check_model_name, check_picture, check_targets, drop_chains
 from permix.cli.output import print_json
 from permix.mallows.command import HowMany, print_selection, selection_report, write_labels
 
@@ -67,7 +66,7 @@ def run_fit_angle(
     # Chains that are still there are a run that was cut short: the same command may replace what it left.
     check_targets(wanted, [votes_file.file], targets.force or (targets.store is None and chains.exists()))
 
-    from permix.angle.data import as_rankings
+    from permix.angle.data import are_top_lists, as_rankings
     from permix.angle.settings import AngleSettings
 
     given = {name: value for name, value in choices.items() if value is not None}
@@ -78,7 +77,7 @@ def run_fit_angle(
             "--criteria averages over a posterior, which --inference em has not; it always shows AIC and BIC"
         )
     votes = as_rankings(votes_file.read())
-    way = settings.way_for(votes.n_items, votes.is_full)
+    way = settings.way_for(votes.n_items, votes.is_full, are_top_lists(votes))
     _refuse_idle_options(way, settings, choices, targets)
     if way == "chains":
         settings = replace(settings, store=chains)
@@ -124,6 +123,9 @@ def run_fit_angle(
         if partial and targets.labels is not None:
             print(f"permix: {targets.labels} needs a fit to all agents and is not written", file=sys.stderr)
         raise typer.Exit(130)
+    if way == "chains" and chains.exists() and not targets.keep_chains and targets.store is None:
+        assert fit.draws is not None
+        drop_chains(chains, fit.draws.n_stored, fit.settings.n_draws)
 
 
 def _curve(picture: Path | None) -> Path | None:
@@ -162,8 +164,8 @@ def _refuse_idle_options(
         "--keep-chains": targets.keep_chains or None,
     }
     reasons = {
-        "climb": "which with full rankings climbs to one answer",
-        "sweeps": "which with incomplete rankings runs --burn-in + --draws sweeps of stochastic EM",
+        "climb": "which climbs to one answer here",
+        "sweeps": "which with such incomplete rankings runs --burn-in + --draws sweeps of stochastic EM",
         "draws": "which with one component and full rankings draws independently",
         "chains": "which runs chains here",
     }
@@ -236,11 +238,6 @@ def _save(
 
     save_angle(fit, targets.output)
     goes_on = fit.interrupted and chains.exists()
-    if fit.draws is not None and fit.draws.seeds and chains.exists():
-        if fit.draws.n_stored > fit.settings.n_draws:
-            print(f"{chains} holds {fit.draws.n_stored:,} draws and is kept", file=sys.stderr)
-        elif not (fit.interrupted or targets.keep_chains or targets.store is not None):
-            shutil.rmtree(chains)
     if targets.labels is not None and not partial:
         write_labels(fit, votes_file.agents_of(votes), targets.labels)
     if targets.picture is not None:

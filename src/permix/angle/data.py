@@ -144,17 +144,22 @@ class AngleData:
             return self
         if self.n_agents == len(self.rankings):
             rows = np.sort(rng.choice(len(self.rankings), n_rows, replace=False))
-            return AngleData.of(self.rankings[rows], self.n_jobs)
+            return type(self).of(self.rankings[rows], self.n_jobs)
         # A row with a count stands for that many agents.
         counts = rng.multinomial(n_rows, self.counts / self.counts.sum())
         rows = np.flatnonzero(counts)
-        return AngleData.of(self.rankings[rows]._replaced(counts=counts[rows]), self.n_jobs)
+        return type(self).of(self.rankings[rows]._replaced(counts=counts[rows]), self.n_jobs)
 
     def dense(self) -> Array:
         """Return y of every row (rows, items); rows must be full."""
         y = np.empty((len(self.rankings), self.n_items))
         np.put_along_axis(y, self.rankings.orders.astype(np.int64), self.scores[None, :], axis=1)
         return y
+
+
+def are_top_lists(rankings: Rankings) -> bool:
+    """Say whether every row is a top list or full: what it leaves out is below."""
+    return bool(np.all(rankings.unlisted_below | (rankings.lengths == rankings.n_items)))
 
 
 def as_rankings(data: Any, items: tuple[Label, ...] | None = None) -> Rankings:

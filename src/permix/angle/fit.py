@@ -12,7 +12,7 @@ import numpy as np
 from permix.angle.ascent import VariationalPosterior
 from permix.angle.chain import AngleChainModel, AngleState, AngleSweep, stochastic_em
 from permix.angle.components import AngleComponents, AnglePrior, largest_concentration
-from permix.angle.data import AngleData
+from permix.angle.data import AngleData, are_top_lists
 from permix.angle.direct import Evidence, resample
 from permix.angle.predict import (
     AnglePosteriorDraws,
@@ -23,6 +23,7 @@ from permix.angle.predict import (
 )
 from permix.angle.restarts import Interrupts, best_of_restarts, check_size
 from permix.angle.settings import AngleSettings
+from permix.angle.top_lists import TopLists
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions import annealing_cost, is_cheap
@@ -156,7 +157,7 @@ def fit_angle(rankings: Rankings, settings: AngleSettings) -> AngleFit:
     data = AngleData.of(rankings, settings.n_jobs)
     check_size(data, settings)
     settings.normalizer_for(data.n_items)  # refuses before any work
-    way = settings.way_for(data.n_items, data.is_full)
+    way = settings.way_for(data.n_items, data.is_full, are_top_lists(rankings))
     if settings.store is not None and way != "chains":
         raise DataError("store keeps chains while they run, and this fit has none; leave store out")
     ways = {"climb": _ascent, "sweeps": _stochastic_em, "chains": _chains, "draws": _direct}
@@ -166,6 +167,8 @@ def fit_angle(rankings: Rankings, settings: AngleSettings) -> AngleFit:
 
 
 def _ascent(data: AngleData, settings: AngleSettings) -> AngleFit:
+    if not data.is_full:
+        data = TopLists.of(data.rankings, data.n_jobs)
     climbed = best_of_restarts(data, settings)
     run = climbed.run
     vi = settings.inference == "vi"
@@ -428,7 +431,7 @@ def _shares(draws: Draws, data: AngleData, components: AngleComponents) -> Array
         return np.ones((len(data.rankings), 1))
     labels = draws.arrays["labels"].reshape(-1, draws.arrays["labels"].shape[-1])
     of_agent = np.stack([(labels == g).mean(axis=0) for g in range(k)], axis=1)
-    rows = np.repeat(np.arange(len(data.rankings)), data.rankings.counts)
+    rows = data.rankings.rows_of_agents()
     shares = np.zeros((len(data.rankings), k))
     np.add.at(shares, rows, of_agent)
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
@@ -518,8 +521,8 @@ def _warn(fit: AngleFit) -> None:
         warnings.warn(
             f"component {which}: the von Mises–Fisher normaliser would give a ranking a probability "
             "above one, so "
-            "the concentration was held back; use inference='em' or 'sir' with normalizer='exact' (up to 20 "
-            "items), or fewer components",
+            "the concentration was held back; leave normalizer out, with inference='em' or 'sir', or use "
+            "fewer components",
             PermixWarning,
             stacklevel=4,
         )
@@ -531,11 +534,10 @@ def _warn(fit: AngleFit) -> None:
         errors = np.where(lived_in, truth - fit.components.log_sums, 0.0)
         worst = int(np.argmax(np.abs(errors)))
         if abs(errors[worst]) > NOTABLE_ERROR:
-            better = "exact" if few else "balanced"
             warnings.warn(
                 f"the von Mises–Fisher normaliser is off by {errors[worst]:+.2f} nats for component "
                 f"{worst + 1} (concentration {fit.components.concentrations[worst]:.1f}): such a component "
-                f"may not be real. Use inference='em' or 'sir' with normalizer={better!r}",
+                "may not be real. Leave normalizer out, with inference='em' or 'sir'",
                 PermixWarning,
                 stacklevel=4,
             )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from permix.angle.ascent import Likelihood, Run, Variational, VariationalPosterior, climb, updated
-from permix.angle.components import AnglePrior
+from permix.angle.components import AnglePrior, is_dear
 from permix.angle.data import AngleData
 from permix.angle.settings import AngleSettings
 from permix.data.labels import Array
@@ -24,6 +24,9 @@ from permix.sampling.status import StatusLine
 TRIAL_ENTRIES = 200_000
 # Entries of the dense table from which seeds are chosen.
 SEED_ENTRIES = 2_000_000
+# Where exact sums are dear, starts are tried with balanced ones, and until a pass gains less than this an
+# agent; the best one goes on exactly.
+COARSE_TOL = 1e-5
 # How close to its seed a start puts half of the rankings: the mean cosine.
 START_COSINE = 0.7
 
@@ -42,7 +45,7 @@ def best_of_restarts(data: AngleData, settings: AngleSettings) -> Climbed:
     prior = AnglePrior.of(settings, data.items)
     check_size(data, settings)
     with StatusLine(settings.progress) as status, announce_compilation(status.wanted):
-        if settings.n_components == 1:
+        if settings.n_components == 1 and data.is_full:
             run = single(data, settings, prior)
             return Climbed(run, np.array([run.objective]), False)
         return _several(data, settings, prior, status)
@@ -121,9 +124,11 @@ def seeded_tilts(data: AngleData, k: int, rng: np.random.Generator) -> Array:
 
 def _several(data: AngleData, settings: AngleSettings, prior: AnglePrior, status: StatusLine) -> Climbed:
     k = settings.n_components
-    seeds = seed_sequence(settings.random_state).spawn(settings.n_restarts + 1)
+    seeds = seed_sequence(settings.random_state).spawn((settings.n_restarts if k > 1 else 1) + 1)
     rng = np.random.default_rng(seeds[-1])
-    trial = data
+    trial, quick = data, settings
+    if is_dear(settings.normalizer_for(data.n_items), data.n_items):
+        quick = replace(settings, normalizer="balanced", tol=max(settings.tol, COARSE_TOL))
     if settings.n_restarts > 1 and len(data.rankings) * data.n_items > 2 * TRIAL_ENTRIES:
         trial = data.some(max(20 * k, TRIAL_ENTRIES // data.n_items), rng)
     scale = data.n_agents / trial.n_agents
@@ -136,23 +141,32 @@ def _several(data: AngleData, settings: AngleSettings, prior: AnglePrior, status
                 status.update(f"start {start + 1}/{settings.n_restarts}: {objective:,.2f}")
                 return not interrupts.seen
 
-            tilts = seeded_tilts(trial, k, np.random.default_rng(seed))
-            run = climb(
-                first_law(tilts, trial, settings, prior), trial, settings.max_iter, settings.tol, follow
-            )
+            # One component needs no seed: from all rankings alike there is one way up.
+            tilts = np.zeros((1, data.n_items))
+            if k > 1:
+                tilts = seeded_tilts(trial, k, np.random.default_rng(seed))
+            run = climb(first_law(tilts, trial, quick, prior), trial, quick.max_iter, quick.tol, follow)
             reached.append(run.objective * scale)
             if best is None or run.objective > best.objective:
                 best = run
             if interrupts.seen:
                 break
         assert best is not None
-        if trial is not data and not interrupts.seen:
+        if (trial is not data or quick is not settings) and not interrupts.seen:
 
             def follow_all(objective: float) -> bool:
                 status.update(f"all {data.n_agents:,} agents: {objective:,.2f}")
                 return not interrupts.seen
 
             law = first_law(best.law.tilts, data, settings, prior)
+            if quick is not settings:
+                law = Likelihood(
+                    best.law.components.weights,
+                    law.components.directions,
+                    law.components.concentrations,
+                    law.components.normalizer,
+                    data,
+                )
             best = climb(law, data, settings.max_iter, settings.tol, follow_all)
     return Climbed(best, np.array(reached), interrupts.seen)
 

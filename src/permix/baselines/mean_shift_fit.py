@@ -12,6 +12,7 @@ import numpy as np
 
 from permix.baselines.kde_density import KernelDensity, KernelSettings, RowPairs
 from permix.baselines.kde_rows import SplitRows, split_rows
+from permix.data.agent_table import refuse_too_many_agents
 from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
@@ -106,6 +107,7 @@ class MeanShiftFit:
     @cached_property
     def labels(self) -> Array:
         """Cluster of every agent, in the order of ``Rankings.expand()``."""
+        refuse_too_many_agents(self.row_counts)
         return np.repeat(self.row_labels, self.row_counts)
 
     def log_density(self, lists: Rankings) -> Array:

@@ -49,6 +49,8 @@ from permix.posterior.estimated import (
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
+# Predictions are averaged over at most this many draws, evenly spaced over all chains.
+MAX_PREDICTIVE_DRAWS = 200
 Array = npt.NDArray[Any]
 # Trees are compared by the blocks of so many cells, in so many draws.
 COMPARED_CELLS, COMPARED_DRAWS = 4000, 200

@@ -37,7 +37,7 @@ class KemenyResult:
     ranking : tuple
         The same by name.
     score : int or float
-        Total disagreements: over all pairs, the agents (or the weight) that put the later item first.
+        Total disagreements: over all pairs, the votes (or the weight) that put the later item first.
     lower_bound : int or float
         No ordering has a smaller score than this.
     optimal : bool
@@ -78,8 +78,8 @@ def kemeny(
 ) -> KemenyResult:
     """Find the ordering of the items with which the data disagree least.
 
-    Every agent counts 1 for each pair of items that the ordering puts the other way round. Pairs an agent
-    says nothing about count nothing.
+    Every agent counts 1 for each pair of items that the ordering puts the other way round, or k where the
+    agent stated that comparison k times. Pairs an agent says nothing about count nothing.
 
     Parameters
     ----------

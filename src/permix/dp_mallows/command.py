@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import typer
 
-from permix.cli.inspect import ReadOptions, check_model_name, check_picture, check_targets
+from permix.cli.inspect import ReadOptions, check_model_name, check_picture, check_targets, drop_chains
 from permix.cli.output import count_of, print_json, print_table
 from permix.mallows.command import ORDER, terminal_width
 
@@ -116,7 +115,7 @@ def run_fit_dp_mallows(
             file=sys.stderr,
         )
         raise typer.Exit(130) from None
-    _save(fit, votes_file, targets, chains)
+    _save(fit, votes_file, targets)
     report = list_report(fit)
     if as_json:
         print_json({"file": str(output), **report})
@@ -125,18 +124,15 @@ def run_fit_dp_mallows(
     if fit.draws.interrupted:
         print(f"permix: interrupted; the same command goes on from {chains}", file=sys.stderr)
         raise typer.Exit(130)
+    if not targets.keep_chains and targets.store is None:
+        drop_chains(chains, fit.draws.n_stored, fit.settings.n_draws)
 
 
-def _save(fit: DPMallowsFit, votes_file: ReadOptions, targets: ListTargets, chains: Path) -> None:
-    """Write model, labels and picture; remove chains that are of no use any more."""
+def _save(fit: DPMallowsFit, votes_file: ReadOptions, targets: ListTargets) -> None:
+    """Write model, labels and picture."""
     from permix.dp_mallows.archive import save_dp_mallows
 
     save_dp_mallows(fit, targets.output)
-    if not (fit.draws.interrupted or targets.keep_chains or targets.store is not None):
-        if fit.draws.n_stored > fit.settings.n_draws:
-            print(f"{chains} holds {fit.draws.n_stored:,} draws and is kept", file=sys.stderr)
-        else:
-            shutil.rmtree(chains)
     if targets.labels is not None:
         write_labels(fit, votes_file.agents_of(fit.rankings), targets.labels)
     if targets.picture is not None:

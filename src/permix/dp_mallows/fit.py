@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
+from permix.data.agent_table import refuse_too_many_agents
 from permix.data.labels import Label
 from permix.data.rankings import Rankings
 from permix.dp_mallows.draws import ClusterDraws
@@ -174,6 +175,7 @@ def effective_number(sizes: npt.NDArray[np.int64]) -> float:
 
 def prepared(rankings: Rankings, settings: DPMallowsSettings) -> ListModel:
     """Return data and prior as the samplers see them."""
+    refuse_too_many_agents(np.asarray(rankings.counts))
     initial = settings.n_initial_clusters
     if initial is not None and initial > rankings.n_agents:
         raise DataError(f"n_initial_clusters={initial} are more than the {rankings.n_agents} agents")

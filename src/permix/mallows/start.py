@@ -133,7 +133,10 @@ class _KMeans:
         rows = np.flatnonzero(weights)
         part = self.part if len(rows) == len(weights) else self.part[rows]
         implied = np.ones(len(rows), dtype=np.bool_)
-        pairs: Array = preference_pair_counts(part.arrays(), implied, weights[rows], part.n_items)
+        # An order stated twice is the same order: repeats are no votes here.
+        pairs: Array = preference_pair_counts(
+            part.arrays(), implied, weights[rows], part.n_items, repeats=False
+        )
         return pairs
 
     def _n_stated(self) -> Array:

@@ -25,9 +25,11 @@ from permix.sampling.store import Store, open_store
 # The main thread looks around this often; a wait without a limit cannot be interrupted on Windows.
 POLL_SECONDS = 0.1
 
+MakeState = Callable[[np.random.Generator], ChainState]
+
 
 def run_chains(
-    make_state: Callable[[np.random.Generator], ChainState],
+    make_state: MakeState | Sequence[MakeState],
     move: Move,
     *,
     n_draws: int,
@@ -50,7 +52,7 @@ def run_chains(
 
     Parameters
     ----------
-    make_state : callable
+    make_state : callable, or a sequence with one for each chain
         Makes the initial state of a chain from its generator.
     move : Move
         The step after burn-in; it must be exact.
@@ -107,10 +109,11 @@ def run_chains(
             opened = stack.enter_context(open_store(store, lasting, asked, describe(root), fingerprint))
             root = rebuild(opened.seed)
         seeds = root.spawn(n_chains)
+        makers = [make_state] * n_chains if callable(make_state) else make_state
         chains = [
             Chain(
                 child,
-                make_state,
+                maker,
                 move,
                 burn_in_move,
                 settings,
@@ -118,7 +121,7 @@ def run_chains(
                 checkpoint_seconds,
                 stop,
             )
-            for index, child in enumerate(seeds)
+            for index, (child, maker) in enumerate(zip(seeds, makers, strict=True))
         ]
         interrupted = _run_all(chains, n_threads_for(n_jobs, n_chains), stop, progress)
     return _collect(chains, settings, seeds, interrupted, store)
