@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from permix.convergence import split_r_hat
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
 from permix.distributions.base import RandomState, aligned, generator, whole_number
@@ -288,7 +289,7 @@ def _by_chains(
     ranks, before = _rank_laws(orders, np.full(len(orders), 1.0 / len(orders)))
     places = np.argsort(centers, axis=2)
     r_hat = max(
-        float(_r_hat(values).max(initial=1.0))
+        float(split_r_hat(values).max(initial=1.0))
         for values in (theta, density[..., None], places[..., stats.items])
     )
     if not r_hat <= LARGEST_R_HAT:  # NaN, for too few draws, included
@@ -317,16 +318,3 @@ def _rank_laws(orders: Array, weights: Array) -> tuple[Array, Array]:
     at = np.stack([np.bincount(ranks[:, item], weights, minlength=n) for item in range(n)])
     before = np.stack([weights @ (ranks[:, item : item + 1] < ranks) for item in range(n)])
     return at, before
-
-
-def _r_hat(values: Array) -> Array:
-    """Split R-hat of each quantity; ``values`` is (chain, draw, quantity). 1 for what never changes."""
-    half = values.shape[1] // 2
-    if half < 2:
-        return np.full(values.shape[2], np.nan)
-    halves = np.concatenate([values[:, :half], values[:, -half:]]).astype(np.float64)
-    within = halves.var(axis=1, ddof=1).mean(axis=0)
-    between = halves.mean(axis=1).var(axis=0, ddof=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.sqrt((half - 1) / half + between / within)
-    return np.where((within == 0) & (between == 0), 1.0, ratio)
