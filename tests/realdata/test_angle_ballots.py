@@ -13,7 +13,7 @@ from permix.datasets import load_preflib
 pytestmark = pytest.mark.realdata
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def ballots(data_folder):
     everybody = load_preflib("00001-00000002", ".soi").data.expand()
     rows = np.random.default_rng(0).choice(len(everybody), 2000, replace=False)
