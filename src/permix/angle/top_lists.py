@@ -54,8 +54,11 @@ class TopLists(AngleData):
 
         def add(g: int) -> Array:
             sums = np.zeros(t)
+            items, factors = tables[g]
             flow = np.empty(1 << t)
-            add_lists(listed, lengths, shares[g], self.scores, *tables[g], rest[g], subsets[g], flow, sums)
+            add_lists(
+                listed, lengths, shares[g], self.scores, items, factors, rest[g], subsets[g], flow, sums
+            )
             return sums
 
         return float(self.counts @ values), np.stack(self._of_all(add, k), axis=1), shares.sum(axis=1)
