@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import warnings
 
@@ -356,18 +357,15 @@ def test_merged_clusters_keep_blocks_and_order():
 
 
 def test_interrupted_by_hand_keeps_what_is_there(X, monkeypatch):
-    from permix.sampling import loop
+    keeps, kept = chains.Settings.keeps, [0]
 
-    waits = [0]
-    wait = loop.wait
+    def interrupted(self, iteration):
+        kept[0] += 1
+        if kept[0] == 200:
+            signal.raise_signal(signal.SIGINT)
+        return keeps(self, iteration)
 
-    def interrupted(futures, timeout):
-        waits[0] += 1
-        if waits[0] == 3:
-            raise KeyboardInterrupt
-        return wait(futures, 0.3)
-
-    monkeypatch.setattr(loop, "wait", interrupted)
+    monkeypatch.setattr(chains.Settings, "keeps", interrupted)
     with pytest.warns(PermixWarning, match="interrupted after"):
         fitted = quick(n_draws=100_000, n_burn_in=0).fit(X)
     assert fitted._fit.draws.interrupted

@@ -22,15 +22,6 @@ def kernel(function: F) -> F:
     return _once_for_all_constants(numba.njit(cache=True, nogil=True)(function))
 
 
-def parallel_kernel(function: F) -> F:
-    """Like :func:`kernel`, with ``numba.prange`` loops spread over threads.
-
-    Loop bodies must draw from :mod:`permix.kernels.streams` (never from a shared generator), so
-    that results do not depend on the number of threads.
-    """
-    return _once_for_all_constants(numba.njit(cache=True, nogil=True, parallel=True)(function))
-
-
 def _once_for_all_constants(compiled: Any) -> Any:
     """Let compiled code that calls with constants use what is compiled for variables.
 
