@@ -30,8 +30,8 @@ from permix.models.mean_shift import (
 from permix.models.mean_shift_files import mean_shift_from_archive, mean_shift_to_archive
 from permix.models.preference_input import as_preferences
 from permix.partitions import adjusted_rand
+from permix.runtime import progress
 from permix.runtime.progress import Display
-from permix.sampling import status
 from tests.oracles import mallows_kde as oracle
 from tests.reference import mean_shift as reference
 
@@ -428,7 +428,7 @@ def test_warnings():
 
 
 def test_plain_lines_of_progress(monkeypatch, capsys):
-    monkeypatch.setattr(status, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     BlurringMeanShift(progress=True).fit(DATA)
     err = capsys.readouterr().err
     assert "iteration 1, distances of" in err

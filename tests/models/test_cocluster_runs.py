@@ -162,10 +162,10 @@ MISTAKES = [
     ),
     ({"membership": "soft"}, "membership must be one of 'hard', 'mixed'"),
     ({"loss": "zero-one"}, "loss must be one of 'vi', 'binder'"),
-    ({"progress": "x"}, "progress must be one of"),
+    ({"progress": "x"}, "progress must be True, False or None"),
     ({"n_draws": 0}, "n_draws"),
     ({"n_chains": -1}, "n_chains"),
-    ({"n_jobs": "x"}, "n_jobs must be a whole number"),
+    ({"n_jobs": "x"}, "n_jobs=.x. must be a whole number"),
     ({"random_state": -3}, "random_state"),
 ]
 

@@ -122,8 +122,10 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsSettings) -> DPMallows
     )
     n_kept = max(MIN_ESTIMATE_DRAWS, min(MAX_ESTIMATE_DRAWS, MAX_ESTIMATE_LABELS // model.n_agents))
     labels = evenly_spaced(draws.arrays["labels"], n_kept)
-    run = {"n_jobs": settings.n_jobs, "progress": settings.progress}
-    estimate = readable(point_estimate(labels, loss=settings.loss, random_state=0, **run), labels)
+    nearest = point_estimate(
+        labels, loss=settings.loss, random_state=0, n_jobs=settings.n_jobs, progress=settings.progress
+    )
+    estimate = readable(nearest, labels)
     if settings.sampler != "exact":  # what is reported of the published samplers' partitions is exact
         model = prepared(rankings, dataclasses.replace(settings, sampler="exact"))
     clusters = draw_clusters(model, settings, draws)

@@ -14,8 +14,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from numbers import Integral
 from typing import Generic, TypeVar
+
+import numpy as np
 
 from permix.errors import DataError
 from permix.runtime.interrupts import Interrupts
@@ -35,7 +36,7 @@ def n_threads(n_jobs: object) -> int:
     """Return how many threads ``n_jobs`` allows: None and -1 all processors, a positive number that many."""
     if n_jobs is None:
         return n_processors()
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral):
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer):
         raise DataError(
             f"n_jobs={n_jobs!r} must be a whole number of threads, or None or -1 for all processors"
         )
