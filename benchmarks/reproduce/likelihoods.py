@@ -7,10 +7,10 @@ import numpy as np
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.agent_posteriors import log_normalizers
-from permix.distributions.base import stream_key
 from permix.distributions.components import MallowsComponents
 from permix.distributions.conditioned_draws import importance_log_normalizers
 from permix.kernels.amp_laws import geometric_laws
+from permix.runtime.seeds import stream_key
 
 
 def random_mixture(

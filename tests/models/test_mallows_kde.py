@@ -21,7 +21,7 @@ from permix.models.kernel_files import kde_from_archive, kde_to_archive
 from permix.models.kernel_rows import split_rows
 from permix.models.mallows_kde import MallowsKDE
 from permix.models.preference_input import as_preferences
-from permix.sampling import status
+from permix.runtime import progress
 from tests.oracles import mallows_kde as oracle
 from tests.oracles.posets_all import closure, is_partitioned, labelled_posets, random_posets
 
@@ -421,7 +421,7 @@ def test_arrays_and_rankings_are_alike():
 
 
 def test_plain_lines_of_progress(monkeypatch, capsys):
-    monkeypatch.setattr(status, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     data = stated_as_levels(WEAK_ORDERS, 4, COUNTS)
     MallowsKDE(0.5, progress=True).fit(data).score(data)
     assert "comparing 75 rows with 75" in capsys.readouterr().err

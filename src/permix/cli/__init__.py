@@ -129,12 +129,16 @@ def _explain(error: OSError) -> str:
 
 def main() -> None:
     """Run the command line; a user's mistake gives one clear message and exit code 1."""
-    from permix.cli.app import app
     from permix.errors import PermixError
 
     warnings.showwarning = _show_warning
     try:
+        from permix.cli.app import app
+
         app()
+    except KeyboardInterrupt:  # while commands were still being loaded
+        print("permix: interrupted", file=sys.stderr)
+        sys.exit(130)
     except PermixError as error:
         print(f"permix: {in_options(str(error))}", file=sys.stderr)
         sys.exit(1)

@@ -15,7 +15,7 @@ import typer
 from permix.cli.cocluster_report import block_report, held_out_report, print_blocks
 from permix.cli.dp_mallows import concentration_of
 from permix.cli.inspect import check_model_name, check_picture, check_targets
-from permix.cli.output import print_json
+from permix.cli.output import print_json, running_fit
 from permix.errors import PermixWarning
 
 if TYPE_CHECKING:
@@ -109,14 +109,8 @@ def run_fit_cocluster(
     if chains.exists() and not (as_json or quiet):
         print(f"found chains in {chains}", file=sys.stderr)
     progress = False if quiet or as_json else None
-    try:
+    with running_fit(chains):
         fit = _fitted(kept, {**settings, **given, "prior": str(prior), "progress": progress, "store": chains})
-    except KeyboardInterrupt:
-        print(
-            f"permix: interrupted before the first draw; the same command goes on from {chains}",
-            file=sys.stderr,
-        )
-        raise typer.Exit(130) from None
     _save(fit, targets, chains)
     report = block_report(fit)
     if tested is not None:

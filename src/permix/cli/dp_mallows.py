@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from permix.cli.inspect import ReadOptions, check_model_name, check_picture, check_targets
-from permix.cli.output import count_of, print_json, print_table
+from permix.cli.output import count_of, print_json, print_table, running_fit
 from permix.cli.rank_models import ORDER, terminal_width
 
 if TYPE_CHECKING:
@@ -108,14 +108,8 @@ def run_fit_dp_mallows(
     votes = as_top_lists(votes_file.read())
     if chains.exists() and not (as_json or quiet):
         print(f"found chains in {chains}", file=sys.stderr)
-    try:
+    with running_fit(chains):
         fit = fit_dp_mallows(votes, settings)
-    except KeyboardInterrupt:
-        print(
-            f"permix: interrupted before the first draw; the same command goes on from {chains}",
-            file=sys.stderr,
-        )
-        raise typer.Exit(130) from None
     _save(fit, votes_file, targets, chains)
     report = list_report(fit)
     if as_json:

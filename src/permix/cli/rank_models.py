@@ -13,7 +13,7 @@ import numpy as np
 import typer
 
 from permix.cli.inspect import ReadOptions, check_model_name, check_picture, check_targets
-from permix.cli.output import count_of, print_json, print_table
+from permix.cli.output import count_of, print_json, print_table, running_fit
 
 if TYPE_CHECKING:
     from permix.data import Preferences
@@ -108,11 +108,8 @@ def run_fit_mallows(
 
     votes = as_preferences(votes_file.read())
     choices = {**choices, "progress": False if quiet or as_json else None}
-    try:
+    with running_fit():
         fit, selection = _fitted(votes, how_many, candidates, choices)
-    except KeyboardInterrupt:
-        print("permix: interrupted before there was anything to keep", file=sys.stderr)
-        raise typer.Exit(130) from None
     if selection is not None and curve is not None:
         from permix.plots import component_choice
 

@@ -32,6 +32,7 @@ from permix.models.angle_data import AngleData
 from permix.models.angle_direct import Evidence
 from permix.models.angle_settings import AngleSettings
 from permix.moves.base import Info
+from permix.runtime.seeds import generator
 
 # Agents of a chain.
 MOST_AGENTS = 50_000_000
@@ -326,7 +327,7 @@ def stochastic_em(
         state.weights, state.kappas = law.components.weights, np.maximum(law.components.concentrations, 1e-12)
         state.directions = law.components.directions
         history.append(state.log_likelihood)
-        if follow is not None and not follow(sweep, n_sweeps):
+        if follow is not None and not follow():
             interrupted = True
             break
     return state, law, history, interrupted
@@ -343,7 +344,7 @@ def shares_by_sweeps(
     components: AngleComponents, rankings: Any, random_state: Any, n_sweeps: int = 200
 ) -> Array:
     """Return P(component | row) at fixed parameters, averaged over draws of completions and components."""
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     state = state_at(components, rankings, rng)
     for _ in range(n_sweeps // 4):
         state.sweep(rng)

@@ -17,7 +17,7 @@ from permix.models.angle_data import as_rankings
 from permix.models.angle_fit import AngleFit, fit_angle
 from permix.models.angle_settings import AngleSettings
 from permix.models.ranking_estimator import RankingEstimator
-from permix.sampling.seeds import seed_sequence
+from permix.runtime.seeds import seed_sequence
 
 
 class AngleClassifier(ClassifierMixin, RankingEstimator):  # type: ignore[misc]

@@ -10,12 +10,13 @@ import numpy as np
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle_completions import is_cheap
-from permix.distributions.base import RandomState, generator, sample_size
+from permix.distributions.base import sample_size
 from permix.errors import DataError, PermixWarning
 from permix.models.angle_components import AngleComponents
 from permix.models.angle_data import AngleData
 from permix.models.angle_fit import AngleFit
 from permix.models.angle_predict import joint_log_probabilities, normalised
+from permix.runtime.seeds import RandomState, generator
 
 if TYPE_CHECKING:
     import pandas as pd

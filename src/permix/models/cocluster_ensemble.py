@@ -31,7 +31,7 @@ from permix.models.ensemble_bases import Bases, as_bases, to_base_lines, to_labe
 from permix.models.mixture_fit import digest
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.blocks import BlockDraw, block_sums, log_cells
-from permix.sampling.seeds import seed_sequence
+from permix.runtime.seeds import seed_sequence
 
 FloatArray = npt.NDArray[np.float64]
 Average = Literal["cells", "matrix", "log"]

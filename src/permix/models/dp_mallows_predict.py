@@ -16,15 +16,7 @@ import numpy as np
 
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
-from permix.distributions.base import (
-    Estimate,
-    RandomState,
-    generator,
-    over_rows,
-    sample_size,
-    stream_key,
-    whole_number,
-)
+from permix.distributions.base import Estimate, sample_size, whole_number
 from permix.errors import DataError
 from permix.kernels.list_scores import ListTables
 from permix.models.dp_mallows_draws import ClusterDraws
@@ -32,6 +24,8 @@ from permix.models.dp_mallows_fit import DPMallowsFit
 from permix.models.dp_mallows_overlap import Overlap
 from permix.models.dp_mallows_settings import DPMallowsSettings
 from permix.models.mallows_predict import MOST_BYTES
+from permix.runtime.seeds import RandomState, generator, stream_key
+from permix.runtime.threads import over_rows
 
 # Rows are answered in blocks that take no more than this.
 BLOCK_BYTES = 2**26

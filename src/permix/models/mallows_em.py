@@ -25,9 +25,10 @@ from permix.distributions.agent_posteriors import (
     particle_draws,
     partition_log_normalizers,
 )
-from permix.distributions.base import Estimate, over_rows
+from permix.distributions.base import Estimate
 from permix.distributions.components import MallowsComponents
 from permix.models.mallows_settings import MallowsSettings
+from permix.runtime.threads import over_rows
 
 # Independent sets of particles for every agent and component: two give an error.
 N_SETS = 2

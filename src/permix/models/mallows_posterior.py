@@ -25,9 +25,9 @@ from permix.distributions.agent_posteriors import (
     particle_draws,
     rank_vectors,
 )
-from permix.distributions.base import over_rows
 from permix.distributions.components import MallowsComponents
 from permix.errors import DataError, PermixWarning
+from permix.runtime.threads import over_rows
 
 PARTITION, DOWN_SETS, DRAWS = 0, 1, 2
 # Down-sets per agent up to which sums are exact: any preferences over 12 items, some milliseconds. With few

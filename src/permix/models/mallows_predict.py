@@ -19,11 +19,13 @@ from permix.data.columns import in_row, long_columns
 from permix.data.labels import Array, as_column, encode_items
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.base import RandomState, generator, over_rows, sample_size
+from permix.distributions.base import sample_size
 from permix.distributions.components import MallowsComponents
 from permix.errors import DataError
 from permix.models.mallows_posterior import DRAWS, MixturePosterior, Questions, stream_keys
 from permix.models.preference_input import as_preferences
+from permix.runtime.seeds import RandomState, generator
+from permix.runtime.threads import over_rows
 
 # Answers larger than this are refused; ask for less at a time.
 MOST_BYTES = 4 * 2**30

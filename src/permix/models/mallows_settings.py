@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from permix.errors import DataError
+from permix.runtime.settings import check_run_settings
 
 
 @dataclass(frozen=True)
@@ -42,5 +43,4 @@ class MallowsSettings:
             raise DataError(f"min_dispersion={self.min_dispersion!r} must lie between 0 and 1")
         if self.center_search not in ("local", "exact"):
             raise DataError(f"center_search must be 'local' or 'exact', got {self.center_search!r}")
-        if self.progress not in (None, True, False):
-            raise DataError(f"progress must be True, False or None, got {self.progress!r}")
+        check_run_settings(self.n_jobs, self.progress)

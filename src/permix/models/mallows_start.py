@@ -14,9 +14,9 @@ import numpy as np
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.distributions.agent_posteriors import Profile
-from permix.distributions.base import over_rows
 from permix.distributions.components import MallowsComponents
 from permix.models.mallows_settings import MallowsSettings
+from permix.runtime.threads import over_rows
 
 # Agents that take part, per component and at most; more do not make a better start.
 PER_COMPONENT = 1000

@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +28,8 @@ from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, Partitio
 from permix.partitions.point_estimate import PointEstimate, point_estimate
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.mixture import MixturePredictive
+from permix.runtime.seeds import generator
+from permix.runtime.settings import check_run_settings
 from permix.sampling import Draws, run_chains
 
 Array = npt.NDArray[Any]
@@ -38,8 +39,6 @@ MAX_PREDICTIVE_DRAWS = 200
 MAX_ESTIMATE_DRAWS = 1000
 # From this many labels on, few searches do: they nearly always agree.
 MANY_LABELS, FEW_RUNS = 500_000, 3
-# From this many labels on, that takes more than two seconds.
-SLOW_ESTIMATE = 2_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,8 +67,7 @@ class MixtureSettings:
                 object.__setattr__(self, field.name, value.item())
         if self.loss not in ("vi", "binder"):
             raise DataError(f"loss must be 'vi' or 'binder', got {self.loss!r}")
-        if self.progress not in (None, True, False):
-            raise DataError(f"progress must be True, False or None, got {self.progress!r}")
+        check_run_settings(self.n_jobs, self.progress)
 
 
 class EstimatedPartition:
@@ -157,7 +155,7 @@ class MixtureFit(EstimatedPartition):
         """Draw new data from the posterior predictive, in the user's terms."""
         if size < 1:
             raise DataError(f"size must be at least 1, got {size}")
-        rows = self.predictive().sample(np.random.default_rng(random_state), size, *self.spaced_draws())
+        rows = self.predictive().sample(generator(random_state), size, *self.spaced_draws())
         return self.family.decode(rows)
 
     def spaced_draws(self) -> tuple[Array, Array]:
@@ -223,8 +221,6 @@ def fit_mixture(
         },
     )
     labels = evenly_spaced(draws.arrays["labels"], MAX_ESTIMATE_DRAWS)
-    if labels.size > SLOW_ESTIMATE and settings.progress is not False and sys.stderr.isatty():
-        print("finding the partition nearest to all draws ...", file=sys.stderr)
     estimate = point_estimate(
         labels,
         loss=settings.loss,
@@ -234,6 +230,7 @@ def fit_mixture(
         n_runs=FEW_RUNS if labels.size > MANY_LABELS else None,
         random_state=0,
         n_jobs=settings.n_jobs,
+        progress=settings.progress,
     )
     warn_if_chains_disagree(draws)
     _warn_if_nothing_moved(draws)
