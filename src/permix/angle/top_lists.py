@@ -9,7 +9,7 @@ import numpy as np
 
 from permix.angle.data import AngleData
 from permix.data.labels import Array
-from permix.partitions.threads import run_in_threads
+from permix.runtime.threads import run_in_threads
 
 # With fewer items the tables are too small to be worth a thread each.
 THREADED_ITEMS = 13
