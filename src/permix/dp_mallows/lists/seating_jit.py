@@ -296,7 +296,7 @@ def seat_in_turn(
         if book[OCCUPIED] == capacity:
             return at
         high = book[HIGH]
-        own = labels[agent]
+        own = np.int64(labels[agent])
         t = log_relative_weights(bins, lists, clusters, d, high, scratch)
         logs = scratch.logs
         logs[high] = _log_opening(concentration, discount, book[OCCUPIED])
