@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from permix.estimators.load import load_fit
 
 import permix
 from permix.cli import in_options
@@ -18,7 +19,6 @@ from permix.cocluster.command_run import concentrations_of, levels_of
 from permix.cocluster.tables import block_report, first_names, print_blocks
 from permix.data.cells import Cells
 from permix.data.io.cells_io import read_cells
-from permix.estimators.load import load_fit
 
 SHORT = ("--draws", 40, "--burn-in", 30, "--seed", 3)
 SHAPE = (36, 14)
@@ -603,7 +603,7 @@ def test_a_first_line_that_counts(run, files, fit, points, tmp_path):
     assert (
         run("fit", "dp-mixture", points, "--id", "name", "-o", dp, "--draws", 5, "--burn-in", 5, "-q")[0] == 0
     )
-    for option in (["--header"], ["--seed", 1]):
+    for option in (["--missing", -1], ["--seed", 1]):
         code, _, err = run("predict", dp, points, "--id", "name", *option)
         assert code == 2
         assert f"{option[0]} belongs to" in err

@@ -17,9 +17,7 @@ LISTS = ((0, 1, 2, 3), (0, 1), (3, 2, 1, 0), (1, 0, 3))
 FIVE = (*LISTS, (2,))
 
 
-def model_of(
-    lists, n_items, prior=None, strength=1.0, rates=1.0, sampler="exact", threads=False, counts=None
-):
+def model_of(lists, n_items, prior=None, strength=1.0, rates=1.0, sampler="exact", counts=None):
     """Data and prior as samplers see them."""
     orders = np.full((len(lists), max(map(len, lists))), -1, dtype=np.int32)
     for i, row in enumerate(lists):
@@ -36,7 +34,6 @@ def model_of(
         ),
         strength,
         DirichletProcess(1.0) if prior is None else prior,
-        threads,
     )
     return model if sampler == "exact" else published_model(model, sampler)
 

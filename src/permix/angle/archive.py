@@ -20,6 +20,7 @@ from permix.angle.settings import AngleSettings
 from permix.data.labels import Array, Label
 from permix.distributions.angle.concentration_jit import MOST
 from permix.distributions.base import Estimate
+from permix.dp_mixture.archive import STATISTICS
 from permix.estimators.archive_checks import is_whole, require
 from permix.files import write_archive
 from permix.mallows.archive import _are_errors, _is_real, _items, _plain
@@ -69,7 +70,6 @@ BASIC = {
     "log_likelihood",
 }
 VARIATIONAL = ("shapes", "rates", "lengths", "directions", "counts", "guarded")
-STATISTICS = ("proposed", "accepted", "seconds")
 ROUNDING = 1e-6
 
 
@@ -268,8 +268,8 @@ def _draws(about: Any, arrays: dict[str, Array], k: int, t: int) -> Draws:
         statistics["moves"] = about["moves"]
         for name in STATISTICS:
             value = arrays[f"statistics/{name}"]
-            wanted = (head[0],) if name == "seconds" else (head[0], len(about["moves"]))
-            require(value.shape == wanted and value.dtype.kind in "iuf", "statistics")
+            wanted = (head[0], len(about["moves"]))
+            require(value.shape == wanted and value.dtype.kind in "iu", "statistics")
             statistics[name] = value
     return Draws(
         drawn,

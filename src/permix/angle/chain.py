@@ -8,30 +8,42 @@ inference differ:
 * ``sir``: κ out of candidates from a Gamma law, the present κ among them, by weight. Resampling with the
   present state among the candidates leaves the posterior as it is, however few candidates there are;
 * ``vi``: κ from the variational Gamma law, as the paper does: close to the posterior, not exact;
-* with the exact or the balanced normaliser, Metropolis steps of κθ.
+* with the exact or the balanced normaliser, Metropolis steps of κθ. Where exact sums are dear, the steps are
+  those of a cheaper posterior, and where they end is one proposal for the exact one: an odd number of steps
+  of two kinds in turn is the same forwards and backwards, so that the ratio of the two posteriors decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from permix.angle.ascent import updated
-from permix.angle.components import AngleComponents, AnglePrior, largest_concentration, work_space
+from permix.angle.components import (
+    AngleComponents,
+    AnglePrior,
+    is_dear,
+    largest_concentration,
+    work_space,
+)
 from permix.angle.data import AngleData
 from permix.angle.direct import Evidence
-from permix.angle.exact_jit import metropolis_tilts
+from permix.angle.exact_jit import log_sum_with_mean, maximise, metropolis_tilts
 from permix.angle.mixture_jit import allocate
 from permix.angle.settings import AngleSettings
 from permix.data.labels import Array
 from permix.distributions.angle import concentration_jit as kernels
+from permix.distributions.angle.balanced_jit import balanced_log_sum
 from permix.distributions.angle.completions_jit import completions_sweep, start_completions
+from permix.distributions.angle.subset_table_jit import log_sum_only
 from permix.errors import DataError
 from permix.kernels.random import log_dirichlet
 from permix.kernels.streams import draw_key
 from permix.moves.base import Info
+from permix.runtime.seeds import generator
 
 # Agents of a chain.
 MOST_AGENTS = 50_000_000
@@ -43,6 +55,12 @@ N_CANDIDATES = 100
 N_NODES = 256
 # Metropolis steps of κθ in each iteration under the exact normaliser, and under the balanced one.
 EXACT_STEPS, BALANCED_STEPS = 40, 12
+# The same, an odd number, before an exact sum decides about them where such sums are dear.
+PROPOSING_STEPS = 13
+# Most steps to the balanced maximum, around which the cheaper posterior is made.
+CENTER_STEPS = 50
+# Where exact sums are dear, stochastic EM takes balanced ones but for its last sweeps.
+EXACT_SWEEPS = 30
 
 
 class AngleChainModel:
@@ -68,10 +86,6 @@ class AngleChainModel:
         self.below = np.array(self.rankings.unlisted_below, dtype=np.bool_)
         self.n_proposals = max(8, int(PROPOSALS_PER_ITEM * data.n_items))
 
-    def tables(self) -> tuple[Array, Array]:
-        """Return work space of the normaliser: tables over subsets, or nothing where it is balanced."""
-        return work_space(self.normalizer, self.data.n_items)
-
     @property
     def n_rows(self) -> int:
         """Number of agents."""
@@ -82,7 +96,8 @@ class AngleState:
     """One chain's completions, components of rows, and parameters."""
 
     def __init__(self, model: AngleChainModel, rng: np.random.Generator, start: AngleComponents) -> None:
-        self.model = model
+        self.model, self.normalizer = model, model.normalizer
+        self._components: AngleComponents | None = None
         k, t = model.settings.n_components, model.data.n_items
         self.weights = start.weights.copy()
         most = largest_concentration(t) if model.normalizer == "vmf" else np.inf
@@ -90,6 +105,7 @@ class AngleState:
         self.directions = start.directions.copy()
         self.labels = rng.integers(k, size=model.n_rows).astype(np.int64)
         self.sums, self.masses = np.zeros((t, k)), np.zeros(k)
+        self.log_sums = np.zeros(k)  # of the parameters at the last sweep
         self.log_likelihood = 0.0
         if model.data.is_full:
             self.orders = model.listed
@@ -119,15 +135,21 @@ class AngleState:
         return self.kappas[:, None] * self.directions
 
     def components(self) -> AngleComponents:
-        """Return the present parameters as a mixture."""
-        model = self.model
-        return AngleComponents(model.data.items, self.weights, self.directions, self.kappas, model.normalizer)
+        """Return the present parameters as a mixture; its sums are found once while these stay."""
+        last, present = self._components, (self.weights, self.directions, self.kappas)
+        if (
+            last is None
+            or last.normalizer != self.normalizer
+            or not all(map(np.array_equal, (last.weights, last.directions, last.concentrations), present))
+        ):
+            last = self._components = AngleComponents(self.model.data.items, *present, self.normalizer)
+        return last
 
     def sweep(self, rng: np.random.Generator, *, soft: bool = False, shares: Array | None = None) -> None:
         """Draw completions and components, and add up the scores by component."""
         model, k = self.model, len(self.weights)
         parameters = self.components()
-        tilts, offsets = parameters.tilts, parameters.offsets
+        tilts, offsets, self.log_sums = parameters.tilts, parameters.offsets, parameters.log_sums
         if model.summed:
             self.sums = model.data.sum_of_scores[:, None]
             self.masses = np.array([float(model.data.n_agents)])
@@ -215,29 +237,83 @@ class AngleState:
         return float(np.clip(rng.gamma(q.shapes[0], 1.0 / q.rates[0]), kernels.LEAST, evidence.cap))
 
     def _metropolis(self, rng: np.random.Generator) -> tuple[int, int]:
-        model, prior = self.model, self.model.prior
-        table, back = model.tables()
-        n_steps = EXACT_STEPS if len(table) else BALANCED_STEPS
+        model = self.model
+        if is_dear(self.normalizer, model.data.n_items):
+            return self._proposed_and_decided(rng)
+        n_steps = EXACT_STEPS if self.normalizer == "exact" else BALANCED_STEPS
         accepted = 0
         for g in range(len(self.weights)):
             tilts = np.ascontiguousarray(self.tilts[g])
-            accepted += metropolis_tilts(
+            accepted += self._steps(rng, g, self.sums[:, g], tilts, self._tables, n_steps)
+            self._move(g, tilts)
+        return n_steps * len(self.weights), accepted
+
+    def _proposed_and_decided(self, rng: np.random.Generator) -> tuple[int, int]:
+        """Let steps under a cheaper posterior propose, and one exact sum decide.
+
+        The cheaper posterior has the balanced sum, plus the difference to the exact one expanded to first
+        order at the balanced maximum, which depends on the rankings alone.
+        """
+        scores, t = self.model.data.scores, self.model.data.n_items
+        cheap, dear = work_space("balanced", t), self._tables
+        accepted = 0
+        for g in range(len(self.weights)):
+            center, expected, balanced = np.zeros(t), np.zeros(t), np.zeros(t)
+            if self.masses[g] > 0.0:
+                mean = np.ascontiguousarray(self.sums[:, g] / self.masses[g])
+                maximise(mean, scores, center, *cheap, CENTER_STEPS)
+                log_sum_with_mean(center, scores, *dear, expected)
+                log_sum_with_mean(center, scores, *cheap, balanced)
+            slope = expected - balanced
+            slope -= slope.mean()  # the balanced sum is in the zero-sum plane up to rounding alone
+            before = np.ascontiguousarray(self.tilts[g])
+            after = before.copy()
+            n_accepted = self._steps(
+                rng, g, self.sums[:, g] - self.masses[g] * slope, after, cheap, PROPOSING_STEPS
+            )
+            gain = log_sum_only(after, scores, dear[0]) - balanced_log_sum(after, scores)
+            gain -= self.log_sums[g] - balanced_log_sum(before, scores)
+            gain -= slope @ (after - before)
+            if decided(rng, -self.masses[g] * gain):
+                accepted += n_accepted
+                self._move(g, after)
+        return PROPOSING_STEPS * len(self.weights), accepted
+
+    def _steps(
+        self,
+        rng: np.random.Generator,
+        g: int,
+        sums: Array,
+        tilts: Array,
+        tables: tuple[Array, Array],
+        n_steps: int,
+    ) -> int:
+        """Move ``tilts`` of component g by Metropolis steps given Σ y; return how many were accepted."""
+        prior = self.model.prior
+        return int(
+            metropolis_tilts(
                 rng,
                 self.masses[g],
-                np.ascontiguousarray(self.sums[:, g]),
+                np.ascontiguousarray(sums),
                 prior.pulls[g],
                 prior.strength,
                 prior.shape,
                 prior.rate,
-                model.data.scores,
+                self.model.data.scores,
                 tilts,
-                table,
-                back,
+                *tables,
                 n_steps,
             )
-            self.kappas[g] = np.linalg.norm(tilts)
-            self.directions[g] = tilts / self.kappas[g]
-        return n_steps * len(self.weights), accepted
+        )
+
+    def _move(self, g: int, tilts: Array) -> None:
+        self.kappas[g] = np.linalg.norm(tilts)
+        self.directions[g] = tilts / self.kappas[g]
+
+    @cached_property
+    def _tables(self) -> tuple[Array, Array]:
+        """Work space of the normaliser: tables over subsets, or nothing where it is balanced."""
+        return work_space(self.normalizer, self.model.data.n_items)
 
     def record(self) -> Mapping[str, float | int | Array]:
         """Return one draw."""
@@ -282,6 +358,11 @@ class AngleState:
         self.log_likelihood = float(arrays["log_likelihood"])
 
 
+def decided(rng: np.random.Generator, log_ratio: float) -> bool:
+    """Accept with probability min(1, exp(log_ratio))."""
+    return bool(log_ratio >= -rng.standard_exponential())
+
+
 class AngleSweep:
     """One iteration of the Gibbs sampler."""
 
@@ -313,11 +394,16 @@ def stochastic_em(
 
     settings, data = model.settings, model.data
     state = AngleState(model, rng, start)
-    law = Likelihood(state.weights, state.directions, state.kappas, model.normalizer, data)
+    if is_dear(model.normalizer, data.n_items):
+        state.normalizer = "balanced"
+    law = Likelihood(state.weights, state.directions, state.kappas, state.normalizer, data)
     n_sweeps, history = settings.n_burn_in + settings.n_draws, []
     sums, masses = np.zeros_like(state.sums), np.zeros_like(state.masses)
     interrupted = False
     for sweep in range(n_sweeps):
+        if n_sweeps - sweep <= EXACT_SWEEPS and state.normalizer != model.normalizer:
+            state.normalizer = model.normalizer
+            law = Likelihood(state.weights, state.directions, state.kappas, state.normalizer, data)
         state.sweep(rng, soft=True)
         share = 1.0 if sweep < settings.n_burn_in else 1.0 / (sweep - settings.n_burn_in + 1)
         sums += share * (state.sums - sums)
@@ -326,9 +412,12 @@ def stochastic_em(
         state.weights, state.kappas = law.components.weights, np.maximum(law.components.concentrations, 1e-12)
         state.directions = law.components.directions
         history.append(state.log_likelihood)
-        if follow is not None and not follow(sweep, n_sweeps):
+        if follow is not None and not follow():
             interrupted = True
             break
+    if state.normalizer != model.normalizer:  # interrupted before the last sweeps
+        found = law.components
+        law = Likelihood(found.weights, found.directions, found.concentrations, model.normalizer, data)
     return state, law, history, interrupted
 
 
@@ -343,7 +432,7 @@ def shares_by_sweeps(
     components: AngleComponents, rankings: Any, random_state: Any, n_sweeps: int = 200
 ) -> Array:
     """Return P(component | row) at fixed parameters, averaged over draws of completions and components."""
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     state = state_at(components, rankings, rng)
     for _ in range(n_sweeps // 4):
         state.sweep(rng)

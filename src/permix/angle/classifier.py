@@ -17,7 +17,7 @@ from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.errors import DataError
 from permix.estimators.ranking_estimator import RankingEstimator
-from permix.sampling.seeds import seed_sequence
+from permix.runtime.seeds import seed_sequence
 
 
 class AngleClassifier(ClassifierMixin, RankingEstimator):  # type: ignore[misc]
@@ -60,8 +60,8 @@ class AngleClassifier(ClassifierMixin, RankingEstimator):  # type: ignore[misc]
         self,
         n_components: int = 1,
         *,
-        inference: Literal["vi", "em", "sir", "quadrature"] = "vi",
-        normalizer: Literal["auto", "vmf", "balanced", "exact"] = "auto",
+        inference: Literal["em", "sir", "vi", "quadrature"] = "em",
+        normalizer: Literal["auto", "exact", "balanced", "vmf"] = "auto",
         class_weights: Literal["shares", "equal"] = "shares",
         prior_shape: float = 1.0,
         prior_rate: float | None = None,

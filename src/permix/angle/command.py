@@ -13,7 +13,7 @@ import typer
 
 from permix.angle.tables import angle_report, print_angle
 from permix.cli.inspect import ReadOptions, check_model_name, check_picture, check_targets
-from permix.cli.output import print_json
+from permix.cli.output import print_json, running_fit
 from permix.mallows.command import HowMany, print_selection, selection_report, write_labels
 
 if TYPE_CHECKING:
@@ -84,15 +84,10 @@ def run_fit_angle(
         settings = replace(settings, store=chains)
     if way == "chains" and chains.exists() and not (as_json or quiet):
         print(f"found chains in {chains}", file=sys.stderr)
-    try:
-        with warnings.catch_warnings():
-            for words in SAID_IN_NOTES:
-                warnings.filterwarnings("ignore", words)
-            fit, selection = _fitted(votes, settings, how_many, candidates)
-    except KeyboardInterrupt:
-        go_on = f"; the same command goes on from {chains}" if way == "chains" and chains.exists() else ""
-        print(f"permix: interrupted before there was anything to keep{go_on}", file=sys.stderr)
-        raise typer.Exit(130) from None
+    with running_fit(chains if way == "chains" else None), warnings.catch_warnings():
+        for words in SAID_IN_NOTES:
+            warnings.filterwarnings("ignore", words)
+        fit, selection = _fitted(votes, settings, how_many, candidates)
     if selection is not None and curve is not None:
         from permix.plots import component_choice
 

@@ -39,16 +39,16 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
     ----------
     n_components : int
         Number of kinds.
-    inference : {"vi", "em", "sir", "quadrature"}
-        "vi": variational posterior, quick (algorithms 1 and 2). "em": maximum likelihood, no intervals.
-        "sir": draws from the posterior. "quadrature": the same, exact up to rounding for one component and a
-        Gibbs sampler otherwise. Incomplete rankings are completed at random along the way.
-    normalizer : {"auto", "vmf", "balanced", "exact"}
-        How the sum over all rankings is found: exactly, up to 20 items; by balancing a matrix (McCullagh
-        2014), right within hundredths of a nat for many items; or by the paper's von Mises–Fisher
-        approximation, which lets concentrated mixtures collapse onto single rankings. "vi" and "quadrature"
-        rest on the last. "auto" is, for "em" and "sir", exact up to 12 items, balanced up to 200. The one
-        used is ``normalizer_``.
+    inference : {"em", "sir", "vi", "quadrature"}
+        "em": maximum likelihood, no intervals. "sir": draws from the posterior. "vi" and "quadrature" serve
+        ``normalizer="vmf"`` alone: a variational posterior (algorithms 1 and 2), and draws from the
+        posterior, exact up to rounding for one component and by a Gibbs sampler otherwise.
+    normalizer : {"auto", "exact", "balanced", "vmf"}
+        How the sum over all rankings is found. "exact": up to 20 items. "balanced": by balancing a matrix
+        (McCullagh 2014), right within hundredths of a nat for many items. "auto": exact up to 20 items,
+        balanced beyond. "vmf": the paper's von Mises–Fisher approximation, under which probabilities do not
+        sum to one and concentrated mixtures collapse onto single rankings; never taken unless asked for. The
+        one used is ``normalizer_``.
     bound : {"tight", "published"}
         "vi": whether the law of κ maximises the evidence bound itself, or the looser bound of the paper
         (equations 7 to 11), whose intervals of κ are too narrow by a factor of 2 to 8.
@@ -62,9 +62,10 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
     pseudo_count : float
         Dirichlet parameter of the weights.
     n_restarts, max_iter, tol
-        "vi" and "em": climbs from so many starts, each until a pass gains less than ``tol`` per agent.
+        "em" and "vi": climbs from so many starts, each until a pass gains less than ``tol`` per agent.
     n_draws, n_burn_in, n_thin, n_chains : int
-        Draws from the posterior, where they come from chains; sweeps of "em" where rankings are incomplete.
+        Draws from the posterior, where they come from chains; sweeps of "em" where it draws completions:
+        rankings of a subset of the items, and top lists of more than 20 items.
     n_candidates : int
         "sir" with one component: ``n_draws`` out of so many candidates.
     random_state : int, SeedSequence, Generator or None
@@ -113,7 +114,7 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
     ...     [["tea", "milk", "water"], ["tea", "water", "milk"], ["water", "milk", "tea"]],
     ...     counts=[55, 15, 30],
     ... )
-    >>> model = permix.AngleMixture(inference="em").fit(votes)
+    >>> model = permix.AngleMixture().fit(votes)
     >>> model.centers_
     Rankings: 1 agent over 3 items, full
       0: tea ≻ milk ≻ water
@@ -128,8 +129,8 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         self,
         n_components: int = 1,
         *,
-        inference: Literal["vi", "em", "sir", "quadrature"] = "vi",
-        normalizer: Literal["auto", "vmf", "balanced", "exact"] = "auto",
+        inference: Literal["em", "sir", "vi", "quadrature"] = "em",
+        normalizer: Literal["auto", "exact", "balanced", "vmf"] = "auto",
         bound: Literal["tight", "published"] = "tight",
         prior_shape: float = 1.0,
         prior_rate: float | None = None,
@@ -232,9 +233,7 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         if self._tree is None:
             drawn = self._fit.posterior
             if drawn is None:
-                raise DataError(
-                    "EM finds one answer, not a posterior; use inference='vi', 'sir' or 'quadrature'"
-                )
+                raise DataError("EM finds one answer, not a posterior; use inference='sir'")
             draws = self._fit.draws or Draws(
                 {name: getattr(drawn, name) for name in ("weights", "concentrations", "directions")},
                 n_draws=drawn.weights.shape[1],
@@ -383,7 +382,7 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         --------
         >>> import permix
         >>> made = permix.datasets.make_angle_mixture(200, 5, 1, concentration=20.0, random_state=1)
-        >>> model = permix.AngleMixture(inference="em").fit(made.data)
+        >>> model = permix.AngleMixture().fit(made.data)
         >>> someone = permix.Rankings.from_orders([[3, 1]], n_items=5, unlisted="unknown")
         >>> completed = model.complete(someone)
         >>> order = completed.orders[0].tolist()

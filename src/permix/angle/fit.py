@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +11,7 @@ import numpy as np
 from permix.angle.ascent import VariationalPosterior
 from permix.angle.chain import AngleChainModel, AngleState, AngleSweep, stochastic_em
 from permix.angle.components import AngleComponents, AnglePrior, largest_concentration
-from permix.angle.data import AngleData
+from permix.angle.data import AngleData, are_top_lists
 from permix.angle.direct import Evidence, resample
 from permix.angle.predict import (
     AnglePosteriorDraws,
@@ -21,20 +20,21 @@ from permix.angle.predict import (
     normalised,
     row_probabilities,
 )
-from permix.angle.restarts import Interrupts, best_of_restarts, check_size
+from permix.angle.restarts import best_of_restarts, check_size
 from permix.angle.settings import AngleSettings
+from permix.angle.top_lists import TopLists
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions import annealing_cost, is_cheap
 from permix.distributions.base import Estimate
 from permix.errors import DataError, PermixWarning
 from permix.posterior import warn_if_chains_disagree
+from permix.runtime.interrupts import Interrupts
+from permix.runtime.progress import Display
+from permix.runtime.seeds import seed_sequence
+from permix.runtime.threads import at_most
 from permix.sampling import Draws, run_chains
-from permix.sampling.compiling import announce_compilation
 from permix.sampling.fingerprint import digest
-from permix.sampling.loop import n_threads_for
-from permix.sampling.seeds import seed_sequence
-from permix.sampling.status import StatusLine
 
 # Draws are kept of at most so many numbers (draws x components x items).
 MOST_NUMBERS = 20_000_000
@@ -156,7 +156,7 @@ def fit_angle(rankings: Rankings, settings: AngleSettings) -> AngleFit:
     data = AngleData.of(rankings, settings.n_jobs)
     check_size(data, settings)
     settings.normalizer_for(data.n_items)  # refuses before any work
-    way = settings.way_for(data.n_items, data.is_full)
+    way = settings.way_for(data.n_items, data.is_full, are_top_lists(rankings))
     if settings.store is not None and way != "chains":
         raise DataError("store keeps chains while they run, and this fit has none; leave store out")
     ways = {"climb": _ascent, "sweeps": _stochastic_em, "chains": _chains, "draws": _direct}
@@ -166,6 +166,8 @@ def fit_angle(rankings: Rankings, settings: AngleSettings) -> AngleFit:
 
 
 def _ascent(data: AngleData, settings: AngleSettings) -> AngleFit:
+    if not data.is_full:
+        data = TopLists.of(data.rankings, data.n_jobs)
     climbed = best_of_restarts(data, settings)
     run = climbed.run
     vi = settings.inference == "vi"
@@ -225,11 +227,11 @@ def _warn_if_unbounded(components: AngleComponents, data: AngleData) -> None:
 def _direct(data: AngleData, settings: AngleSettings) -> AngleFit:
     """Draw from the posterior of one component: SIR, or quadrature."""
     prior = AnglePrior.of(settings, data.items)
-    with StatusLine(settings.progress) as status, announce_compilation(status.wanted):
+    with at_most(settings.n_jobs), Display(settings.progress) as display:
         evidence = Evidence.of(data.sum_of_scores, float(data.n_agents), prior, data.scores)
         rng = np.random.default_rng(seed_sequence(settings.random_state))
         n_draws = min(settings.n_draws, max(100, MOST_NUMBERS // data.n_items))
-        status.update("drawing from the posterior")
+        display.begin("drawing from the posterior")
         nodes, probabilities, log_integral = evidence.grid()
         if settings.inference == "sir":
             drawn = resample(evidence, n_draws, settings.n_candidates, rng)
@@ -319,10 +321,7 @@ def _start(model: AngleChainModel, rng: np.random.Generator) -> AngleComponents:
 
 
 def _chains(data: AngleData, settings: AngleSettings) -> AngleFit:
-    # Threads within a chain where chains leave processors free.
-    running = n_threads_for(settings.n_jobs, settings.n_chains)
-    free = settings.n_jobs != 1 and running < (os.cpu_count() or 1)
-    model = AngleChainModel(AngleData.of(data.rankings, settings.n_jobs if free else 1), settings)
+    model = AngleChainModel(data, settings)
     draws = run_chains(
         lambda rng: AngleState(model, rng, _start(model, rng)),
         AngleSweep(),
@@ -428,7 +427,7 @@ def _shares(draws: Draws, data: AngleData, components: AngleComponents) -> Array
         return np.ones((len(data.rankings), 1))
     labels = draws.arrays["labels"].reshape(-1, draws.arrays["labels"].shape[-1])
     of_agent = np.stack([(labels == g).mean(axis=0) for g in range(k)], axis=1)
-    rows = np.repeat(np.arange(len(data.rankings)), data.rankings.counts)
+    rows = data.rankings.rows_of_agents()
     shares = np.zeros((len(data.rankings), k))
     np.add.at(shares, rows, of_agent)
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
@@ -437,15 +436,12 @@ def _shares(draws: Draws, data: AngleData, components: AngleComponents) -> Array
 def _stochastic_em(data: AngleData, settings: AngleSettings) -> AngleFit:
     model = AngleChainModel(data, settings)
     rng = np.random.default_rng(seed_sequence(settings.random_state))
-    with (
-        StatusLine(settings.progress) as status,
-        announce_compilation(status.wanted),
-        Interrupts() as interrupts,
-    ):
+    with at_most(settings.n_jobs), Display(settings.progress) as display, Interrupts() as interrupts:
+        display.begin("stochastic EM", settings.n_burn_in + settings.n_draws)
 
-        def follow(sweep: int, n_sweeps: int) -> bool:
-            status.update(f"sweep {sweep + 1}/{n_sweeps}")
-            return not interrupts.seen
+        def follow() -> bool:
+            display.step()
+            return not interrupts.stopped
 
         _, law, history, interrupted = stochastic_em(model, _start(model, rng), rng, follow)
     order = np.argsort(-law.components.weights, kind="stable")
@@ -518,8 +514,8 @@ def _warn(fit: AngleFit) -> None:
         warnings.warn(
             f"component {which}: the von Mises–Fisher normaliser would give a ranking a probability "
             "above one, so "
-            "the concentration was held back; use inference='em' or 'sir' with normalizer='exact' (up to 20 "
-            "items), or fewer components",
+            "the concentration was held back; leave normalizer out, with inference='em' or 'sir', or use "
+            "fewer components",
             PermixWarning,
             stacklevel=4,
         )
@@ -531,11 +527,10 @@ def _warn(fit: AngleFit) -> None:
         errors = np.where(lived_in, truth - fit.components.log_sums, 0.0)
         worst = int(np.argmax(np.abs(errors)))
         if abs(errors[worst]) > NOTABLE_ERROR:
-            better = "exact" if few else "balanced"
             warnings.warn(
                 f"the von Mises–Fisher normaliser is off by {errors[worst]:+.2f} nats for component "
                 f"{worst + 1} (concentration {fit.components.concentrations[worst]:.1f}): such a component "
-                f"may not be real. Use inference='em' or 'sir' with normalizer={better!r}",
+                "may not be real. Leave normalizer out, with inference='em' or 'sir'",
                 PermixWarning,
                 stacklevel=4,
             )

@@ -9,19 +9,20 @@ from typing import Any, Literal
 import numpy as np
 
 from permix.errors import DataError
+from permix.runtime.settings import check_run_settings
 
-Inference = Literal["vi", "em", "sir", "quadrature"]
-Normalizer = Literal["auto", "vmf", "balanced", "exact"]
-INFERENCES = ("vi", "em", "sir", "quadrature")
-NORMALIZERS = ("auto", "vmf", "balanced", "exact")
+Inference = Literal["em", "sir", "vi", "quadrature"]
+Normalizer = Literal["auto", "exact", "balanced", "vmf"]
+INFERENCES = ("em", "sir", "vi", "quadrature")
+NORMALIZERS = ("auto", "exact", "balanced", "vmf")
 BOUNDS = ("tight", "published")
-# Most items for which "auto" sums exactly (a fit needs thousands of sums), and for which a user may ask so.
-AUTO_EXACT_ITEMS = 12
-# The same for the balanced normaliser, whose cost grows with the cube of the number.
-AUTO_BALANCED_ITEMS, MOST_BALANCED_ITEMS = 200, 2000
+# Inference that rests on the von Mises–Fisher normaliser, which must be asked for by its name.
+BY_VMF = ("vi", "quadrature")
+# Most items for the exact normaliser, whose cost more than doubles with every item, and for the balanced one,
+# whose cost grows with the cube of their number.
+MOST_EXACT_ITEMS, MOST_BALANCED_ITEMS = 20, 2000
 # By default the prior mean of κ is ten times the number of items.
 VAGUE_RATE = 0.1
-MOST_EXACT_ITEMS = 20
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class AngleSettings:
     """What a user may choose; see :class:`permix.AngleMixture` for what each means."""
 
     n_components: int = 1
-    inference: Inference = "vi"
+    inference: Inference = "em"
     normalizer: Normalizer = "auto"
     bound: Literal["tight", "published"] = "tight"
     prior_shape: float = 1.0
@@ -86,11 +87,12 @@ class AngleSettings:
             )
         if self.bound not in BOUNDS:
             raise DataError(f"bound={self.bound!r} must be one of {', '.join(map(repr, BOUNDS))}")
-        if self.normalizer in ("exact", "balanced") and self.inference in ("vi", "quadrature"):
+        if self.inference in BY_VMF and self.normalizer != "vmf":
             raise DataError(
-                f"inference={self.inference!r} rests on the von Mises–Fisher normaliser, under which the "
-                f"direction given the concentration has a known law; with normalizer={self.normalizer!r} use "
-                "inference='em' (maximum likelihood) or 'sir' (draws from the posterior)"
+                f"inference={self.inference!r} rests on the von Mises–Fisher normalizer, an approximation "
+                "under which probabilities do not sum to one; ask for it with normalizer='vmf', or use "
+                "inference='em' (maximum likelihood) or 'sir' (draws from the posterior), which need no "
+                f"approximation; got normalizer={self.normalizer!r}"
             )
         if self.inference == "em":
             given = {
@@ -108,18 +110,13 @@ class AngleSettings:
             raise DataError(
                 f"prior_strength={self.prior_strength!r} counts like so many rankings; 1e9 at most"
             )
-        if self.n_jobs is not None and (
-            isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, int) or self.n_jobs == 0
-        ):
-            raise DataError(f"n_jobs={self.n_jobs!r} must be a number of threads, -1 for all, or None")
         if self.prior_strength > 0.0 and self.prior_direction is None:
             raise DataError("prior_strength needs a prior_direction: scores of the items, small = preferred")
         if self.prior_direction is not None and self.prior_strength == 0.0:
             raise DataError(
                 "prior_direction has no effect without prior_strength: say by how many rankings it counts"
             )
-        if self.progress not in (None, True, False):
-            raise DataError(f"progress must be True, False or None, got {self.progress!r}")
+        check_run_settings(self.n_jobs, self.progress)
 
     def _check_number(self, name: str) -> None:
         value = getattr(self, name)
@@ -127,10 +124,16 @@ class AngleSettings:
             raise DataError(f"{name}={value!r} must be a number")
         object.__setattr__(self, name, float(value))
 
-    def way_for(self, n_items: int, is_full: bool) -> Literal["climb", "sweeps", "chains", "draws"]:
-        """Say how a fit goes: it climbs, runs sweeps of stochastic EM or chains, or draws independently."""
+    def way_for(
+        self, n_items: int, is_full: bool, are_top_lists: bool
+    ) -> Literal["climb", "sweeps", "chains", "draws"]:
+        """Say how a fit goes: it climbs, runs sweeps of stochastic EM or chains, or draws independently.
+
+        ``are_top_lists``: whether no row leaves the place of an unlisted item open but for "below".
+        """
         if self.inference == "em":
-            return "climb" if is_full else "sweeps"
+            tabled = are_top_lists and self.normalizer_for(n_items) == "exact"
+            return "climb" if is_full or tabled else "sweeps"
         if not is_full:
             return "chains"
         if self.inference == "vi":
@@ -142,23 +145,20 @@ class AngleSettings:
         return VAGUE_RATE / n_items if self.prior_rate is None else self.prior_rate
 
     def normalizer_for(self, n_items: int) -> Literal["vmf", "exact", "balanced"]:
-        """Return the normaliser to use for so many items."""
-        if self.normalizer == "vmf" or self.inference in ("vi", "quadrature"):
+        """Return the normaliser to use for so many items: never "vmf" unless it was asked for."""
+        if self.normalizer == "vmf":
             return "vmf"
-        if self.normalizer == "exact":
-            if n_items > MOST_EXACT_ITEMS:
-                raise DataError(
-                    f"the exact normaliser sums over all subsets of the items, which for {n_items} are too "
-                    f"many; it serves up to {MOST_EXACT_ITEMS} items. Use normalizer='balanced'"
-                )
+        if self.normalizer == "exact" and n_items > MOST_EXACT_ITEMS:
+            raise DataError(
+                f"the exact normalizer sums over all subsets of the items, which for {n_items} are too "
+                f"many; it serves up to {MOST_EXACT_ITEMS} items. Use normalizer='balanced'"
+            )
+        if self.normalizer != "balanced" and n_items <= MOST_EXACT_ITEMS:
             return "exact"
-        if self.normalizer == "balanced":
-            if n_items > MOST_BALANCED_ITEMS:
-                raise DataError(
-                    f"the balanced normaliser works on tables of {n_items} × {n_items}, too large to be done "
-                    f"thousands of times; it serves up to {MOST_BALANCED_ITEMS} items. Use normalizer='vmf'"
-                )
-            return "balanced"
-        if n_items <= AUTO_EXACT_ITEMS:
-            return "exact"
-        return "balanced" if n_items <= AUTO_BALANCED_ITEMS else "vmf"
+        if n_items > MOST_BALANCED_ITEMS:
+            raise DataError(
+                f"the balanced normalizer works on tables of {n_items} × {n_items}, too large to be done "
+                f"thousands of times; it serves up to {MOST_BALANCED_ITEMS} items. What is left is "
+                "normalizer='vmf', an approximation under which probabilities do not sum to one"
+            )
+        return "balanced"

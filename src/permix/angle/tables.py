@@ -136,12 +136,11 @@ def _diagnostics(fit: AngleFit) -> dict[str, Any]:
 
 def _remarks(fit: AngleFit, parts: list[dict[str, Any]]) -> list[str]:
     """Say what a reader of the components should know about them; they are counted from 1."""
-    from permix.angle.settings import MOST_BALANCED_ITEMS, MOST_EXACT_ITEMS
+    from permix.angle.settings import MOST_BALANCED_ITEMS
 
     said = []
-    better = "exact" if fit.components.n_items <= MOST_EXACT_ITEMS else "balanced"
     mended = fit.components.n_items <= MOST_BALANCED_ITEMS and fit.components.normalizer == "vmf"
-    way_out = f"--inference em or sir with --normalizer {better}" if mended else "fewer components"
+    way_out = "--inference em or sir without --normalizer" if mended else "fewer components"
     held = np.flatnonzero(fit.guarded).tolist()
     if held:
         said.append(

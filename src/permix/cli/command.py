@@ -273,7 +273,7 @@ def _of_option(name: str, option: Option) -> inspect.Parameter:
         details["min"] = option.least
     if option.metavar is not None:
         details["metavar"] = option.metavar
-    if option.type is bool:
+    if option.type is bool and "/" not in flags[0]:
         return argument(name, Annotated[bool, typer.Option(*flags, **details)], False)
     return argument(name, Annotated[kind | None, typer.Option(*flags, **details)], None)
 

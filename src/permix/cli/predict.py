@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 from permix.cli.answers import DELIMITERS, Answer, csv_to, give, give_rankings, write_rankings
 from permix.cli.command import ModelCommand
 from permix.cli.inspect import check_targets
-from permix.cli.output import print_json
+from permix.cli.output import data_stream, print_json
 from permix.cli.run import in_options
 from permix.cli.votes import ReadOptions, read_options
 from permix.errors import DataError, PermixError
@@ -149,7 +148,7 @@ def _give_rows(drawn: Answer, output: Path | None, as_json: bool) -> None:
     if output is not None or as_json:
         give(drawn, output, as_json)
     else:
-        csv_to(sys.stdout, drawn.columns, drawn.rows)
+        csv_to(data_stream(), drawn.columns, drawn.rows)
 
 
 def _print_rankings(rankings: Any, as_json: bool) -> None:
@@ -159,7 +158,7 @@ def _print_rankings(rankings: Any, as_json: bool) -> None:
     else:
         names = [*rankings.items, ""]  # a place that a list leaves empty has number -1
         places = [f"pos{place + 1}" for place in range(rankings.orders.shape[1])]
-        csv_to(sys.stdout, places, ([names[item] for item in row] for row in orders))
+        csv_to(data_stream(), places, ([names[item] for item in row] for row in orders))
 
 
 def _refuse_data_first(file: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,8 +11,8 @@ import typer
 
 from permix.cli.answers import write_csv
 from permix.cli.command import SELECTION, ModelCommand
-from permix.cli.inspect import check_model_name, check_picture, check_targets
-from permix.cli.output import print_json
+from permix.cli.inspect import check_model_name, check_picture, check_targets, drop_chains
+from permix.cli.output import print_json, running_fit
 from permix.errors import DataError, Message, PermixError
 from permix.estimators.registry import part
 
@@ -67,12 +66,8 @@ def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
         given["store"] = targets.chains
     settings = command.parameters(**given) if candidates is None else None
     data = part(command.source.read)(file, values)
-    try:
+    with running_fit(targets.chains):
         fit, selection = _fitted(command, data, settings, given, values, candidates)
-    except KeyboardInterrupt:
-        way_on = f"; the same command goes on from {targets.chains}" if targets.chains else ""
-        print(f"permix: interrupted before there was anything to keep{way_on}", file=sys.stderr)
-        raise typer.Exit(130) from None
     _finish(command, values, targets, data, fit, selection)
 
 
@@ -190,7 +185,6 @@ def _finish(
     write_model(fit, targets.output)
     interrupted = bool(getattr(fit, "interrupted", False))
     partial = selection is not None and selection.interrupted
-    _tidy_chains(targets, values, fit, interrupted)
     if targets.labels is not None and not partial:
         write_csv(part(command.labels)(fit, data), targets.labels)
     if targets.picture is not None:
@@ -200,6 +194,9 @@ def _finish(
     if partial or interrupted:
         _say_interrupted(targets, partial)
         raise typer.Exit(130)
+    if targets.chains is not None and targets.chains.exists() and not values["keep_chains"]:
+        n_stored = fit.draws.n_stored if getattr(fit, "draws", None) is not None else 0
+        drop_chains(targets.chains, n_stored, fit.settings.n_draws)
 
 
 def _show(
@@ -216,18 +213,6 @@ def _show(
         part(SELECTION_TABLES).print_selection(selection)
     if report is not None:
         part(command.show)(report, Path(everything["file"]).name)
-
-
-def _tidy_chains(targets: Targets, values: Mapping[str, Any], fit: Any, interrupted: bool) -> None:
-    """Remove the chains of a finished fit, unless they hold more than was asked for or are to be kept."""
-    chains = targets.chains
-    if chains is None or not chains.exists() or interrupted or values["keep_chains"]:
-        return
-    n_stored = fit.draws.n_stored if getattr(fit, "draws", None) is not None else 0
-    if n_stored > fit.settings.n_draws:
-        print(f"{chains} holds {n_stored:,} draws and is kept", file=sys.stderr)
-    else:
-        shutil.rmtree(chains)
 
 
 def _say_interrupted(targets: Targets, partial: bool) -> None:

@@ -71,7 +71,7 @@ def _new_rows(data: NewData) -> Cells | None:
 
     options = data.votes
     for name, value in zip(options._fields[2:], options[2:], strict=True):
-        if value is not None:
+        if name != "header" and value is not None:
             raise typer.BadParameter(
                 f"--{name.replace('_', '-')} belongs to models of rankings, not to a co-clustering"
             )

@@ -315,13 +315,10 @@ def _with_statistics(
     require(isinstance(seeds, list) and all(isinstance(seed, dict) for seed in seeds), "seeds")
     require(isinstance(manifest["interrupted"], bool), "interrupted")
     statistics = {name: arrays[f"statistics/{name}"] for name in STATISTICS}
-    for name in ("proposed", "accepted"):
+    for name in STATISTICS:
         numbers = statistics[name]
         require(numbers.dtype.kind in "iu" and numbers.shape == (over[0], len(moves)), name)
         require(bool(np.all(numbers >= 0)), name)
-    seconds = statistics["seconds"]
-    require(seconds.dtype == np.float64 and seconds.shape == over[:1], "seconds")
-    require(bool(np.all(seconds >= 0)), "seconds")
     return Draws(
         arrays=kept,
         statistics={"moves": moves, **statistics},

@@ -13,7 +13,7 @@ import numpy as np
 import typer
 
 from permix.cli.inspect import check_model_name, check_picture, check_targets
-from permix.cli.output import print_json
+from permix.cli.output import print_json, running_fit
 from permix.cocluster.tables import block_report, held_out_report, print_blocks
 from permix.dp_mallows.command import concentration_of
 from permix.errors import PermixWarning
@@ -109,14 +109,8 @@ def run_fit_cocluster(
     if chains.exists() and not (as_json or quiet):
         print(f"found chains in {chains}", file=sys.stderr)
     progress = False if quiet or as_json else None
-    try:
+    with running_fit(chains):
         fit = _fitted(kept, {**settings, **given, "prior": str(prior), "progress": progress, "store": chains})
-    except KeyboardInterrupt:
-        print(
-            f"permix: interrupted before the first draw; the same command goes on from {chains}",
-            file=sys.stderr,
-        )
-        raise typer.Exit(130) from None
     _save(fit, targets, chains)
     report = block_report(fit)
     if tested is not None:
@@ -242,7 +236,7 @@ def _save(fit: BlockFit, targets: BlockTargets, chains: Path) -> None:
     if targets.column_labels is not None:
         write_labels(fit, "column", targets.column_labels)
     if targets.picture is not None:
-        from permix.plots import blocks
+        from permix.cocluster import pictures as blocks
 
         blocks(fit, targets.picture)
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.distributions.base import RandomState, over_rows, stream_key
 from permix.dp_mallows.predict import BLOCK_BYTES, ListPredictive, blocks, distinct, plain
 from permix.estimators.agent_answers import (
     Questions,
@@ -17,6 +16,8 @@ from permix.estimators.agent_answers import (
     refuse_too_large,
     whole_number,
 )
+from permix.runtime.seeds import RandomState, stream_key
+from permix.runtime.threads import over_rows
 
 # "auto" is exact up to this many elementary steps, a few seconds on one core.
 EXACT_STEPS = 2e9

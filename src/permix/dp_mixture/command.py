@@ -13,7 +13,7 @@ import numpy as np
 import typer
 
 from permix.cli.inspect import check_model_name, check_picture, check_targets, fit_report, print_fit
-from permix.cli.output import print_json
+from permix.cli.output import print_json, running_fit
 from permix.errors import DataError, FileFormatError
 from permix.files import check_target
 
@@ -115,14 +115,8 @@ def run_fit(
         store=chains,
     )
     columns = tuple(map(str, table.columns)) if hasattr(table, "columns") else None
-    try:
+    with running_fit(chains):
         fit = fit_mixture(table, settings, columns)
-    except KeyboardInterrupt:
-        print(
-            f"permix: interrupted before the first draw; the same command goes on from {chains}",
-            file=sys.stderr,
-        )
-        raise typer.Exit(130) from None
     save_mixture(fit, output)
     if not fit.draws.interrupted and not targets.keep_chains:
         if fit.draws.n_stored > options.draws:

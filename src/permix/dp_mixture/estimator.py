@@ -15,6 +15,7 @@ from permix.dp_mixture.fit import MixtureFit, MixtureSettings, as_family, fit_mi
 from permix.errors import DataError
 from permix.estimators.load import save_mixture
 from permix.families import FAMILIES, Family, GaussianNIW
+from permix.families.base import DATES, refuse_odd_cells
 from permix.moves.naming import Moves
 from permix.moves.start import Start
 from permix.partitions import PartitionPrior
@@ -29,12 +30,13 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     family : Family or str, optional
-        What a cluster is made of: :class:`~permix.Gaussian`, :class:`~permix.GaussianNIW` (the default,
-        its scales taken from the data), :class:`~permix.Multinomial`, :class:`~permix.Categorical`, or
-        their names "gaussian", "gaussian-niw", "multinomial", "categorical".
+        What a cluster is made of: :class:`~permix.Gaussian`, :class:`~permix.GaussianNIW` (the default),
+        :class:`~permix.Multinomial`, :class:`~permix.Categorical`, or their names "gaussian", "gaussian-niw",
+        "multinomial", "categorical". The scale and the degrees of freedom of a GaussianNIW that leaves them
+        open are chosen by the log joint, in short chains before those that are kept.
     prior : partition prior, optional
-        :class:`~permix.DirichletProcess`, :class:`~permix.PitmanYor` or :class:`~permix.FiniteDirichlet`. The
-        default is a Dirichlet process whose concentration is learned under a Gamma(1, 1) prior.
+        :class:`~permix.MixtureOfFiniteMixtures` (the default, with its default parameters),
+        :class:`~permix.DirichletProcess`, :class:`~permix.PitmanYor` or :class:`~permix.FiniteDirichlet`.
     moves : "auto", a name, a move, or a sequence of these
         What one iteration does. "auto" is a sweep of collapsed Gibbs, splits and merges, and an update of the
         concentration. Names are "gibbs", "split-merge", "permutation" and "concentration"; the last is added
@@ -44,9 +46,10 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         What burn-in begins with. "auto" climbs along random projections, which finds good clusters in a few
         iterations, and goes on with ``moves``. Other moves, among them "projection", last for all of burn-in,
         or for its first half if ``moves`` have something to learn.
-    init : "sequential", "one-cluster", "random" or int
+    init : "both", "sequential", "one-cluster", "random" or int
         Where chains start: from sequential prediction in random order, from one cluster, from a partition
-        drawn from the prior, or from so many clusters at random.
+        drawn from the prior, or from so many clusters at random. "both" takes the first and the second in
+        turn, one for each chain: where chains from many and from few clusters do not meet, R-hat shows it.
     n_draws, n_burn_in, n_thin, n_chains : int
         Each chain makes ``n_burn_in`` iterations, then keeps ``n_draws``, one in ``n_thin``.
     loss : "vi" or "binder"
@@ -107,7 +110,7 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         moves: Moves = "auto",
         *,
         burn_in_moves: Moves = "auto",
-        init: Start = "sequential",
+        init: Start = "both",
         n_draws: int = 1000,
         n_burn_in: int = 500,
         n_thin: int = 1,
@@ -272,7 +275,8 @@ def _refuse_what_is_not_a_table(X: Any, family: Family) -> None:
             f"{type(X).__name__} are not rows of numbers: their item codes would be clustered as if they "
             "were measurements. For mixtures of rankings see permix.MallowsMixture."
         )
-    if family.accepts_categories or not hasattr(X, "columns"):
+    if not hasattr(X, "columns"):
+        refuse_odd_cells(X)
         return
     import narwhals as nw
 
@@ -280,6 +284,13 @@ def _refuse_what_is_not_a_table(X: Any, family: Family) -> None:
     if not isinstance(frame, nw.DataFrame):
         return
     for name, dtype in frame.schema.items():
+        if dtype in (nw.Date, nw.Datetime, nw.Duration, nw.Time):
+            raise DataError(f"column {name!r} holds dates or times (row 1: {frame[name][0]}); {DATES}")
+        if dtype == nw.Object:
+            with naming_columns([name]):
+                refuse_odd_cells(frame[name].to_numpy().reshape(-1, 1))
+        if family.accepts_categories:
+            continue
         if dtype == nw.String or dtype == nw.Categorical or dtype == nw.Enum:
             raise DataError(
                 f"column {name!r} holds text (row 1: {frame[name][0]!r}), and the {family.name} family takes "

@@ -8,9 +8,9 @@ from __future__ import annotations
 import dataclasses
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -22,18 +22,22 @@ from permix.families import FAMILIES, Family, GaussianNIW
 from permix.moves import describe_move
 from permix.moves.naming import Moves
 from permix.moves.recipe import describe_burn_in, moves_of
-from permix.moves.start import Start, check_start, seat_all_data
+from permix.moves.start import Start, check_start, seat_all_data, start_of_chain
 from permix.moves.state import MixtureState, score_empty
-from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, PartitionPrior
+from permix.partitions import FiniteDirichlet, MixtureOfFiniteMixtures, PartitionPrior
 from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.estimated import EstimatedPartition, evenly_spaced, nearest_partition
+from permix.runtime.seeds import generator
+from permix.runtime.settings import check_run_settings
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
 Array = npt.NDArray[Any]
 # The predictive density is averaged over at most this many draws, evenly spaced over all chains.
 MAX_PREDICTIVE_DRAWS = 200
+# Hyper-parameters are chosen by chains of at most this many iterations, two under each candidate.
+MAX_TRIAL_STEPS = 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +48,7 @@ class MixtureSettings:
     prior: PartitionPrior | None = None
     moves: Moves = "auto"
     burn_in_moves: Moves = "auto"
-    init: Start = "sequential"
+    init: Start = "both"
     n_draws: int = 1000
     n_burn_in: int = 500
     n_thin: int = 1
@@ -62,8 +66,7 @@ class MixtureSettings:
                 object.__setattr__(self, field.name, value.item())
         if self.loss not in ("vi", "binder"):
             raise DataError(f"loss must be 'vi' or 'binder', got {self.loss!r}")
-        if self.progress not in (None, True, False):
-            raise DataError(f"progress must be True, False or None, got {self.progress!r}")
+        check_run_settings(self.n_jobs, self.progress)
 
 
 @dataclasses.dataclass
@@ -130,7 +133,7 @@ class MixtureFit(EstimatedPartition):
         """Draw new data from the posterior predictive, in the user's terms."""
         if size < 1:
             raise DataError(f"size must be at least 1, got {size}")
-        rows = self.predictive().sample(np.random.default_rng(random_state), size, *self.spaced_draws())
+        rows = self.predictive().sample(generator(random_state), size, *self.spaced_draws())
         return self.family.decode(rows)
 
     def spaced_draws(self) -> tuple[Array, Array]:
@@ -149,15 +152,18 @@ def fit_mixture(
     family = as_family(settings.family)
     prior = _as_prior(settings.prior)
     n = int(table.shape[0])
-    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in, n)
     if n == 0:
         raise DataError("there are no rows to cluster")
     if isinstance(prior, FiniteDirichlet) and prior.n > n:
         warnings.warn(f"{prior.n} components are more than the {n} rows", PermixWarning, stacklevel=2)
     check_start(settings.init, n, prior)
     with naming_columns(feature_names):
-        family = family.resolve(table)
-        data = family.encode(table)
+        candidates = family.candidates(table)
+        data = candidates[0].encode(table)
+    if len(candidates) > 1:
+        family = _most_probable(candidates, data, n, prior, settings)
+    else:
+        family = candidates[0]
     for column, doubt in family.doubts(data)[:1]:
         name = repr(feature_names[column]) if feature_names else str(column + 1)
         warnings.warn(
@@ -166,15 +172,9 @@ def fit_mixture(
             PermixWarning,
             stacklevel=3,
         )
-    empty_scores = score_empty(family, data, n)
-
-    def first_state(rng: np.random.Generator) -> MixtureState:
-        state = MixtureState(family, data, n, prior, empty_scores)
-        seat_all_data(rng, state, settings.init)
-        return state
-
+    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in, n)
     draws = run_chains(
-        first_state,
+        _first_states(family, data, n, prior, settings.init, settings.n_chains),
         move,
         n_draws=settings.n_draws,
         n_burn_in=settings.n_burn_in,
@@ -199,6 +199,49 @@ def fit_mixture(
     warn_if_chains_disagree(draws)
     _warn_if_nothing_moved(draws)
     return MixtureFit(settings, family, prior, data, n, draws, estimate, feature_names)
+
+
+def _first_states(
+    family: Family, data: Any, n: int, prior: PartitionPrior, init: Start, n_chains: int
+) -> list[Callable[[np.random.Generator], MixtureState]]:
+    """How each chain makes its first state."""
+    empty_scores = score_empty(family, data, n)
+
+    def first_state(start: Start, rng: np.random.Generator) -> MixtureState:
+        state = MixtureState(family, data, n, prior, empty_scores)
+        seat_all_data(rng, state, start)
+        return state
+
+    return [partial(first_state, start_of_chain(init, chain)) for chain in range(n_chains)]
+
+
+def _most_probable(
+    candidates: Sequence[Family], data: Any, n: int, prior: PartitionPrior, settings: MixtureSettings
+) -> Family:
+    """Return the candidate whose best partition has the largest log joint with the data.
+
+    Two short chains, from either side, look for partitions under each. They have a seed of their own and a
+    length that depends on burn-in alone, so that a run which is continued or made longer chooses the same.
+    """
+    n_steps = min(settings.n_burn_in // 12, MAX_TRIAL_STEPS)
+    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in, n)
+    trials = run_chains(
+        [state for family in candidates for state in _first_states(family, data, n, prior, "both", 2)],
+        move,
+        n_draws=max(1, n_steps // 2),
+        n_burn_in=n_steps // 2,
+        n_thin=1,
+        n_chains=2 * len(candidates),
+        random_state=0,
+        n_jobs=settings.n_jobs,
+        progress=settings.progress,
+        burn_in_move=burn_in_move,
+        fingerprint={},
+    )
+    if trials.interrupted:
+        raise KeyboardInterrupt
+    reached = trials.arrays["log_joint"].reshape(len(candidates), -1).max(axis=1)
+    return candidates[int(np.argmax(reached))]
 
 
 def _warn_if_nothing_moved(draws: Draws) -> None:
@@ -238,10 +281,11 @@ def as_family(family: Family | str | None) -> Family:
 
 def _as_prior(prior: PartitionPrior | None) -> PartitionPrior:
     if prior is None:
-        return DirichletProcess(Gamma(1.0, 1.0))
+        return MixtureOfFiniteMixtures()
     if not isinstance(prior, PartitionPrior):
         raise DataError(
-            f"prior must be DirichletProcess, PitmanYor or FiniteDirichlet, got {prior!r}; "
+            "prior must be MixtureOfFiniteMixtures, DirichletProcess, PitmanYor or FiniteDirichlet, "
+            f"got {prior!r}; "
             "for a fixed concentration write DirichletProcess(2.0)"
         )
     return prior

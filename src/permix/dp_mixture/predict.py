@@ -16,7 +16,6 @@ from permix.families import Family
 from permix.families.contract_jit import draw_many, score_new_data, seat_all
 from permix.moves.state import MixtureState, learned_concentration, score_empty
 from permix.partitions.priors import DirichletProcess, PartitionPrior
-from permix.partitions.priors_jit import seat_log_weights
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -48,8 +47,7 @@ class MixturePredictive:
         prior = self.prior
         if learned_concentration(prior) is not None:
             prior = DirichletProcess(concentration)
-        log_weights: FloatArray = seat_log_weights(prior.kernel(), state.sizes[: state.n_clusters])
-        return log_weights - np.logaddexp.reduce(log_weights)
+        return prior.sequential_log_weights(state.sizes_in_use)
 
     def log_joint(self, data: Any, m: int, empty: FloatArray, log_weights: FloatArray) -> FloatArray:
         """Return ln(weight × density) of new data under each cluster and, last, a new one: (m, K + 1)."""

@@ -17,7 +17,7 @@ from permix.estimators.checks import Check
 from permix.estimators.fields import Array, Field, check_arrays, require
 from permix.estimators.parameters import Parameters
 from permix.estimators.registry import MODELS, Model, model_of, part
-from permix.files import MAX_BYTES, read_archive, write_archive
+from permix.files import read_archive, write_archive
 
 PathLike = str | os.PathLike[str]
 
@@ -79,7 +79,7 @@ def write_model(fit: Any, path: PathLike) -> None:
     )
 
 
-def read_model(path: PathLike, max_bytes: int = MAX_BYTES) -> tuple[Model, Any]:
+def read_model(path: PathLike, max_bytes: int | None = None) -> tuple[Model, Any]:
     """Read a fit of any model, without scikit-learn, whose import takes a second."""
     manifest, arrays = read_archive(path, max_bytes=max_bytes)
     model = MODELS.get(manifest["kind"])
@@ -107,7 +107,7 @@ def rebuilt(schema: Schema, manifest: Mapping[str, Any], arrays: dict[str, Array
     return schema.build(Saved(settings, facts, arrays, sizes))
 
 
-def load(path: PathLike, max_bytes: int = MAX_BYTES) -> Any:
+def load(path: PathLike, max_bytes: int | None = None) -> Any:
     """Read a fitted model that was written by its ``save``.
 
     The file may come from a stranger: nothing in it is executed, and all of it is checked before use.
@@ -116,8 +116,9 @@ def load(path: PathLike, max_bytes: int = MAX_BYTES) -> Any:
     ----------
     path : path
         The file.
-    max_bytes : int
-        The most that the file may unpack to.
+    max_bytes : int, optional
+        The most that the file may unpack to. Left out, 1 GiB or what the environment variable
+        ``PERMIX_MAX_BYTES`` says.
 
     Returns
     -------

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from permix.errors import CellError, DataError, PermixWarning
-from permix.families.base import Family, check_number
+from permix.families.base import Family, check_number, refuse_odd_cells
 from permix.families.categorical_jit import CategoricalStats
 
 # A column whose answers all differ is suspected to name the rows, from this many rows on.
@@ -174,6 +174,7 @@ def _columns(X: Any) -> list[np.ndarray]:
 
         frame = nw.from_native(X, eager_only=True)
         return [column.to_numpy() for column in frame.iter_columns()]
+    refuse_odd_cells(X)
     # dtype=object for lists: [["yes", 1]] must not become text.
     array = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
     if array.ndim != 2:

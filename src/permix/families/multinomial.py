@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from permix.errors import CellError, DataError
-from permix.families.base import Family, check_positive, check_whole, vector_of
+from permix.families.base import Family, check_positive, check_whole, refuse_odd_cells, vector_of
 from permix.families.multinomial_jit import Counts, MultinomialStats
 
 # A drawn document is put together word by word.
@@ -149,6 +149,7 @@ def _count_matrix(X: Any) -> Any:
     """Return ``X`` as CSR without explicit zeros or duplicates; the error names the first bad cell."""
     from scipy import sparse
 
+    refuse_odd_cells(X)
     rows: Any = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
     matrix = sparse.csr_array(rows)
     if matrix.ndim != 2:

@@ -31,7 +31,6 @@ from permix.moves.permutation_jit import (
 )
 from permix.moves.state import MixtureState, PartitionState, learned_concentration
 from permix.partitions.concentration_jit import draw_concentration, log_mean_power
-from permix.partitions.priors import FiniteDirichlet
 
 FloatArray = npt.NDArray[np.float64]
 Method = Literal["beam", "approximate", "exact"]
@@ -170,8 +169,7 @@ class Permutation(Move):
         if gamma is not None and self.integrate:
             below = max(math.floor(at), 1)
             return log_count(below + 1) - log_count(below)
-        if isinstance(state.prior_spec, FiniteDirichlet):
-            at = min(at, state.prior_spec.n - 0.5)
+        at = min(at, state.prior_spec.most_clusters(state.n) - 0.5)
         return float(log_weight_of_one_more(state.prior, at)) - float(digamma(at + 1.0))
 
     def _propose(self, rng: np.random.Generator, state: MixtureState, scratch: Scratch, slope: float) -> int:

@@ -8,10 +8,10 @@ import numpy as np
 
 from permix.errors import DataError
 from permix.moves.state import MixtureState
-from permix.partitions.priors import FiniteDirichlet, PartitionPrior
+from permix.partitions.priors import PartitionPrior
 
-Start = Literal["sequential", "one-cluster", "random"] | int
-STARTS = ("sequential", "one-cluster", "random")
+Start = Literal["both", "sequential", "one-cluster", "random"] | int
+STARTS = ("both", "sequential", "one-cluster", "random")
 
 
 def check_start(init: Start, n: int, prior: PartitionPrior) -> None:
@@ -20,9 +20,19 @@ def check_start(init: Start, n: int, prior: PartitionPrior) -> None:
         return
     if isinstance(init, bool) or not isinstance(init, int):
         raise DataError(f"init must be {', '.join(map(repr, STARTS))} or a number of clusters, got {init!r}")
-    most = min(n, prior.n) if isinstance(prior, FiniteDirichlet) else n
+    most = prior.most_clusters(n)
     if not 1 <= init <= most:
         raise DataError(f"init must be from 1 to {most:,} clusters for these data and this prior, got {init}")
+
+
+def start_of_chain(init: Start, chain: int) -> Start:
+    """Return where a chain starts: with ``"both"`` from sequential prediction and from one cluster in turn.
+
+    Chains that start alike may all stay where they are and agree; chains from either side then do not.
+    """
+    if init == "both":
+        return "sequential" if chain % 2 == 0 else "one-cluster"
+    return init
 
 
 def seat_all_data(rng: np.random.Generator, state: MixtureState, init: Start) -> None:

@@ -181,7 +181,7 @@ def _affordable(rankings: Rankings, rng: np.random.Generator) -> Rankings:
     dear = ~is_cheap(rankings)
     if dear.sum() <= MOST_ANNEALED:
         return rankings
-    rows = rng.permutation(np.repeat(np.arange(len(rankings)), rankings.counts))
+    rows = rng.permutation(rankings.rows_of_agents())
     new = np.zeros(len(rows), dtype=bool)
     new[np.unique(rows, return_index=True)[1]] = True
     n_dear = np.cumsum(new & dear[rows])
@@ -195,7 +195,7 @@ def _check_angle_criterion(criterion: str, rankings: Rankings, settings: AngleSe
     if criterion in ("dic", "waic") and settings.inference == "em":
         raise DataError(
             f"criterion={criterion!r} averages over a posterior, which inference='em' has not; use "
-            "criterion='bic' or 'aic', or inference='vi', 'sir' or 'quadrature'"
+            "criterion='bic' or 'aic', or inference='sir'"
         )
     dear = np.flatnonzero(~is_cheap(rankings))
     if len(dear):
@@ -254,5 +254,5 @@ def _normalizer_remark(table: pd.DataFrame) -> str | None:
     return (
         f"with {numbers} component(s) the von Mises–Fisher normaliser is off{how_far}: probabilities do not "
         "sum to one, and concentrated components seem better than they are, so too many may be chosen. "
-        "inference='em' or 'sir' with normalizer='exact' (up to 20 items) or 'balanced' has no such error"
+        "Leave normalizer out, with inference='em' or 'sir'"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy as np
 from permix.data.cells_checks import meant
 from permix.data.io.column_names import USUAL_NAMES, plain
 from permix.data.io.table_columns import BLANK, Table, missing_mask, numbers
+from permix.data.io.text_files import PathLike, shorten
 from permix.data.labels import Array, some_names
-from permix.errors import DataError, PermixWarning
+from permix.errors import DataError, FileFormatError, PermixWarning
 
 ROW_NAMES = USUAL_NAMES["agent"] | {"row", "rows", "rowname", "name", "id", "document", "doc", "gene", "i"}
 COLUMN_NAMES = USUAL_NAMES["item"] | {"column", "columns", "columnname", "col", "feature", "variable"}
@@ -44,6 +46,39 @@ def long_places(names: list[Any]) -> LongPlaces | None:
             return None
         found.append(places[0])
     return LongPlaces(*found)
+
+
+def is_usual_cell_name(name: str) -> bool:
+    """Whether the columns of a matrix or of a long table are usually called so."""
+    return plain(name) in ROW_NAMES | COLUMN_NAMES | VALUE_NAMES | {"index"}
+
+
+def long_has_header(path: PathLike, fields: list[list[str]], number: Callable[[str], bool]) -> bool:
+    """Whether the first line of a long table holds names; an error where that is open.
+
+    Values tell: names of rows and columns may be anything. Where values are words, those of a row come back
+    below, and names of columns do not.
+    """
+    first, body = fields[0], fields[1:]
+    if number(first[2]):
+        return False
+    below = [[row[place] for row in body] for place in range(3)]
+    if all(number(value) for value in below[2]):
+        return True
+    new = [first[place] not in set(below[place]) for place in range(3)]
+    usual = (ROW_NAMES, COLUMN_NAMES, VALUE_NAMES)
+    if any(is_new and plain(name) in names for is_new, name, names in zip(new, first, usual, strict=False)):
+        return True
+    if not all(new):
+        return False
+    if len(set(below[2])) < len(below[2]):
+        return True
+    raise FileFormatError(
+        f"{path}, line 1: {shorten(', '.join(first), 40)!r} could name the columns or be a row; say "
+        "header=True or header=False",
+        path,
+        1,
+    )
 
 
 def has_no_names(table: Table) -> bool:

@@ -161,21 +161,25 @@ def _row_text(
 def _with_empty_categories(
     obj: Rankings | Preferences, row: int, groups: list[list[int]], n_categories: int, where: str
 ) -> list[list[int]]:
-    if len(groups) == n_categories:
-        return groups
-    empty = obj.metadata.get("EMPTY CATEGORIES", {}).get(str(obj.agents[row]), ())
+    order = obj.metadata.get("CATEGORY ORDER", range(n_categories))
+    known = obj.metadata.get("EMPTY CATEGORIES", {})
+    empty = () if len(groups) == n_categories else known.get(str(obj.agents[row]), ())
     if len(groups) + len(empty) != n_categories:
         raise DataError(
             f"{where} has {len(groups)} levels for {n_categories} categories, and nothing says which are "
             "empty; use the ending .toc or .toi"
         )
     filled = iter(groups)
-    return [[] if place in empty else next(filled) for place in range(n_categories)]
+    in_file: list[list[int]] = [[] for _ in range(n_categories)]
+    for place in order:
+        if place not in empty:
+            in_file[place] = next(filled)
+    return in_file
 
 
 def _category_count(obj: Rankings | Preferences) -> int:
-    if "NUMBER CATEGORIES" in obj.metadata:
-        return int(obj.metadata["NUMBER CATEGORIES"])
+    if "CATEGORY ORDER" in obj.metadata:
+        return len(obj.metadata["CATEGORY ORDER"])
     if isinstance(obj, Rankings):
         raise DataError("rankings are not categories; use the ending .soc or .soi")
     return (
@@ -199,12 +203,14 @@ def _header(
         totals["NUMBER CATEGORIES"] = str(n_categories)
         for number in range(1, n_categories + 1):
             key = f"CATEGORY NAME {number}"
-            totals[key] = _one_line(obj.metadata.get(key, f"Category {number}"))
+            end = " (best)" if number == 1 else " (worst)" if number == n_categories else ""
+            totals[key] = _one_line(obj.metadata.get(key, f"Category {number}{end}"))
     names = {f"ALTERNATIVE NAME {i}": str(name) for i, name in enumerate(obj.items, start=1)}
     fixed = (
         "HEADER",
         "SPELLING",
         "EMPTY CATEGORIES",
+        "CATEGORY ORDER",
         "ALTERNATIVE NAME ",
         "CATEGORY NAME ",
         "NUMBER CATEGORIES",

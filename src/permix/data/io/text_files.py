@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import gzip
 import os
-import zlib
 from pathlib import Path
 
 from permix.errors import DataError, FileFormatError
-from permix.files import atomic_writer
+from permix.files import atomic_writer, read_unpacked
 
 PathLike = str | os.PathLike[str]
-
-_GZIP_MAGIC = b"\x1f\x8b"
 
 
 def read_text(path: PathLike) -> str:
@@ -21,23 +18,17 @@ def read_text(path: PathLike) -> str:
     Raises
     ------
     FileFormatError
-        When the gzip stream is damaged or cut short, the bytes are not UTF-8, or nothing is in the file.
+        When the gzip stream is damaged, cut short or unpacks to more than the limit (1 GiB, or what the
+        environment variable ``PERMIX_MAX_BYTES`` says), the bytes are not UTF-8, or nothing is in the file.
     OSError
         When there is no such file, or it cannot be opened.
     """
     if Path(path).is_dir():
         raise IsADirectoryError(f"{path} is a folder, not a file")
     try:
-        raw = Path(path).read_bytes()
+        raw = read_unpacked(path)
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file {path}") from None
-    if raw[:2] == _GZIP_MAGIC:
-        try:
-            raw = gzip.decompress(raw)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise FileFormatError(
-                f"{path}: the gzip stream is truncated or damaged ({error}); fetch the file again", path
-            ) from error
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -6,11 +6,15 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.distributions.base import RandomState, over_rows, stream_key, whole_number
+from permix.distributions.base import whole_number
 from permix.errors import DataError
+from permix.runtime.seeds import RandomState, stream_key
+from permix.runtime.threads import over_rows
 
 # Terms of a table that is worth filling for one row: some hundredths of a second.
 MOST_TERMS = 2**24
+# One table over all subsets of so many items serves all top lists.
+MOST_TABLED_ITEMS = 20
 
 
 def log_compatible_sums(
@@ -58,7 +62,14 @@ def log_compatible_sums(
     found = np.zeros((len(rankings), n_components))
     errors = np.zeros((len(rankings), n_components))
 
-    exact = np.flatnonzero(terms <= MOST_TERMS)
+    lists = np.flatnonzero(rankings.unlisted_below)
+    if n_items > MOST_TABLED_ITEMS or terms[lists].sum() <= 2.0**n_items * n_items:
+        lists = lists[:0]  # a table for each row is smaller than one for all
+    alone = np.ones(len(rankings), dtype=bool)
+    if len(lists):
+        found[lists], alone[lists] = _lists_log_sums(rankings, lists, table, scores)
+
+    exact = np.flatnonzero(alone & (terms <= MOST_TERMS))
     listed, lengths, below = _rows(rankings, exact)
     sums = np.empty((len(exact), n_components))
 
@@ -69,7 +80,7 @@ def log_compatible_sums(
         over_rows(add, len(exact), int(n_components * (n_items + terms[exact].mean())))
     found[exact] = sums
 
-    rest = np.flatnonzero(terms > MOST_TERMS)
+    rest = np.flatnonzero(alone & (terms > MOST_TERMS))
     if len(rest):
         listed, lengths, below = _rows(rankings, rest)
         sums, spread = np.empty((len(rest), n_components)), np.empty((len(rest), n_components))
@@ -82,6 +93,23 @@ def log_compatible_sums(
         over_rows(anneal, len(rest), n_components * n_particles * n_items)
         found[rest], errors[rest] = sums, spread
     return found, errors
+
+
+def _lists_log_sums(rankings: Rankings, rows: Array, tilts: Array, scores: Array) -> tuple[Array, Array]:
+    """Return the sums of these rows, top lists, by one table for each component (rows, components).
+
+    And which rows need a table of their own, since the common one has lost their digits.
+    """
+    from permix.distributions.angle.lists_jit import LEAST, weigh_lists
+
+    listed, lengths, _ = _rows(rankings, rows)
+    rest, subsets = np.empty(1 << rankings.n_items), np.empty(len(rows), np.int64)
+    sums = np.empty((len(tilts), len(rows)))
+    lost = np.zeros(len(rows), dtype=bool)
+    for tilt, out in zip(tilts, sums, strict=True):
+        weigh_lists(listed, lengths, tilt, scores, rest, subsets, out)
+        lost |= rest[subsets] <= LEAST
+    return sums.T, lost
 
 
 def is_cheap(rankings: Rankings) -> Array:
