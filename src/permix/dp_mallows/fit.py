@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from permix.convergence import mcse_mean
 from permix.data.agent_table import refuse_too_many_agents
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
@@ -25,7 +26,6 @@ from permix.errors import Argument, DataError, Message, PermixWarning
 from permix.moves import Concentration, Cycle, Move
 from permix.partitions.point_estimate import PointEstimate, point_estimate
 from permix.posterior import warn_if_chains_disagree
-from permix.posterior.convergence import mcse_mean
 from permix.posterior.diagnostics import FEWEST_DRAWS
 from permix.posterior.estimated import EstimatedPartition, evenly_spaced
 from permix.runtime.progress import Display
