@@ -18,6 +18,29 @@ def as_preferences(data: Any, items: tuple[Label, ...] | None = None) -> Prefere
 
     Parameters
     ----------
+    data, items
+        As in :func:`as_table`.
+    """
+    table = as_table(data, items)
+    if isinstance(table, Rankings):
+        table = Preferences.from_rankings(table)
+    if not table.consistent.all():
+        bad = np.flatnonzero(~table.consistent)
+        error = table._cycle_error(int(bad[0]), len(bad))
+        raise CycleError(
+            f"{str(error).partition('. Mend them')[0]}. A model of rankings needs agents who do not; leave "
+            "these out, as data[data.consistent] or with on_cycle='drop'",
+            error.agent,
+            error.cycle,
+        )
+    return table
+
+
+def as_table(data: Any, items: tuple[Label, ...] | None = None) -> Preferences | Rankings:
+    """Return data as the table it is, over the given items where a model has them already.
+
+    Parameters
+    ----------
     data : Preferences, Rankings, or 2-D integer array
         Rows of an array are orderings, best first, padded by -1; items that a row leaves out are below.
     items : tuple, optional
@@ -38,18 +61,7 @@ def as_preferences(data: Any, items: tuple[Label, ...] | None = None) -> Prefere
         raise DataError("there are no rows; pass at least one")
     if items is not None and table.items != items:
         table = _over_items(table, items)
-    if isinstance(table, Rankings):
-        table = Preferences.from_rankings(table)
-    if not table.consistent.all():
-        bad = np.flatnonzero(~table.consistent)
-        error = table._cycle_error(int(bad[0]), len(bad))
-        raise CycleError(
-            f"{str(error).partition('. Mend them')[0]}. A model of rankings needs agents who do not; leave "
-            "these out, as data[data.consistent] or with on_cycle='drop'",
-            error.agent,
-            error.cycle,
-        )
-    result: Preferences = table
+    result: Preferences | Rankings = table
     return result
 
 

@@ -85,5 +85,12 @@ for _model in (
         "permix.mallows.pictures",
         "permix.mallows.selection:SELECTION",
     ),
+    Model(
+        "DPMallowsMixture",
+        "permix.dp_mallows.estimator:DPMallowsMixture",
+        "permix.dp_mallows.archive:SCHEMA",
+        "permix.dp_mallows.command:COMMAND",
+        "permix.dp_mallows.pictures",
+    ),
 ):
     register(_model)
