@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from permix.errors import DataError, ParameterError
+from permix.errors import ParameterError
 
 # Whole numbers beyond this do not fit the arrays that count with them.
 MOST = 2**63 - 1
@@ -185,13 +185,13 @@ class Seed(Check):
     special = (None,)
 
     def convert(self, value: Any) -> Any:
-        from permix.sampling.seeds import seed_sequence
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value if value >= 0 else NotImplemented
+        import numpy as np
 
-        try:
-            seed_sequence(value)
-        except DataError:
-            return NotImplemented
-        return value
+        # Looking at a generator must not draw from it.
+        streams = (np.random.SeedSequence, np.random.Generator, np.random.RandomState)
+        return value if isinstance(value, streams) else NotImplemented
 
     def must_be(self) -> str:
         return "a whole number, 0 or more, a SeedSequence, Generator or RandomState,"

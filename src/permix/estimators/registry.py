@@ -85,5 +85,19 @@ for _model in (
         "permix.mallows.pictures",
         "permix.mallows.selection:SELECTION",
     ),
+    Model(
+        "AngleMixture",
+        "permix.angle.estimator:AngleMixture",
+        "permix.angle.archive:SCHEMA",
+        "permix.angle.command:COMMAND",
+        "permix.angle.pictures",
+        "permix.angle.selection:SELECTION",
+    ),
+    Model(
+        "AngleClassifier",
+        "permix.angle.classifier:AngleClassifier",
+        "permix.angle.classifier_fit:SCHEMA",
+        pictures="permix.angle.classifier_pictures",
+    ),
 ):
     register(_model)
