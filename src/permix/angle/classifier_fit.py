@@ -16,7 +16,7 @@ from permix.errors import DataError
 from permix.estimators.archive import Content, Saved, Schema
 from permix.estimators.checks import Made
 from permix.estimators.fields import require
-from permix.sampling.seeds import seed_sequence
+from permix.runtime.seeds import seed_sequence
 
 # What a class may be called, so that a file can hold it.
 NAMES = (str, bool, int, float)

@@ -14,7 +14,7 @@ from permix.angle.components import AngleComponents
 from permix.angle.state import AngleState, state_at
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.distributions.base import RandomState, generator, sample_size
+from permix.distributions.base import sample_size
 from permix.estimators.agent_answers import (
     Completions,
     RankSummary,
@@ -22,6 +22,7 @@ from permix.estimators.agent_answers import (
     refuse_too_large,
     whole_number,
 )
+from permix.runtime.seeds import RandomState, generator
 
 # Sweeps before the first draw and between two draws; completions lose their memory within about five.
 FIRST_SWEEPS, SWEEPS_BETWEEN = 30, 3

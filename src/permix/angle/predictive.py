@@ -16,9 +16,9 @@ from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle import concentration_jit as kernels
 from permix.distributions.angle.angle_jit import draw_direction, standard_scores
-from permix.distributions.base import RandomState
 from permix.errors import Argument, DataError, Message
 from permix.estimators.checks import Choice
+from permix.runtime.seeds import RandomState
 from permix.sampling import Draws
 
 # Predictive densities are averaged over so many draws, evenly spaced.

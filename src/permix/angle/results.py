@@ -15,10 +15,11 @@ from permix.angle.rows import row_log_probabilities
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions import is_cheap
-from permix.distributions.base import RandomState, generator, sample_size
+from permix.distributions.base import sample_size
 from permix.errors import Argument, ConvergenceWarning, DataError, Message, PermixWarning
 from permix.estimators.checks import Real
 from permix.estimators.wording import groups_named
+from permix.runtime.seeds import RandomState, generator
 from permix.sampling import Draws
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from permix.angle.state import shares_by_sweeps
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions import is_cheap, log_compatible_sums
-from permix.distributions.base import RandomState
+from permix.runtime.seeds import RandomState
 
 
 def joint_log_probabilities(

@@ -14,9 +14,9 @@ from permix.angle.parameters import AngleParameters
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions_jit import completions_sweep, start_completions
-from permix.distributions.base import RandomState
 from permix.errors import Argument, DataError, Message
 from permix.kernels.streams import draw_key
+from permix.runtime.seeds import RandomState, generator
 
 # Agents of a chain.
 MOST_AGENTS = 50_000_000
@@ -224,7 +224,7 @@ def shares_by_sweeps(
     components: AngleComponents, rankings: Rankings, random_state: RandomState, n_sweeps: int = 200
 ) -> Array:
     """Return P(component | row) at fixed parameters, averaged over draws of completions and components."""
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     state = state_at(components, rankings, rng)
     for _ in range(n_sweeps // 4):
         state.sweep(rng)

@@ -27,7 +27,7 @@ def stochastic_em(
     model: AngleChainModel,
     start: AngleComponents,
     rng: np.random.Generator,
-    follow: Callable[[int, int], bool] | None = None,
+    follow: Callable[[], bool] | None = None,
 ) -> Swept:
     """Draw completions in sweeps, and maximize given averaged sums.
 
@@ -58,7 +58,7 @@ def stochastic_em(
         )
         state.directions = point.components.directions
         history.append(state.log_likelihood)
-        if follow is not None and not follow(sweep, n_sweeps):
+        if follow is not None and not follow():
             interrupted = True
             break
     if state.normalizer != model.normalizer:  # interrupted before the last sweeps

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from permix.errors import ParameterError
+from permix.errors import DataError, ParameterError
 
 # Whole numbers beyond this do not fit the arrays that count with them.
 MOST = 2**63 - 1
@@ -185,13 +185,17 @@ class Seed(Check):
     special = (None,)
 
     def convert(self, value: Any) -> Any:
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value if value >= 0 else NotImplemented
         import numpy as np
 
-        # Looking at a generator must not draw from it.
-        streams = (np.random.SeedSequence, np.random.Generator, np.random.RandomState)
-        return value if isinstance(value, streams) else NotImplemented
+        from permix.runtime.seeds import seed_sequence
+
+        if isinstance(value, np.random.Generator | np.random.RandomState):
+            return value  # to look at it must not draw from it
+        try:
+            seed_sequence(value)
+        except DataError:
+            return NotImplemented
+        return value
 
     def must_be(self) -> str:
         return "a whole number, 0 or more, a SeedSequence, Generator or RandomState,"

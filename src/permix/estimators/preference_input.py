@@ -74,10 +74,17 @@ def _over_items(table: Any, items: tuple[Label, ...]) -> Any:
             f"{table.row_name(int(np.argmax(below)))} puts everything it leaves out below what it lists; "
             "build the data with items=model.items_, or say that items not listed are unknown"
         )
+    return over_more_items(table, items, below)
+
+
+def over_more_items(table: Any, items: tuple[Label, ...], below: Any = None) -> Any:
+    """Return the same rows over more items; ``below`` says whose rest, the new items too, is below."""
     position = {name: index for index, name in enumerate(items)}
     new = np.array([position[name] for name in table.items] + [-1], dtype=np.int32)
-    if rankings:
+    if isinstance(table, Rankings):
+        below = table.unlisted_below if below is None else below
         return table._replaced(items=items, orders=new[table.orders], unlisted_below=below)
+    below = table.rest_below if below is None else below
     return table._replaced(
         items=items, level_items=new[table.level_items], pairs=new[table.pairs], rest_below=below
     )

@@ -16,6 +16,7 @@ from permix.mallows.em import responsibilities, total_log_likelihood
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.posterior import MixturePosterior
 from permix.mallows.restarts import best_of_restarts
+from permix.runtime.threads import at_most
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +75,8 @@ def fit_mallows(preferences: Preferences, settings: MallowsParameters) -> Mallow
     components = climbed.best.components.sorted_by_weight()
     # Exact where sums are affordable, and otherwise with more particles than in a round.
     rng = np.random.default_rng(np.random.SeedSequence(climbed.key.tolist()))
-    posterior = MixturePosterior.of(components, preferences, 8 * settings.n_particles, rng)
+    with at_most(settings.n_jobs):
+        posterior = MixturePosterior.of(components, preferences, 8 * settings.n_particles, rng)
     joint = posterior.log_joint
     return MallowsFit(
         settings=settings,
