@@ -138,7 +138,7 @@ def _several(data: AngleData, settings: AngleParameters, prior: AnglePrior, disp
     best: Run | None = None
     reached: list[float] = []
     with Interrupts() as interrupts:
-        display.begin("trying starts", settings.n_restarts)
+        display.begin("trying starts", settings.n_init)
         for start, seed in enumerate(seeds[:-1]):
 
             def follow(objective: float, start: int = start) -> bool:
