@@ -121,6 +121,8 @@ class ModelCommand:
         What the file of ``--labels`` holds.
     select : bool
         Whether the number of groups can be chosen by ``--select``.
+    measures : function of (fit, data, values of the options), optional
+        Further values of the report, which take the data that were fitted.
     """
 
     name: str
@@ -139,6 +141,7 @@ class ModelCommand:
     choose: str = ""
     labels_help: str = "Also write each agent's group and how sure that is to this CSV file."
     select: bool = False
+    measures: str = ""
 
     @property
     def flags(self) -> dict[str, str]:

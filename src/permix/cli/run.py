@@ -153,7 +153,7 @@ def _fitted(
         return part(command.fit)(data, settings), None
     chosen = {name: value for name, value in given.items() if name not in ("n_components", "store")}
     selection = part(SELECT)(
-        data,
+        data.table,
         candidates,
         model=command.name,
         criterion=values["criterion"] or "held-out",
@@ -190,6 +190,8 @@ def _finish(
     if targets.picture is not None:
         part("permix.plots:save")(fit, targets.picture)
     report = part(command.report)(fit)
+    if command.measures and not (partial or interrupted):
+        report |= part(command.measures)(fit, data, values)
     _show(command, {"file": str(targets.output), **report, **extra}, selection, report, as_json)
     if partial or interrupted:
         _say_interrupted(targets, partial)

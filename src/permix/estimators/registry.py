@@ -76,21 +76,27 @@ def model_of(fit: Any) -> Model:
     return MODELS[name]
 
 
-for _model in (
-    Model(
-        "MallowsMixture",
-        "permix.mallows.estimator:MallowsMixture",
-        "permix.mallows.archive:SCHEMA",
-        "permix.mallows.command:COMMAND",
-        "permix.mallows.pictures",
-        "permix.mallows.selection:SELECTION",
-    ),
-    Model(
-        "DPMallowsMixture",
-        "permix.dp_mallows.estimator:DPMallowsMixture",
-        "permix.dp_mallows.archive:SCHEMA",
-        "permix.dp_mallows.command:COMMAND",
-        "permix.dp_mallows.pictures",
-    ),
-):
-    register(_model)
+def in_folder(name: str, folder: str, **parts: str) -> Model:
+    """Return a model whose parts lie in the files that their names suggest; ``parts`` are the exceptions."""
+    places = {
+        "estimator": f"estimator:{name}",
+        "archive": "archive:SCHEMA",
+        "command": "command:COMMAND",
+        "pictures": "pictures",
+    } | parts
+    return Model(name, **{part: f"{folder}.{place}" if place else "" for part, place in places.items()})
+
+
+register(in_folder("MallowsMixture", "permix.mallows", selection="selection:SELECTION"))
+register(in_folder("DPMallowsMixture", "permix.dp_mallows"))
+register(in_folder("AngleMixture", "permix.angle", selection="selection:SELECTION"))
+register(
+    in_folder(
+        "AngleClassifier",
+        "permix.angle",
+        estimator="classifier:AngleClassifier",
+        archive="classifier_fit:SCHEMA",
+        command="",
+        pictures="classifier_pictures",
+    )
+)

@@ -1,4 +1,4 @@
-"""The angle-based model of Xu, Alvo & Yu (2018): P(R) ∝ exp(κ θ'y), y the standardised rank vector."""
+"""The angle-based model of Xu, Alvo & Yu (2018): P(R) ∝ exp(κ θ'y), y the standardized rank vector."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Angle:
     Notes
     -----
     The von Mises–Fisher approximation is good where κ is below t or so and no item stands out. Where it is
-    not, its probabilities can exceed one, and :meth:`log_prob` warns. What does not need the normaliser —
+    not, its probabilities can exceed one, and :meth:`log_prob` warns. What does not need the normalizer —
     draws, rank marginals, pairs — is the same under all.
 
     Examples
@@ -127,7 +127,7 @@ class Angle:
 
     @property
     def normalizer(self) -> str:
-        """The normaliser in use: "exact", "balanced" or "vmf"."""
+        """The normalizer in use: "exact", "balanced" or "vmf"."""
         return self._normalizer
 
     @property
@@ -141,7 +141,7 @@ class Angle:
         return tuple(self._items[index] for index in np.argsort(self._direction, kind="stable"))
 
     def log_normalizer(self) -> float:
-        """Logarithm of Σ over all rankings of exp(κ θ'y), by the normaliser in use."""
+        """Logarithm of Σ over all rankings of exp(κ θ'y), by the normalizer in use."""
         if self._normalizer == "balanced":
             from permix.distributions.angle.balanced_jit import balanced_log_sum
 
@@ -296,7 +296,7 @@ class Angle:
     def mean_scores(self) -> Array:
         """Mean of y for each item: the gradient of :meth:`log_normalizer` in the tilts.
 
-        Exact under the exact normaliser; I_{(t-1)/2}(κ) / I_{(t-3)/2}(κ) times the direction under the
+        Exact under the exact normalizer; I_{(t-1)/2}(κ) / I_{(t-3)/2}(κ) times the direction under the
         von Mises–Fisher approximation.
         """
         if self._normalizer == "balanced":
@@ -372,7 +372,7 @@ class Angle:
         return np.asarray(draws.pairwise_counts() / n_samples)
 
     def entropy(self) -> float:
-        """Entropy in nats, ln Σ - κ θ'E[y], by the normaliser in use (so possibly below 0 under "vmf")."""
+        """Entropy in nats, ln Σ - κ θ'E[y], by the normalizer in use (so possibly below 0 under "vmf")."""
         return self.log_normalizer() - float(self._tilts @ self.mean_scores())
 
     def describe(self) -> dict[str, Any]:
