@@ -20,7 +20,7 @@ from permix.families import Gaussian
 from permix.moves import Concentration, Cycle, Gibbs, Move, Permutation, SplitMerge
 from permix.moves.start import seat_all_data
 from permix.moves.state import MixtureState
-from permix.posterior.convergence import ess_bulk
+from permix.convergence import ess_bulk
 
 SAMPLERS = {
     "Gibbs": (Gibbs,),

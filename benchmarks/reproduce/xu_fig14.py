@@ -101,9 +101,9 @@ def cross_validated(rankings: Rankings, status: np.ndarray, sizes: Sizes) -> flo
         score = np.empty(len(status))
         folds = StratifiedKFold(sizes.n_folds, shuffle=True, random_state=sizes.seed + split)
         for train, test in folds.split(np.zeros(len(status)), status):
-            classifier = AngleClassifier(progress=False, random_state=sizes.seed).fit(
-                rankings[train], status[train]
-            )
+            classifier = AngleClassifier(
+                inference="vi", normalizer="vmf", progress=False, random_state=sizes.seed
+            ).fit(rankings[train], status[train])
             logs = classifier.predict_log_proba(rankings[test])
             score[test] = logs[:, 1] - logs[:, 0]
         areas.append(auc(status, score))

@@ -83,7 +83,7 @@ def evidence_of(rankings: Rankings, prior_of: dict[str, float] = PAPER_PRIOR) ->
     scores = standard_scores(rankings.n_items)
     sums = np.zeros(rankings.n_items)
     np.add.at(sums, rankings.orders, rankings.counts[:, None] * scores[None, :])
-    prior = AnglePrior.of(AngleSettings(**prior_of), rankings.items)  # type: ignore[arg-type]
+    prior = AnglePrior.of(AngleSettings(inference="sir", **prior_of), rankings.items)  # type: ignore[arg-type]
     return Evidence.of(sums, float(rankings.n_agents), prior, scores)
 
 

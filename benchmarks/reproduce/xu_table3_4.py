@@ -85,7 +85,7 @@ def from_table_4(
     start = VariationalPosterior(
         np.array(A), np.array(B), np.array(BETA), directions, np.array(D), np.zeros(3, dtype=bool)
     )
-    settings = AngleSettings(3, inference="vi", bound=bound, **PAPER_PRIOR)
+    settings = AngleSettings(3, inference="vi", normalizer="vmf", bound=bound, **PAPER_PRIOR)
     prior = AnglePrior.of(settings, data.items)
     law, table = Variational(start, prior), AngleData.of(data)
     masses = table.weighed(law.tilts, law.offsets)[2]

@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 import permix
 from permix import AngleClassifier, AngleMixture, Rankings
 from permix.errors import DataError, PermixWarning
-from permix.sampling.seeds import seed_sequence
+from permix.runtime.seeds import seed_sequence
 from tests.estimators.conventions import CANNOT_APPLY_TO_CLASSIFIERS, by_name
 from tests.oracles import angle as oracle
 

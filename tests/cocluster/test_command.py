@@ -603,7 +603,7 @@ def test_a_first_line_that_counts(run, files, fit, points, tmp_path):
     assert (
         run("fit", "dp-mixture", points, "--id", "name", "-o", dp, "--draws", 5, "--burn-in", 5, "-q")[0] == 0
     )
-    for option in (["--header"], ["--seed", 1]):
+    for option in (["--missing", -1], ["--seed", 1]):
         code, _, err = run("predict", dp, points, "--id", "name", *option)
         assert code == 2
         assert f"{option[0]} belongs to" in err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import warnings
 
@@ -161,10 +162,10 @@ MISTAKES = [
     ),
     ({"membership": "soft"}, "membership must be one of 'hard', 'mixed'"),
     ({"loss": "zero-one"}, "loss must be one of 'vi', 'binder'"),
-    ({"progress": "x"}, "progress must be one of"),
+    ({"progress": "x"}, "progress must be True, False or None"),
     ({"n_draws": 0}, "n_draws"),
     ({"n_chains": -1}, "n_chains"),
-    ({"n_jobs": "x"}, "n_jobs must be a whole number"),
+    ({"n_jobs": "x"}, "n_jobs=.x. must be a whole number"),
     ({"random_state": -3}, "random_state"),
 ]
 
@@ -356,18 +357,15 @@ def test_merged_clusters_keep_blocks_and_order():
 
 
 def test_interrupted_by_hand_keeps_what_is_there(X, monkeypatch):
-    from permix.sampling import loop
+    keeps, kept = chains.Settings.keeps, [0]
 
-    waits = [0]
-    wait = loop.wait
+    def interrupted(self, iteration):
+        kept[0] += 1
+        if kept[0] == 200:
+            signal.raise_signal(signal.SIGINT)
+        return keeps(self, iteration)
 
-    def interrupted(futures, timeout):
-        waits[0] += 1
-        if waits[0] == 3:
-            raise KeyboardInterrupt
-        return wait(futures, 0.3)
-
-    monkeypatch.setattr(loop, "wait", interrupted)
+    monkeypatch.setattr(chains.Settings, "keeps", interrupted)
     with pytest.warns(PermixWarning, match="interrupted after"):
         fitted = quick(n_draws=100_000, n_burn_in=0).fit(X)
     assert fitted._fit.draws.interrupted

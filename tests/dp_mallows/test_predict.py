@@ -14,6 +14,7 @@ from permix.dp_mallows.overlap import Overlap
 from permix.dp_mallows.pairs import predict_pairwise
 from permix.dp_mallows.predict import ListPredictive, distinct
 from permix.errors import DataError
+from permix.runtime.threads import at_most
 from tests.dp_mallows.cases import FOUR, LISTS, as_draws, cluster_draws, fit_of, members_of
 from tests.reference import dp_mallows_predictive as naive
 
@@ -429,9 +430,12 @@ def test_threads_do_not_matter(case, monkeypatch):
             predict_pairwise(case.predictive, table, method="sampled", n_samples=9),
         )
 
-    alone = answers()
-    monkeypatch.setattr("permix.distributions.base.WORTH_THREADS", 0)
-    for one, many in zip(alone, answers(), strict=True):
+    with at_most(1):
+        alone = answers()
+    monkeypatch.setattr("permix.runtime.threads.WORTH_THREADS", 0)
+    with at_most(3):
+        several = answers()
+    for one, many in zip(alone, several, strict=True):
         np.testing.assert_array_equal(one, many)
 
 

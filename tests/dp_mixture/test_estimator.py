@@ -257,7 +257,7 @@ def test_survey_with_missing_answers():
         (quick(loss="zero-one"), "loss must be 'vi' or 'binder'"),
         (quick(n_draws=0), "n_draws"),
         (quick(n_chains=-1), "n_chains"),
-        (quick(n_jobs="x"), "n_jobs must be a whole number"),
+        (quick(n_jobs="x"), "n_jobs=.x. must be a whole number"),
         (quick(progress="x"), "progress must be True, False or None"),
     ],
 )

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from permix.errors import DataError
+from permix.runtime.seeds import describe, rebuild, seed_sequence
 from permix.sampling import REFRESH
 from permix.sampling.draws import smallest
-from permix.sampling.seeds import describe, rebuild, seed_sequence
 from tests.sampling.toy import Climb, Info, ToyState, Walk, run, same
 
 

@@ -152,7 +152,7 @@ def test_held_out_scores_are_those_of_the_estimator():
 
 def test_the_same_seed_gives_the_same_table():
     data = planted(n=120)
-    for options in ({}, {"criterion": "waic"}, {"inference": "sir"}):
+    for options in ({}, {"criterion": "waic", "inference": "vi"}, {"inference": "sir"}):
         first, second = (silently(data, [1, 2], **options).table for _ in range(2))
         assert first.equals(second)
     other = select_components(data, [1, 2], random_state=6, **QUICK, **options).table
@@ -335,4 +335,4 @@ def test_mistakes_are_named(options, message):
 
 def test_dear_rows_have_no_criterion():
     with pytest.raises(DataError, match=r"row 0.* ranks 3 of 30 items \(40 such rows\).*'held-out'"):
-        select_components(top_lists(40), [1], criterion="dic", random_state=0, **QUICK)
+        select_components(top_lists(40), [1], criterion="dic", random_state=0, **QUICK, **VI)

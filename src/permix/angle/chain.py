@@ -43,6 +43,7 @@ from permix.errors import DataError
 from permix.kernels.random import log_dirichlet
 from permix.kernels.streams import draw_key
 from permix.moves.base import Info
+from permix.runtime.seeds import generator
 
 # Agents of a chain.
 MOST_AGENTS = 50_000_000
@@ -411,7 +412,7 @@ def stochastic_em(
         state.weights, state.kappas = law.components.weights, np.maximum(law.components.concentrations, 1e-12)
         state.directions = law.components.directions
         history.append(state.log_likelihood)
-        if follow is not None and not follow(sweep, n_sweeps):
+        if follow is not None and not follow():
             interrupted = True
             break
     if state.normalizer != model.normalizer:  # interrupted before the last sweeps
@@ -431,7 +432,7 @@ def shares_by_sweeps(
     components: AngleComponents, rankings: Any, random_state: Any, n_sweeps: int = 200
 ) -> Array:
     """Return P(component | row) at fixed parameters, averaged over draws of completions and components."""
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     state = state_at(components, rankings, rng)
     for _ in range(n_sweeps // 4):
         state.sweep(rng)

@@ -17,7 +17,7 @@ from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.errors import DataError
 from permix.estimators.ranking_estimator import RankingEstimator
-from permix.sampling.seeds import seed_sequence
+from permix.runtime.seeds import seed_sequence
 
 
 class AngleClassifier(ClassifierMixin, RankingEstimator):  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import warnings
 from dataclasses import replace
@@ -11,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 from permix.angle.tables import angle_report, print_angle
-from permix.cli.inspect import ReadOptions, check_model_name, check_picture, check_targets, drop_chains
-from permix.cli.output import print_json
+from permix.cli.inspect import ReadOptions, check_model_name, check_picture, check_targets
+from permix.cli.output import print_json, running_fit
 from permix.mallows.command import HowMany, print_selection, selection_report, write_labels
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def run_fit_angle(
     # Chains that are still there are a run that was cut short: the same command may replace what it left.
     check_targets(wanted, [votes_file.file], targets.force or (targets.store is None and chains.exists()))
 
-    from permix.angle.data import are_top_lists, as_rankings
+    from permix.angle.data import as_rankings
     from permix.angle.settings import AngleSettings
 
     given = {name: value for name, value in choices.items() if value is not None}
@@ -77,21 +78,16 @@ def run_fit_angle(
             "--criteria averages over a posterior, which --inference em has not; it always shows AIC and BIC"
         )
     votes = as_rankings(votes_file.read())
-    way = settings.way_for(votes.n_items, votes.is_full, are_top_lists(votes))
+    way = settings.way_for(votes.n_items, votes.is_full)
     _refuse_idle_options(way, settings, choices, targets)
     if way == "chains":
         settings = replace(settings, store=chains)
     if way == "chains" and chains.exists() and not (as_json or quiet):
         print(f"found chains in {chains}", file=sys.stderr)
-    try:
-        with warnings.catch_warnings():
-            for words in SAID_IN_NOTES:
-                warnings.filterwarnings("ignore", words)
-            fit, selection = _fitted(votes, settings, how_many, candidates)
-    except KeyboardInterrupt:
-        go_on = f"; the same command goes on from {chains}" if way == "chains" and chains.exists() else ""
-        print(f"permix: interrupted before there was anything to keep{go_on}", file=sys.stderr)
-        raise typer.Exit(130) from None
+    with running_fit(chains if way == "chains" else None), warnings.catch_warnings():
+        for words in SAID_IN_NOTES:
+            warnings.filterwarnings("ignore", words)
+        fit, selection = _fitted(votes, settings, how_many, candidates)
     if selection is not None and curve is not None:
         from permix.plots import component_choice
 
@@ -123,9 +119,6 @@ def run_fit_angle(
         if partial and targets.labels is not None:
             print(f"permix: {targets.labels} needs a fit to all agents and is not written", file=sys.stderr)
         raise typer.Exit(130)
-    if way == "chains" and chains.exists() and not targets.keep_chains and targets.store is None:
-        assert fit.draws is not None
-        drop_chains(chains, fit.draws.n_stored, fit.settings.n_draws)
 
 
 def _curve(picture: Path | None) -> Path | None:
@@ -164,8 +157,8 @@ def _refuse_idle_options(
         "--keep-chains": targets.keep_chains or None,
     }
     reasons = {
-        "climb": "which climbs to one answer here",
-        "sweeps": "which with such incomplete rankings runs --burn-in + --draws sweeps of stochastic EM",
+        "climb": "which with full rankings climbs to one answer",
+        "sweeps": "which with incomplete rankings runs --burn-in + --draws sweeps of stochastic EM",
         "draws": "which with one component and full rankings draws independently",
         "chains": "which runs chains here",
     }
@@ -238,6 +231,11 @@ def _save(
 
     save_angle(fit, targets.output)
     goes_on = fit.interrupted and chains.exists()
+    if fit.draws is not None and fit.draws.seeds and chains.exists():
+        if fit.draws.n_stored > fit.settings.n_draws:
+            print(f"{chains} holds {fit.draws.n_stored:,} draws and is kept", file=sys.stderr)
+        elif not (fit.interrupted or targets.keep_chains or targets.store is not None):
+            shutil.rmtree(chains)
     if targets.labels is not None and not partial:
         write_labels(fit, votes_file.agents_of(votes), targets.labels)
     if targets.picture is not None:

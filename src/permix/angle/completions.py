@@ -14,8 +14,9 @@ from permix.angle.chain import AngleState, state_at
 from permix.angle.components import AngleComponents
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.distributions.base import RandomState, generator, sample_size, whole_number
+from permix.distributions.base import sample_size, whole_number
 from permix.mallows.predict import Completions, RankSummary, _questions, _refuse_too_large
+from permix.runtime.seeds import RandomState, generator
 
 # Sweeps before the first draw and between two draws; completions lose their memory within about five.
 FIRST_SWEEPS, SWEEPS_BETWEEN = 30, 3

@@ -15,7 +15,7 @@ from permix.data.rankings import Rankings
 from permix.distributions.angle.angle_jit import standard_scores
 from permix.errors import DataError
 from permix.estimators.preference_input import _over_items
-from permix.partitions.threads import run_in_threads
+from permix.runtime.threads import run_in_threads
 
 # A part of the rows, which one thread handles, has about so many entries; there are at most so many parts.
 PART_ENTRIES = 100_000
@@ -77,8 +77,6 @@ class AngleData:
 
     def over_parts(self, task: Callable[[tuple[int, int]], Any]) -> list[Any]:
         """Return ``task(part)`` for all parts in their order, in threads where there are several."""
-        if len(self.parts) == 1 or self.n_jobs == 1:
-            return [task(part) for part in self.parts]
         return run_in_threads(task, self.parts, self.n_jobs)
 
     @cached_property

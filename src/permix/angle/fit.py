@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,7 +20,7 @@ from permix.angle.predict import (
     normalised,
     row_probabilities,
 )
-from permix.angle.restarts import Interrupts, best_of_restarts, check_size
+from permix.angle.restarts import best_of_restarts, check_size
 from permix.angle.settings import AngleSettings
 from permix.angle.top_lists import TopLists
 from permix.data.labels import Array
@@ -30,12 +29,12 @@ from permix.distributions.angle.completions import annealing_cost, is_cheap
 from permix.distributions.base import Estimate
 from permix.errors import DataError, PermixWarning
 from permix.posterior import warn_if_chains_disagree
+from permix.runtime.interrupts import Interrupts
+from permix.runtime.progress import Display
+from permix.runtime.seeds import seed_sequence
+from permix.runtime.threads import at_most
 from permix.sampling import Draws, run_chains
-from permix.sampling.compiling import announce_compilation
 from permix.sampling.fingerprint import digest
-from permix.sampling.loop import n_threads_for
-from permix.sampling.seeds import seed_sequence
-from permix.sampling.status import StatusLine
 
 # Draws are kept of at most so many numbers (draws x components x items).
 MOST_NUMBERS = 20_000_000
@@ -228,11 +227,11 @@ def _warn_if_unbounded(components: AngleComponents, data: AngleData) -> None:
 def _direct(data: AngleData, settings: AngleSettings) -> AngleFit:
     """Draw from the posterior of one component: SIR, or quadrature."""
     prior = AnglePrior.of(settings, data.items)
-    with StatusLine(settings.progress) as status, announce_compilation(status.wanted):
+    with at_most(settings.n_jobs), Display(settings.progress) as display:
         evidence = Evidence.of(data.sum_of_scores, float(data.n_agents), prior, data.scores)
         rng = np.random.default_rng(seed_sequence(settings.random_state))
         n_draws = min(settings.n_draws, max(100, MOST_NUMBERS // data.n_items))
-        status.update("drawing from the posterior")
+        display.begin("drawing from the posterior")
         nodes, probabilities, log_integral = evidence.grid()
         if settings.inference == "sir":
             drawn = resample(evidence, n_draws, settings.n_candidates, rng)
@@ -322,10 +321,7 @@ def _start(model: AngleChainModel, rng: np.random.Generator) -> AngleComponents:
 
 
 def _chains(data: AngleData, settings: AngleSettings) -> AngleFit:
-    # Threads within a chain where chains leave processors free.
-    running = n_threads_for(settings.n_jobs, settings.n_chains)
-    free = settings.n_jobs != 1 and running < (os.cpu_count() or 1)
-    model = AngleChainModel(AngleData.of(data.rankings, settings.n_jobs if free else 1), settings)
+    model = AngleChainModel(data, settings)
     draws = run_chains(
         lambda rng: AngleState(model, rng, _start(model, rng)),
         AngleSweep(),
@@ -440,15 +436,12 @@ def _shares(draws: Draws, data: AngleData, components: AngleComponents) -> Array
 def _stochastic_em(data: AngleData, settings: AngleSettings) -> AngleFit:
     model = AngleChainModel(data, settings)
     rng = np.random.default_rng(seed_sequence(settings.random_state))
-    with (
-        StatusLine(settings.progress) as status,
-        announce_compilation(status.wanted),
-        Interrupts() as interrupts,
-    ):
+    with at_most(settings.n_jobs), Display(settings.progress) as display, Interrupts() as interrupts:
+        display.begin("stochastic EM", settings.n_burn_in + settings.n_draws)
 
-        def follow(sweep: int, n_sweeps: int) -> bool:
-            status.update(f"sweep {sweep + 1}/{n_sweeps}")
-            return not interrupts.seen
+        def follow() -> bool:
+            display.step()
+            return not interrupts.stopped
 
         _, law, history, interrupted = stochastic_em(model, _start(model, rng), rng, follow)
     order = np.argsort(-law.components.weights, kind="stable")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,9 +15,10 @@ from permix.data.labels import Array
 from permix.distributions.angle import concentration_jit as kernels
 from permix.distributions.angle.bessel_jit import bessel_ratio
 from permix.errors import DataError
-from permix.sampling.compiling import announce_compilation
-from permix.sampling.seeds import seed_sequence
-from permix.sampling.status import StatusLine
+from permix.runtime.interrupts import Interrupts
+from permix.runtime.progress import Display
+from permix.runtime.seeds import seed_sequence
+from permix.runtime.threads import at_most
 
 # Entries (rows x items) of the part on which starts are tried, where there are many more.
 TRIAL_ENTRIES = 200_000
@@ -44,11 +44,11 @@ def best_of_restarts(data: AngleData, settings: AngleSettings) -> Climbed:
     """Fit full rankings by EM or variational inference."""
     prior = AnglePrior.of(settings, data.items)
     check_size(data, settings)
-    with StatusLine(settings.progress) as status, announce_compilation(status.wanted):
+    with at_most(settings.n_jobs), Display(settings.progress) as display:
         if settings.n_components == 1 and data.is_full:
             run = single(data, settings, prior)
             return Climbed(run, np.array([run.objective]), False)
-        return _several(data, settings, prior, status)
+        return _several(data, settings, prior, display)
 
 
 def check_size(data: AngleData, settings: AngleSettings) -> None:
@@ -122,7 +122,7 @@ def seeded_tilts(data: AngleData, k: int, rng: np.random.Generator) -> Array:
     return np.asarray(kernels.newton_concentration(0.5 * (data.n_items - 3.0), START_COSINE) * y[chosen])
 
 
-def _several(data: AngleData, settings: AngleSettings, prior: AnglePrior, status: StatusLine) -> Climbed:
+def _several(data: AngleData, settings: AngleSettings, prior: AnglePrior, display: Display) -> Climbed:
     k = settings.n_components
     seeds = seed_sequence(settings.random_state).spawn((settings.n_restarts if k > 1 else 1) + 1)
     rng = np.random.default_rng(seeds[-1])
@@ -135,11 +135,12 @@ def _several(data: AngleData, settings: AngleSettings, prior: AnglePrior, status
     best: Run | None = None
     reached: list[float] = []
     with Interrupts() as interrupts:
+        display.begin("trying starts", settings.n_restarts)
         for start, seed in enumerate(seeds[:-1]):
 
             def follow(objective: float, start: int = start) -> bool:
-                status.update(f"start {start + 1}/{settings.n_restarts}: {objective:,.2f}")
-                return not interrupts.seen
+                display.update(f"objective {objective:,.2f}", start)
+                return not interrupts.stopped
 
             # One component needs no seed: from all rankings alike there is one way up.
             tilts = np.zeros((1, data.n_items))
@@ -149,14 +150,15 @@ def _several(data: AngleData, settings: AngleSettings, prior: AnglePrior, status
             reached.append(run.objective * scale)
             if best is None or run.objective > best.objective:
                 best = run
-            if interrupts.seen:
+            if interrupts.stopped:
                 break
         assert best is not None
-        if (trial is not data or quick is not settings) and not interrupts.seen:
+        if (trial is not data or quick is not settings) and not interrupts.stopped:
+            display.begin(f"fitting all {data.n_agents:,} agents")
 
             def follow_all(objective: float) -> bool:
-                status.update(f"all {data.n_agents:,} agents: {objective:,.2f}")
-                return not interrupts.seen
+                display.update(f"objective {objective:,.2f}")
+                return not interrupts.stopped
 
             law = first_law(best.law.tilts, data, settings, prior)
             if quick is not settings:
@@ -168,30 +170,4 @@ def _several(data: AngleData, settings: AngleSettings, prior: AnglePrior, status
                     data,
                 )
             best = climb(law, data, settings.max_iter, settings.tol, follow_all)
-    return Climbed(best, np.array(reached), interrupts.seen)
-
-
-class Interrupts:
-    """Notes Ctrl-C instead of raising, in the main thread; a second one is raised."""
-
-    def __init__(self) -> None:
-        self.seen = False
-        self._before: Any = None
-
-    def __enter__(self) -> Interrupts:
-        import threading
-
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.getsignal(signal.SIGINT)
-            if self._before is not None:
-                signal.signal(signal.SIGINT, self._note)
-        return self
-
-    def _note(self, number: int, frame: Any) -> None:
-        if self.seen:
-            raise KeyboardInterrupt
-        self.seen = True
-
-    def __exit__(self, *error: object) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+    return Climbed(best, np.array(reached), interrupts.interrupted)

@@ -14,8 +14,9 @@ from permix.angle.predict import joint_log_probabilities, normalised
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions import is_cheap
-from permix.distributions.base import RandomState, generator, sample_size
+from permix.distributions.base import sample_size
 from permix.errors import DataError, PermixWarning
+from permix.runtime.seeds import RandomState, generator
 
 if TYPE_CHECKING:
     import pandas as pd

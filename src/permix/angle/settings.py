@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from permix.errors import DataError
+from permix.runtime.settings import check_run_settings
 
 Inference = Literal["em", "sir", "vi", "quadrature"]
 Normalizer = Literal["auto", "exact", "balanced", "vmf"]
@@ -109,18 +110,13 @@ class AngleSettings:
             raise DataError(
                 f"prior_strength={self.prior_strength!r} counts like so many rankings; 1e9 at most"
             )
-        if self.n_jobs is not None and (
-            isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, int) or self.n_jobs == 0
-        ):
-            raise DataError(f"n_jobs={self.n_jobs!r} must be a number of threads, -1 for all, or None")
         if self.prior_strength > 0.0 and self.prior_direction is None:
             raise DataError("prior_strength needs a prior_direction: scores of the items, small = preferred")
         if self.prior_direction is not None and self.prior_strength == 0.0:
             raise DataError(
                 "prior_direction has no effect without prior_strength: say by how many rankings it counts"
             )
-        if self.progress not in (None, True, False):
-            raise DataError(f"progress must be True, False or None, got {self.progress!r}")
+        check_run_settings(self.n_jobs, self.progress)
 
     def _check_number(self, name: str) -> None:
         value = getattr(self, name)

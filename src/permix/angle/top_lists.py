@@ -9,7 +9,7 @@ import numpy as np
 
 from permix.angle.data import AngleData
 from permix.data.labels import Array
-from permix.partitions.threads import run_in_threads
+from permix.runtime.threads import run_in_threads
 
 # With fewer items the tables are too small to be worth a thread each.
 THREADED_ITEMS = 13
@@ -54,8 +54,11 @@ class TopLists(AngleData):
 
         def add(g: int) -> Array:
             sums = np.zeros(t)
+            items, factors = tables[g]
             flow = np.empty(1 << t)
-            add_lists(listed, lengths, shares[g], self.scores, *tables[g], rest[g], subsets[g], flow, sums)
+            add_lists(
+                listed, lengths, shares[g], self.scores, items, factors, rest[g], subsets[g], flow, sums
+            )
             return sums
 
         return float(self.counts @ values), np.stack(self._of_all(add, k), axis=1), shares.sum(axis=1)

@@ -11,8 +11,8 @@ from permix.baselines.kde_rows import SplitRows, split_rows
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.errors import DataError, PermixWarning
-from permix.sampling.seeds import seed_sequence
-from permix.sampling.status import StatusLine
+from permix.runtime.progress import Display
+from permix.runtime.seeds import seed_sequence
 
 GRID, SAMPLED_GRID = 32, 12
 # Precision of ln λ; where sums are sampled, their noise makes more of it idle.
@@ -38,7 +38,7 @@ def fit_kernel_density(preferences: Preferences, settings: KernelSettings) -> Ke
             "agent only; pass dispersion= a number from 0 to 1"
         )
     rows = split_rows(table)
-    with StatusLine(settings.progress) as meter:
+    with Display(settings.progress) as meter:
         search = _Search(rows, settings, keys, rng, meter)
         try:
             search.run()
@@ -80,7 +80,7 @@ class _Search:
         settings: KernelSettings,
         keys: Array,
         rng: np.random.Generator,
-        meter: StatusLine,
+        meter: Display,
     ) -> None:
         self.meter = meter
         self.tried: dict[float, float] = {}

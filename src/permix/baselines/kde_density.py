@@ -14,10 +14,12 @@ from permix.baselines.kde_sampled import SampledPairs, draw_agreeing
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.base import generator, sample_size
+from permix.distributions.base import sample_size
 from permix.distributions.mallows import Mallows
 from permix.errors import DataError
-from permix.sampling.status import StatusLine
+from permix.runtime.progress import Display
+from permix.runtime.seeds import generator
+from permix.runtime.settings import check_run_settings
 
 # Items × rankings that are shuffled at once.
 MOST_CELLS = 2**22
@@ -49,8 +51,7 @@ class KernelSettings:
         ):
             raise DataError(f"n_samples={self.n_samples!r} must be a whole number, 2 or more")
         object.__setattr__(self, "n_samples", int(self.n_samples))
-        if self.progress not in (None, True, False):
-            raise DataError(f"progress must be True, False or None, got {self.progress!r}")
+        check_run_settings(self.n_jobs, self.progress)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,7 @@ class KernelDensity:
 
     def log_density(self, queries: Preferences) -> tuple[Array, Array]:
         """Return ln p of every row, and the standard errors of these; 0 where exact."""
-        with StatusLine(self.settings.progress) as meter:
+        with Display(self.settings.progress) as meter:
             own = np.full(len(queries), -1)
             pairs = RowPairs(split_rows(queries), self.rows, own, self.settings, self.keys, keep=False)
             values, errors = pairs.log_densities(np.array([self.decay]), meter)
@@ -166,7 +167,7 @@ class RowPairs:
         self.is_closed = queries.is_closed and training.is_closed
         self.sampled = SampledPairs(queries, training, own, settings.n_samples, keys, settings.n_jobs)
 
-    def log_densities(self, decays: Array, meter: StatusLine) -> tuple[Array, Array]:
+    def log_densities(self, decays: Array, meter: Display) -> tuple[Array, Array]:
         """Return ln p and its standard errors for every query (rows) and λ (columns)."""
         shape = (len(self.queries.preferences), len(decays))
         total, variance = np.full(shape, -np.inf), np.full(shape, -np.inf)

@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from permix.cli.inspect import ReadOptions, check_model_name, check_targets
-from permix.cli.output import count_of, print_json, print_table
+from permix.cli.output import count_of, print_json, print_table, running_fit
 from permix.mallows.command import RankTargets, fitting, terminal_width
 
 if TYPE_CHECKING:
@@ -35,11 +35,8 @@ def run_fit_mean_shift(
 
     settings = MeanShiftSettings(**choices, progress=False if quiet or as_json else None)
     votes = as_preferences(votes_file.read())
-    try:
+    with running_fit():
         fit = fit_mean_shift(top_lists(votes), settings)
-    except KeyboardInterrupt:
-        print("permix: interrupted before there was anything to keep", file=sys.stderr)
-        raise typer.Exit(130) from None
     save_mean_shift(fit, targets.output)
     if targets.labels is not None:
         write_labels(fit, votes_file.agents_of(votes), targets.labels)

@@ -17,8 +17,9 @@ from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.errors import DataError, PermixWarning
-from permix.partitions.threads import run_in_threads
-from permix.sampling.status import StatusLine
+from permix.runtime.progress import Display
+from permix.runtime.settings import check_run_settings
+from permix.runtime.threads import run_in_threads
 
 # Pairs of lists in one piece of work: some milliseconds.
 PIECE_PAIRS = 2**16
@@ -59,8 +60,7 @@ class MeanShiftSettings:
             )
         if not _whole_from_1(self.max_iter):
             raise DataError(f"max_iter={self.max_iter!r} must be a whole number from 1")
-        if self.progress not in (None, True, False):
-            raise DataError(f"progress must be True, False or None, got {self.progress!r}")
+        check_run_settings(self.n_jobs, self.progress)
 
 
 def _whole_from_1(value: Any) -> bool:
@@ -124,7 +124,7 @@ class MeanShiftFit:
         shares = np.log(self.centers.counts / self.centers.n_agents)
         queries = split_rows(Preferences.from_rankings(lists))
         centers = Preferences.from_rankings(self.centers)
-        with StatusLine(self.settings.progress) as meter:
+        with Display(self.settings.progress) as meter:
             for k in range(len(centers)):
                 pairs = _pairs(queries, centers[k], self.settings)
                 values = pairs.log_densities(np.array([self.decay]), meter)[0][:, 0] + shares[k]
@@ -172,7 +172,7 @@ def fit_mean_shift(rankings: Rankings, settings: MeanShiftSettings) -> MeanShift
     asked = min(settings.length or int(rankings.lengths.max()), n_items)
     # A full ranking says no more than all its items but the last.
     data, row_of = distinct_lists(rankings.orders[:, : n_items - 1], rankings.counts)
-    with StatusLine(settings.progress) as meter:
+    with Display(settings.progress) as meter:
         shift = BlurringShift(data, n_items, min(asked, n_items - 1), settings, meter)
         shift.run()
         by_size = np.argsort(-shift.points.counts, kind="stable")
@@ -228,7 +228,7 @@ class BlurringShift:
     """
 
     def __init__(
-        self, data: Lists, n_items: int, most: int, settings: MeanShiftSettings, meter: StatusLine
+        self, data: Lists, n_items: int, most: int, settings: MeanShiftSettings, meter: Display
     ) -> None:
         self.points, self.place = data, np.arange(len(data.orders))
         self.n_items, self.most, self.settings, self.meter = n_items, most, settings, meter

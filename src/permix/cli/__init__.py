@@ -35,7 +35,6 @@ def _explain(error: OSError) -> str:
 
 def main() -> None:
     """Run the command line; a user's mistake gives one clear message and exit code 1."""
-    from permix.cli.app import build
     from permix.cli.output import abandon_output, prepare_streams
     from permix.errors import Message, PermixError
 
@@ -44,11 +43,16 @@ def main() -> None:
     output = sys.stdout
     try:
         try:
+            from permix.cli.app import build
+
             build()()
         finally:
             if sys.stdout is not output:  # Typer puts it aside, without a word, when nobody reads it
                 raise BrokenPipeError
             sys.stdout.flush()  # what cannot be written shows here, not in Python's last moments
+    except KeyboardInterrupt:  # while commands were still being loaded
+        print("permix: interrupted", file=sys.stderr)
+        sys.exit(130)
     except PermixError as error:
         text = error.args[0] if error.args else str(error)
         said = text.as_options() if isinstance(text, Message) else text

@@ -8,7 +8,9 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any
 
 
@@ -67,6 +69,22 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+@contextmanager
+def running_fit(chains: Path | None = None) -> Iterator[None]:
+    """Run a fit; one that Ctrl-C leaves without a result ends the command, and says what is left of it."""
+    import typer
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        if chains is not None and any(chains.rglob("state.npz")):
+            what = f"before there was a fit to save; the same command goes on from {chains}"
+        else:
+            what = "before there was anything to keep"
+        print(f"permix: interrupted {what}", file=sys.stderr)
+        raise typer.Exit(130) from None
 
 
 def count_of(n: int, thing: str) -> str:

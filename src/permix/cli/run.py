@@ -12,7 +12,7 @@ import typer
 from permix.cli.answers import write_csv
 from permix.cli.command import SELECTION, ModelCommand
 from permix.cli.inspect import check_model_name, check_picture, check_targets, drop_chains
-from permix.cli.output import print_json
+from permix.cli.output import print_json, running_fit
 from permix.errors import DataError, Message, PermixError
 from permix.estimators.registry import part
 
@@ -66,12 +66,8 @@ def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
         given["store"] = targets.chains
     settings = command.parameters(**given) if candidates is None else None
     data = part(command.source.read)(file, values)
-    try:
+    with running_fit(targets.chains):
         fit, selection = _fitted(command, data, settings, given, values, candidates)
-    except KeyboardInterrupt:
-        way_on = f"; the same command goes on from {targets.chains}" if targets.chains else ""
-        print(f"permix: interrupted before there was anything to keep{way_on}", file=sys.stderr)
-        raise typer.Exit(130) from None
     _finish(command, values, targets, data, fit, selection)
 
 

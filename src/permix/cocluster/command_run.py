@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 import sys
 import warnings
 from pathlib import Path
@@ -11,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import typer
 
-from permix.cli.inspect import check_model_name, check_picture, check_targets, drop_chains
-from permix.cli.output import print_json
+from permix.cli.inspect import check_model_name, check_picture, check_targets
+from permix.cli.output import print_json, running_fit
 from permix.cocluster.tables import block_report, held_out_report, print_blocks
 from permix.dp_mallows.command import concentration_of
 from permix.errors import PermixWarning
@@ -108,15 +109,9 @@ def run_fit_cocluster(
     if chains.exists() and not (as_json or quiet):
         print(f"found chains in {chains}", file=sys.stderr)
     progress = False if quiet or as_json else None
-    try:
+    with running_fit(chains):
         fit = _fitted(kept, {**settings, **given, "prior": str(prior), "progress": progress, "store": chains})
-    except KeyboardInterrupt:
-        print(
-            f"permix: interrupted before the first draw; the same command goes on from {chains}",
-            file=sys.stderr,
-        )
-        raise typer.Exit(130) from None
-    _save(fit, targets)
+    _save(fit, targets, chains)
     report = block_report(fit)
     if tested is not None:
         report["held_out"] = {"share": tested.n_cells / cells.n_cells, **held_out_report(fit, tested)}
@@ -128,8 +123,6 @@ def run_fit_cocluster(
         done = f"{report['draws_per_chain']:,} of {fit.settings.n_draws:,} draws per chain kept"
         print(f"permix: interrupted, {done}; the same command goes on from {chains}", file=sys.stderr)
         raise typer.Exit(130)
-    if not targets.keep_chains:
-        drop_chains(chains, fit.draws.n_stored, fit.settings.n_draws)
 
 
 def _given(prior: str, choices: dict[str, Any]) -> dict[str, Any]:
@@ -228,17 +221,22 @@ def _run(cells: Cells, arguments: dict[str, Any]) -> BlockFit:
     return fit_cocluster(cells, CoClusterSettings(**arguments))
 
 
-def _save(fit: BlockFit, targets: BlockTargets) -> None:
-    """Write model, labels and picture."""
+def _save(fit: BlockFit, targets: BlockTargets, chains: Path) -> None:
+    """Write model, labels and picture; remove chains that are of no use any more."""
     from permix.cocluster.archive import save_cocluster
 
     save_cocluster(fit, targets.output)
+    if not (fit.draws.interrupted or targets.keep_chains):
+        if fit.draws.n_stored > fit.settings.n_draws:
+            print(f"{chains} holds {fit.draws.n_stored:,} draws and is kept", file=sys.stderr)
+        else:
+            shutil.rmtree(chains)
     if targets.row_labels is not None:
         write_labels(fit, "row", targets.row_labels)
     if targets.column_labels is not None:
         write_labels(fit, "column", targets.column_labels)
     if targets.picture is not None:
-        from permix.plots import blocks
+        from permix.cocluster import pictures as blocks
 
         blocks(fit, targets.picture)
 

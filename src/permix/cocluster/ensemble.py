@@ -30,8 +30,8 @@ from permix.cocluster.settings import ENSEMBLE_DEFAULTS, EnsembleSettings
 from permix.data.cells import Cells
 from permix.errors import DataError
 from permix.posterior import warn_if_chains_disagree
+from permix.runtime.seeds import seed_sequence
 from permix.sampling.fingerprint import digest
-from permix.sampling.seeds import seed_sequence
 
 FloatArray = npt.NDArray[np.float64]
 Average = Literal["cells", "matrix", "log"]

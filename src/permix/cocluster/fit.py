@@ -6,7 +6,6 @@ The command line uses this directly; the estimator adds scikit-learn's conventio
 from __future__ import annotations
 
 import dataclasses
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,7 +41,6 @@ from permix.posterior.estimated import (
     FEW_RUNS,
     MANY_LABELS,
     MAX_ESTIMATE_DRAWS,
-    SLOW_ESTIMATE,
     by_size,
     evenly_spaced,
 )
@@ -322,9 +320,6 @@ def estimates(
     """Return point estimates of rows and of columns, or which draw is nearest to all others."""
     if settings.prior == "mondrian":
         return None, None, nearest_draw(draws, settings, shape)
-    size = max(shape) * min(MAX_ESTIMATE_DRAWS, draws.arrays["row_labels"][..., 0].size)
-    if size > SLOW_ESTIMATE and settings.progress is not False and sys.stderr.isatty():
-        print("finding the partitions nearest to all draws ...", file=sys.stderr)
     rows, columns = (_line_estimate(draws, settings, what) for what in ("row", "column"))
     return rows, columns, None
 
@@ -339,6 +334,7 @@ def _line_estimate(draws: Draws, settings: BlockSettings, what: str) -> PointEst
         n_runs=FEW_RUNS if labels.size > MANY_LABELS else None,
         random_state=0,
         n_jobs=settings.n_jobs,
+        progress=settings.progress,
     )
 
 

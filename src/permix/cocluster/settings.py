@@ -12,6 +12,7 @@ import numpy as np
 from permix.cocluster.cells.families import CellFamily, cell_family
 from permix.errors import DataError
 from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, PartitionPrior
+from permix.runtime.settings import check_run_settings
 
 Concentration = float | Gamma | tuple[float | Gamma, float | Gamma]
 # A Mondrian of budget λ has (1 + λ)² blocks on average: more is no summary of any matrix.
@@ -65,7 +66,7 @@ class BlockSettings(ChainSettings):
             if isinstance(value, np.generic | np.ndarray):
                 object.__setattr__(self, field.name, value.tolist())
         _check_choice("loss", self.loss, ("vi", "binder"))
-        _check_choice("progress", self.progress, (None, True, False))
+        check_run_settings(self.n_jobs, self.progress)
         for name, home in FOREIGN[self.prior].items():
             default = DEFAULTS.get(name)
             given = getattr(self, name, default)

@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 from permix.data import Preferences, Rankings
 from permix.errors import DataError, PermixWarning
+from permix.runtime.interrupts import Interrupts
+from permix.runtime.seeds import generator
 
 if TYPE_CHECKING:
     from permix.consensus.linear_ordering import Bounds
@@ -118,20 +120,18 @@ def kemeny(
     if time_limit is not None and not time_limit > 0:
         raise DataError(f"time_limit={time_limit!r} must be a positive number of seconds, or None")
     weights, items = _pairwise_weights(rankings_or_preferences)
-    rng = np.random.default_rng(0 if random_state is None else random_state)
+    rng = generator(0 if random_state is None else random_state)
     # Work on items sorted by wins less losses: "the smaller index" then means the stronger item wherever a
     # choice is free.
     by_wins = np.argsort((weights - weights.T).sum(axis=0), kind="stable")
-    search = _Search(np.ascontiguousarray(weights[np.ix_(by_wins, by_wins)]), rng)
-    if method != "borda":
-        try:
+    with Interrupts() as interrupts:
+        search = _Search(np.ascontiguousarray(weights[np.ix_(by_wins, by_wins)]), rng, interrupts)
+        if method != "borda":
             search.run(method, time_limit)
-        except KeyboardInterrupt:
-            warnings.warn(
-                "kemeny was interrupted; it returns the best ordering found so far",
-                PermixWarning,
-                stacklevel=2,
-            )
+    if interrupts.interrupted:
+        warnings.warn(
+            "kemeny was interrupted; it returns the best ordering found so far", PermixWarning, stacklevel=2
+        )
     order = by_wins[search.order()]
     order.flags.writeable = False
     score, bound = search.bounds()
@@ -149,8 +149,8 @@ def kemeny(
 class _Search:
     """Orderings of the components of the majority graph, each with its bounds, improved step by step."""
 
-    def __init__(self, weights: Array, rng: np.random.Generator) -> None:
-        self.weights, self.rng = weights, rng
+    def __init__(self, weights: Array, rng: np.random.Generator, interrupts: Interrupts) -> None:
+        self.weights, self.rng, self.interrupts = weights, rng, interrupts
         self.whole = bool((weights == np.rint(weights)).all())
         self.method = "borda"
         n = len(weights)
@@ -162,11 +162,12 @@ class _Search:
         started = time.monotonic()
         deadline = None if time_limit is None else started + time_limit
         components = list(_components(self.weights))
-        # Kept to the last moment in one piece: a run interrupted here still has the Borda ordering.
         self.components, self.best = components, [self._as_given(items) for items in components]
         self.method = "majorities"
         large = []
         for index, items in enumerate(self.components):
+            if self.interrupts.stopped:
+                return
             if len(items) == 1:
                 continue
             if method == "local" or len(items) > SUBSETS_UP_TO:
@@ -182,6 +183,8 @@ class _Search:
         for index in sorted(large, key=lambda index: len(self.components[index])):
             if method == "auto" and len(self.components[index]) > AUTO_INTEGER_UP_TO:
                 continue
+            if self.interrupts.stopped:
+                return
             self._by_integers(index, deadline)
 
     def order(self) -> Array:
@@ -230,7 +233,7 @@ class _Search:
         kicks = int(np.clip(5e7 / n**2, 1, 200))  # a second or so at any size
         order = self.best[index].order.copy()
         for n_kicks in (0, *[1] * kicks):
-            if deadline is not None and time.monotonic() >= deadline:
+            if self.interrupts.stopped or (deadline is not None and time.monotonic() >= deadline):
                 break
             score = float(iterated_local_search(self.rng, part, net, order, n_kicks, tolerance))
             if score < self.best[index].score:
@@ -242,12 +245,10 @@ class _Search:
 
         start = self.best[index]
         program = LinearOrdering(self._part(self.components[index]), start, self.whole)
-        try:
-            program.run(deadline)
-        finally:  # also when interrupted
-            self.best[index] = program.best
-            if program.proven or program.best.score < start.score:
-                self.method = "integer programming"
+        program.run(deadline, self.interrupts)
+        self.best[index] = program.best
+        if program.proven or program.best.score < start.score:
+            self.method = "integer programming"
 
 
 def _components(weights: Array) -> Iterator[Array]:

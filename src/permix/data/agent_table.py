@@ -11,6 +11,7 @@ import numpy as np
 from permix.data.labels import Array, Label
 from permix.errors import DataError
 from permix.files import MAX_BYTES_VARIABLE, unpacking_limit
+from permix.runtime.seeds import generator
 
 
 class AgentTable(ABC):
@@ -188,7 +189,7 @@ class AgentTable(ABC):
             raise DataError(
                 f"{n} agents are too many to split (the limit is a billion); divide the counts first"
             )
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         drawn = rng.multivariate_hypergeometric(self.counts, n_test, method="marginals")
         return self._with_counts(self.counts - drawn), self._with_counts(drawn)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import typer
 
-from permix.cli.inspect import ReadOptions, check_model_name, check_picture, check_targets, drop_chains
-from permix.cli.output import count_of, print_json, print_table
+from permix.cli.inspect import ReadOptions, check_model_name, check_picture, check_targets
+from permix.cli.output import count_of, print_json, print_table, running_fit
 from permix.mallows.command import ORDER, terminal_width
 
 if TYPE_CHECKING:
@@ -100,22 +101,16 @@ def run_fit_dp_mallows(
     check_targets(wanted, [votes_file.file], targets.force or (targets.store is None and chains.exists()))
 
     from permix.dp_mallows.fit import fit_dp_mallows
+    from permix.dp_mallows.input import as_top_lists
     from permix.dp_mallows.settings import DPMallowsSettings
-    from permix.estimators.ranking_lists import as_top_lists
 
     settings = DPMallowsSettings(**choices, progress=False if quiet or as_json else None, store=chains)
     votes = as_top_lists(votes_file.read())
     if chains.exists() and not (as_json or quiet):
         print(f"found chains in {chains}", file=sys.stderr)
-    try:
+    with running_fit(chains):
         fit = fit_dp_mallows(votes, settings)
-    except KeyboardInterrupt:
-        print(
-            f"permix: interrupted before the first draw; the same command goes on from {chains}",
-            file=sys.stderr,
-        )
-        raise typer.Exit(130) from None
-    _save(fit, votes_file, targets)
+    _save(fit, votes_file, targets, chains)
     report = list_report(fit)
     if as_json:
         print_json({"file": str(output), **report})
@@ -124,15 +119,18 @@ def run_fit_dp_mallows(
     if fit.draws.interrupted:
         print(f"permix: interrupted; the same command goes on from {chains}", file=sys.stderr)
         raise typer.Exit(130)
-    if not targets.keep_chains and targets.store is None:
-        drop_chains(chains, fit.draws.n_stored, fit.settings.n_draws)
 
 
-def _save(fit: DPMallowsFit, votes_file: ReadOptions, targets: ListTargets) -> None:
-    """Write model, labels and picture."""
+def _save(fit: DPMallowsFit, votes_file: ReadOptions, targets: ListTargets, chains: Path) -> None:
+    """Write model, labels and picture; remove chains that are of no use any more."""
     from permix.dp_mallows.archive import save_dp_mallows
 
     save_dp_mallows(fit, targets.output)
+    if not (fit.draws.interrupted or targets.keep_chains or targets.store is not None):
+        if fit.draws.n_stored > fit.settings.n_draws:
+            print(f"{chains} holds {fit.draws.n_stored:,} draws and is kept", file=sys.stderr)
+        else:
+            shutil.rmtree(chains)
     if targets.labels is not None:
         write_labels(fit, votes_file.agents_of(fit.rankings), targets.labels)
     if targets.picture is not None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import sys
 import warnings
 
 import numpy as np
@@ -23,10 +21,11 @@ from permix.errors import DataError, PermixWarning
 from permix.moves import Concentration, Cycle, Move
 from permix.partitions.point_estimate import PointEstimate, point_estimate
 from permix.posterior import warn_if_chains_disagree
-from permix.posterior.estimated import SLOW_ESTIMATE, EstimatedPartition, evenly_spaced
+from permix.posterior.estimated import EstimatedPartition, evenly_spaced
+from permix.runtime.progress import Display
+from permix.runtime.threads import at_most
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
-from permix.sampling.loop import n_threads_for
 
 # From this many agents on all are assigned at once, and splits and merges are tried in one iteration of four:
 # each costs as much as a sweep.
@@ -125,11 +124,10 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsSettings) -> DPMallows
     )
     n_kept = max(MIN_ESTIMATE_DRAWS, min(MAX_ESTIMATE_DRAWS, MAX_ESTIMATE_LABELS // model.n_agents))
     labels = evenly_spaced(draws.arrays["labels"], n_kept)
-    if labels.size > SLOW_ESTIMATE and settings.progress is not False and sys.stderr.isatty():
-        print("finding the partition nearest to all draws ...", file=sys.stderr)
-    estimate = readable(
-        point_estimate(labels, loss=settings.loss, random_state=0, n_jobs=settings.n_jobs), labels
+    nearest = point_estimate(
+        labels, loss=settings.loss, random_state=0, n_jobs=settings.n_jobs, progress=settings.progress
     )
+    estimate = readable(nearest, labels)
     if settings.sampler != "exact":  # what is reported of the published samplers' partitions is exact
         model = prepared(rankings, dataclasses.replace(settings, sampler="exact"))
     clusters = draw_clusters(model, settings, draws)
@@ -179,7 +177,6 @@ def prepared(rankings: Rankings, settings: DPMallowsSettings) -> ListModel:
     initial = settings.n_initial_clusters
     if initial is not None and initial > rankings.n_agents:
         raise DataError(f"n_initial_clusters={initial} are more than the {rankings.n_agents} agents")
-    running = n_threads_for(settings.n_jobs, settings.n_chains)
     return list_model(
         np.asarray(rankings.orders),
         np.asarray(rankings.lengths),
@@ -189,8 +186,6 @@ def prepared(rankings: Rankings, settings: DPMallowsSettings) -> ListModel:
         float(settings.prior_strength),
         settings.prior(),
         law={"exact": "finite", "beta-gibbs": "beta", "slice-gibbs": "given"}[settings.sampler],
-        # Threads within a chain, where chains leave processors free.
-        use_threads=settings.n_jobs != 1 and running < (os.cpu_count() or 1),
     )
 
 
@@ -267,24 +262,26 @@ def draw_clusters(model: ListModel, settings: DPMallowsSettings, draws: Draws) -
     else:
         concentration = np.full(len(labels), float(settings.concentration))  # type: ignore[arg-type]
     rng = np.random.default_rng(0)
-    model = dataclasses.replace(model, use_threads=settings.n_jobs != 1)
     starts, sizes, centers, theta = [0], [], [], []
     before: ListState | None = None
-    for row in labels:
-        state = ListState(model)
-        state.set_labels(row, rng)
-        if before is not None:
-            heirs = np.zeros((state.n_clusters, before.n_clusters), dtype=np.int64)
-            np.add.at(heirs, (state.labels, before.labels), 1)
-            state.clusters.places[:, : state.n_clusters] = before.clusters.places[:, heirs.argmax(axis=1)]
-            state.update_centers(rng, 0)
-        state.update_centers(rng, CENTER_ROUNDS)
-        state.update_centers(rng, SMALL_ROUNDS, which=np.flatnonzero(state.sizes_in_use < SMALL))
-        starts.append(starts[-1] + state.n_clusters)
-        sizes.append(state.sizes_in_use.copy())
-        centers.append(state.centers())
-        theta.append(state.clusters.theta[: state.n_clusters].copy())
-        before = state
+    with at_most(settings.n_jobs), Display(settings.progress) as display:
+        display.begin("drawing centers", len(labels))
+        for row in labels:
+            state = ListState(model)
+            state.set_labels(row, rng)
+            if before is not None:
+                heirs = np.zeros((state.n_clusters, before.n_clusters), dtype=np.int64)
+                np.add.at(heirs, (state.labels, before.labels), 1)
+                state.clusters.places[:, : state.n_clusters] = before.clusters.places[:, heirs.argmax(axis=1)]
+                state.update_centers(rng, 0)
+            state.update_centers(rng, CENTER_ROUNDS)
+            state.update_centers(rng, SMALL_ROUNDS, which=np.flatnonzero(state.sizes_in_use < SMALL))
+            starts.append(starts[-1] + state.n_clusters)
+            sizes.append(state.sizes_in_use.copy())
+            centers.append(state.centers())
+            theta.append(state.clusters.theta[: state.n_clusters].copy())
+            before = state
+            display.step()
     return ClusterDraws(
         starts=np.array(starts, dtype=np.int64),
         sizes=np.concatenate(sizes).astype(np.int64),

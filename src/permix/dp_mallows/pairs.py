@@ -9,7 +9,7 @@ import numpy as np
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.base import RandomState, over_rows, stream_key, whole_number
+from permix.distributions.base import whole_number
 from permix.dp_mallows.predict import (
     BLOCK_BYTES,
     ListPredictive,
@@ -21,6 +21,8 @@ from permix.dp_mallows.predict import (
 from permix.errors import DataError
 from permix.mallows.posterior import Questions
 from permix.mallows.predict import _questions
+from permix.runtime.seeds import RandomState, stream_key
+from permix.runtime.threads import over_rows
 
 # "auto" is exact up to this many elementary steps, a few seconds on one core.
 EXACT_STEPS = 2e9

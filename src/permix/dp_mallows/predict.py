@@ -16,15 +16,7 @@ import numpy as np
 
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
-from permix.distributions.base import (
-    Estimate,
-    RandomState,
-    generator,
-    over_rows,
-    sample_size,
-    stream_key,
-    whole_number,
-)
+from permix.distributions.base import Estimate, sample_size, whole_number
 from permix.dp_mallows.draws import ClusterDraws
 from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.lists.scores_jit import ListTables
@@ -32,6 +24,8 @@ from permix.dp_mallows.overlap import Overlap
 from permix.dp_mallows.settings import DPMallowsSettings
 from permix.errors import DataError
 from permix.mallows.predict import MOST_BYTES
+from permix.runtime.seeds import RandomState, generator, stream_key
+from permix.runtime.threads import over_rows
 
 # Rows are answered in blocks that take no more than this.
 BLOCK_BYTES = 2**26

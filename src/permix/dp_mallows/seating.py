@@ -14,6 +14,7 @@ from permix.dp_mallows.lists.seating_jit import HIGH, MOVED, OCCUPIED, SeatingSc
 from permix.dp_mallows.state import ListModel, ListState
 from permix.kernels.streams import draw_key, new_stream, open_stream
 from permix.moves.base import Info, Move
+from permix.runtime.threads import over_rows
 
 LEAST_VISITS = 500
 
@@ -125,7 +126,7 @@ class ParallelSeating(Move):
         def score(first: int, last: int) -> None:
             assign(lists, given, pinned, labels, key, first, last)
 
-        model.in_threads(score, len(lists.starts) - 1, model.n_stages * len(named))
+        over_rows(score, len(lists.starts) - 1, model.n_stages * len(named))
         after = np.where(labels >= 0, named[labels], state.labels).astype(np.int32)
         free = np.count_nonzero((labels >= 0) & ~pinned)
         moved = int(np.count_nonzero(after != state.labels))

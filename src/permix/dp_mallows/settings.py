@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from permix.errors import DataError
 from permix.partitions import DirichletProcess, Gamma, PartitionPrior, PitmanYor
+from permix.runtime.settings import check_run_settings
 
 SAMPLERS = ("exact", "beta-gibbs", "slice-gibbs")
 ASSIGNMENTS = ("auto", "collapsed", "parallel")
@@ -50,12 +51,12 @@ class DPMallowsSettings:
             ("sampler", self.sampler, SAMPLERS),
             ("assignments", self.assignments, ASSIGNMENTS),
             ("loss", self.loss, ("vi", "binder")),
-            ("progress", self.progress, (None, True, False)),
             ("split_merge", self.split_merge, (True, False)),
             ("permutation", self.permutation, (True, False)),
         ):
             if value not in allowed:
                 raise DataError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}")
+        check_run_settings(self.n_jobs, self.progress)
         if self.sampler != "exact" and self.assignments == "parallel":
             raise DataError(
                 f"sampler={self.sampler!r} visits one ranking after another, as published; "

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from permix.distributions.base import over_rows
 from permix.distributions.generalized.finite_beta_jit import StageTables, stage_tables
 from permix.dp_mallows.lists.clusters_jit import log_likelihoods, start_centers, update_centers
 from permix.dp_mallows.lists.predictive_rows_jit import BETA, FINITE, GIVEN, SkipBins, row_scratch, skip_bins
@@ -24,6 +23,7 @@ from permix.kernels.streams import draw_key
 from permix.moves.state import PartitionState, first_concentration, roomy
 from permix.partitions.labels import canonical_labels
 from permix.partitions.priors import PartitionPrior
+from permix.runtime.threads import over_rows
 
 LAWS = {"finite": FINITE, "beta": BETA, "given": GIVEN}
 
@@ -54,7 +54,6 @@ class ListModel:
     law: int
     bins: SkipBins
     opening: Opening
-    use_threads: bool = True
 
     @property
     def n_agents(self) -> int:
@@ -66,13 +65,6 @@ class ListModel:
         """Discount of the Pitman–Yor process, 0 for a Dirichlet process."""
         return float(getattr(self.prior, "discount", 0.0))
 
-    def in_threads(self, task: Callable[[int, int], object], n: int, work: int) -> None:
-        """Call ``task(first, last)`` over 0 ... n, in threads where that pays and is allowed."""
-        if self.use_threads:
-            over_rows(task, n, work)
-        else:
-            task(0, n)
-
 
 def list_model(
     orders: np.ndarray,
@@ -83,7 +75,6 @@ def list_model(
     strength: float,
     prior: PartitionPrior,
     law: str = "finite",
-    use_threads: bool = True,
 ) -> ListModel:
     """Prepare data and prior; ``rates(n)`` gives r_j of the first n stages."""
     lists = top_lists(orders, lengths, counts, n_items)
@@ -93,7 +84,7 @@ def list_model(
     bins = skip_bins(n_items, exact=law != "finite")
     opening = Opening(np.empty((n_stages, len(bins.middle))), np.empty((n_stages, n_items)))
     write_opening(code, tables, bins, opening, row_scratch())
-    return ListModel(lists, n_items, n_stages, tables, prior, code, bins, opening, use_threads)
+    return ListModel(lists, n_items, n_stages, tables, prior, code, bins, opening)
 
 
 class ListState(PartitionState):
@@ -218,7 +209,7 @@ class ListState(PartitionState):
             )
 
         if which is None:
-            self.model.in_threads(update, self.n_clusters, self.n * self.model.n_stages)
+            over_rows(update, self.n_clusters, self.n * self.model.n_stages)
         else:
             for k in which:
                 update(int(k), int(k) + 1)

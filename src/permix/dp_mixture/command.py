@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import typer
 
-from permix.cli.inspect import (
-    check_model_name,
-    check_picture,
-    check_targets,
-    drop_chains,
-    fit_report,
-    print_fit,
-)
-from permix.cli.output import print_json
-from permix.errors import DataError
+from permix.cli.inspect import check_model_name, check_picture, check_targets, fit_report, print_fit
+from permix.cli.output import print_json, running_fit
+from permix.errors import DataError, FileFormatError
 from permix.files import check_target
 
 if TYPE_CHECKING:
@@ -35,7 +30,6 @@ class FitOptions(NamedTuple):
     prior_scale: float | None
     pseudo_count: float | None
     prior: str
-    rate: float | None
     concentration: float | None
     discount: float | None
     components: int | None
@@ -62,7 +56,6 @@ FAMILY_OPTIONS = {
     "categorical": ("pseudo_count",),
 }
 PRIOR_OPTIONS = {
-    "mfm": ("rate",),
     "dp": ("concentration",),
     "pitman-yor": ("concentration", "discount"),
     "finite": ("components",),
@@ -85,7 +78,6 @@ def run_fit(
     options: FitOptions,
     id_column: str | None,
     ignore: list[str],
-    header: bool | None,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -100,7 +92,7 @@ def run_fit(
     wanted = [target for target in (output, targets.labels, targets.picture) if target is not None]
     # Chains that are still there are a run that was cut short: the same command may replace what it left.
     check_targets(wanted, [data], targets.force or chains.exists())
-    table, ids = read_table_of_numbers(data, options.family, id_column, ignore, header)
+    table, ids = read_table_of_numbers(data, options.family, id_column, ignore)
 
     from permix.dp_mixture.fit import MixtureSettings, fit_mixture
     from permix.estimators.load import save_mixture
@@ -123,15 +115,14 @@ def run_fit(
         store=chains,
     )
     columns = tuple(map(str, table.columns)) if hasattr(table, "columns") else None
-    try:
+    with running_fit(chains):
         fit = fit_mixture(table, settings, columns)
-    except KeyboardInterrupt:
-        print(
-            f"permix: interrupted before the first draw; the same command goes on from {chains}",
-            file=sys.stderr,
-        )
-        raise typer.Exit(130) from None
     save_mixture(fit, output)
+    if not fit.draws.interrupted and not targets.keep_chains:
+        if fit.draws.n_stored > options.draws:
+            print(f"{chains} holds {fit.draws.n_stored:,} draws and is kept", file=sys.stderr)
+        else:
+            shutil.rmtree(chains)
     if targets.labels is not None:
         write_labels(fit, ids, id_column or "row", targets.labels)
     if targets.picture is not None:
@@ -146,8 +137,6 @@ def run_fit(
     if fit.draws.interrupted:
         print(f"permix: interrupted; the same command goes on from {chains}", file=sys.stderr)
         raise typer.Exit(130)
-    if not targets.keep_chains:
-        drop_chains(chains, fit.draws.n_stored, options.draws)
 
 
 def _family(options: FitOptions) -> Any:
@@ -157,11 +146,9 @@ def _family(options: FitOptions) -> Any:
 
 
 def _prior(options: FitOptions) -> Any:
-    from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, MixtureOfFiniteMixtures, PitmanYor
+    from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, PitmanYor
 
     given = _given(options, PRIOR_OPTIONS, options.prior, "prior")
-    if options.prior == "mfm":
-        return MixtureOfFiniteMixtures(**given)
     if options.prior == "dp":
         return DirichletProcess(given.get("concentration", Gamma(1.0, 1.0)))
     if options.prior == "pitman-yor":
@@ -182,18 +169,18 @@ def _given(options: FitOptions, table: dict[str, tuple[str, ...]], chosen: str, 
 
 
 def read_table_of_numbers(
-    path: Path, family: str, id_column: str | None, ignore: list[str], header: bool | None = None
+    path: Path, family: str, id_column: str | None, ignore: list[str]
 ) -> tuple[Any, list[Any]]:
     """Read the data of a mixture; returns the table and the names of its rows."""
     if path.suffix in (".npy", ".npz"):
-        if id_column is not None or ignore or header is not None:
-            raise DataError(f"--id, --ignore and --header are for CSV files; {path.name} has no column names")
+        if id_column is not None or ignore:
+            raise DataError(f"--id and --ignore name columns of a CSV file; {path.name} has no column names")
         table = _read_numpy(path)
         return table, list(range(1, table.shape[0] + 1))
 
     from permix.data.io.frames import read_frame
 
-    frame = read_frame(path, header=header)
+    frame = read_frame(path)
     unknown = [name for name in [*ignore, *([id_column] if id_column else [])] if name not in frame.columns]
     if unknown:
         raise DataError(
@@ -230,16 +217,17 @@ def refuse_text(frame: Any, path: Path, way_out: str) -> None:
 
 
 def _read_numpy(path: Path) -> Any:
-    from permix.data.io.numpy_files import read_npy, read_sparse
-
-    if path.suffix == ".npz":
+    try:
+        if path.suffix == ".npy":
+            table = np.load(path, allow_pickle=False)
+            if table.ndim != 2:
+                raise DataError(f"{path} holds an array of shape {table.shape}; expected rows and columns")
+            return table
         from scipy import sparse
 
-        return sparse.csr_array(read_sparse(path))
-    table = read_npy(path)
-    if table.ndim != 2:
-        raise DataError(f"{path} holds an array of shape {table.shape}; expected rows and columns")
-    return table
+        return sparse.csr_array(sparse.load_npz(path))
+    except (ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:
+        raise FileFormatError(f"{path} cannot be read: {error}", path) from error
 
 
 def write_labels(fit: MixtureFit, ids: list[Any], id_name: str, path: Path) -> None:

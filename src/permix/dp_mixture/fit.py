@@ -28,6 +28,8 @@ from permix.partitions import FiniteDirichlet, MixtureOfFiniteMixtures, Partitio
 from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.estimated import EstimatedPartition, evenly_spaced, nearest_partition
+from permix.runtime.seeds import generator
+from permix.runtime.settings import check_run_settings
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
@@ -64,8 +66,7 @@ class MixtureSettings:
                 object.__setattr__(self, field.name, value.item())
         if self.loss not in ("vi", "binder"):
             raise DataError(f"loss must be 'vi' or 'binder', got {self.loss!r}")
-        if self.progress not in (None, True, False):
-            raise DataError(f"progress must be True, False or None, got {self.progress!r}")
+        check_run_settings(self.n_jobs, self.progress)
 
 
 @dataclasses.dataclass
@@ -132,7 +133,7 @@ class MixtureFit(EstimatedPartition):
         """Draw new data from the posterior predictive, in the user's terms."""
         if size < 1:
             raise DataError(f"size must be at least 1, got {size}")
-        rows = self.predictive().sample(np.random.default_rng(random_state), size, *self.spaced_draws())
+        rows = self.predictive().sample(generator(random_state), size, *self.spaced_draws())
         return self.family.decode(rows)
 
     def spaced_draws(self) -> tuple[Array, Array]:

@@ -185,7 +185,7 @@ class Seed(Check):
     special = (None,)
 
     def convert(self, value: Any) -> Any:
-        from permix.sampling.seeds import seed_sequence
+        from permix.runtime.seeds import seed_sequence
 
         try:
             seed_sequence(value)

@@ -177,6 +177,15 @@ def finite_matrix(X: Any, family: str) -> np.ndarray:
             f"Input contains {value}: {{place}}{f' (and {others} more cells)' if others else ''}. "
             f"The {family} family needs a number in every cell: leave out or fill in these rows.",
         )
+    return array
+
+
+def fitting_matrix(X: Any, family: str) -> np.ndarray:
+    """Return ``X`` as :func:`finite_matrix` does; numbers too large to be squared and added up are refused.
+
+    That is for data to fit to: a new row may be so far away that its probability is zero.
+    """
+    array = finite_matrix(X, family)
     if np.any(np.abs(array) > LARGEST):
         row, column = _first(np.abs(array) > LARGEST)
         raise CellError(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from permix.errors import DataError
-from permix.families.base import Family, check_positive, finite_matrix, vector_of
+from permix.families.base import Family, check_positive, finite_matrix, fitting_matrix, vector_of
 from permix.families.gaussian_jit import GaussianStats
 
 # Root mean square distance from the prior mean, in prior deviations, beyond which the scales look mistaken.
@@ -60,7 +60,7 @@ class Gaussian(Family):
 
     def resolve(self, X: Any) -> Self:
         """Give every hyper-parameter one value per column."""
-        columns = finite_matrix(X, self.name).shape[1]
+        columns = fitting_matrix(X, self.name).shape[1]
         return dataclasses.replace(
             self,
             noise_scale=vector_of(self.noise_scale, columns, "noise_scale"),

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from permix.errors import CellError, DataError
-from permix.families.base import LARGEST, Family, check_number, finite_matrix, vector_of
+from permix.families.base import LARGEST, Family, check_number, finite_matrix, fitting_matrix, vector_of
 from permix.families.niw_jit import NIWStats
 
 # Where nothing chooses, a cluster is expected to have this share of the data's variance in each column.
@@ -75,7 +75,7 @@ class GaussianNIW(Family):
 
     def resolve(self, X: Any) -> Self:
         """Take what was left open from the data."""
-        array = finite_matrix(X, self.name)
+        array = fitting_matrix(X, self.name)
         d = array.shape[1]
         freedom = float(d + 2 if self.degrees_of_freedom is None else self.degrees_of_freedom)
         if freedom <= d - 1:

@@ -9,10 +9,11 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.distributions.base import RandomState, generator, sample_size
+from permix.distributions.base import sample_size
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import ConvergenceWarning, PermixWarning
 from permix.mallows.fit import MallowsFit
+from permix.runtime.seeds import RandomState, generator
 
 if TYPE_CHECKING:
     import pandas as pd

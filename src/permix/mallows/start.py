@@ -13,10 +13,10 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
-from permix.distributions.base import over_rows
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.mallows.parameters import MallowsParameters
+from permix.runtime.threads import over_rows
 
 # Agents that take part, per component and at most; more do not make a better start.
 PER_COMPONENT = 1000

@@ -19,12 +19,12 @@ import numpy.typing as npt
 
 from permix.errors import DataError
 from permix.partitions.labels import IntArray, as_labels
+from permix.runtime.seeds import RandomState, generator
 
 if TYPE_CHECKING:
     from permix.partitions.priors_jit import DirichletProcessPrior, FiniteMixturePrior, PitmanYorPrior
 
 FloatArray = npt.NDArray[np.float64]
-RandomState = int | np.random.Generator | np.random.SeedSequence | None
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class _TwoParameter(PartitionPrior):
         from permix.partitions.priors_jit import sample_two_parameter
 
         labels = np.empty((1 if size is None else _count(size, "size"), _count(n, "n")), np.int32)
-        sample_two_parameter(np.random.default_rng(random_state), *self._two_parameters(), labels)
+        sample_two_parameter(generator(random_state), *self._two_parameters(), labels)
         return labels[0] if size is None else labels
 
     def expected_clusters(self, n: int) -> float:
@@ -257,7 +257,7 @@ class DirichletProcess(_TwoParameter):
             return super().sample(n, random_state, size)
         from permix.partitions.priors_jit import SMALLEST_CONCENTRATION
 
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         draws = 1 if size is None else _count(size, "size")
         values = np.maximum(rng.gamma(gamma.shape, 1.0 / gamma.rate, draws), SMALLEST_CONCENTRATION)
         labels = np.empty((draws, _count(n, "n")), np.int32)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from permix.convergence import ess_bulk, ess_tail, mcse_mean, rank_r_hat
 from permix.errors import ConvergenceWarning, DataError
-from permix.posterior.convergence import ess_bulk, ess_tail, mcse_mean, rank_r_hat
 from permix.sampling.draws import Draws
 
 if TYPE_CHECKING:

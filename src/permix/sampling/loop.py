@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import os
-import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from permix.errors import DataError, PermixWarning
+from permix.runtime.interrupts import Interrupts
+from permix.runtime.seeds import describe, rebuild, seed_sequence
+from permix.runtime.threads import n_threads, run_in_threads
 from permix.sampling.chain import REFRESH, Chain, Settings
-from permix.sampling.compiling import announce_compilation
 from permix.sampling.draws import Draws, assemble
-from permix.sampling.progress import Display
+from permix.sampling.progress import ChainDisplay
 from permix.sampling.protocol import ChainState, Move
-from permix.sampling.seeds import describe, rebuild, seed_sequence
 from permix.sampling.store import Store, open_store
-
-# The main thread looks around this often; a wait without a limit cannot be interrupted on Windows.
-POLL_SECONDS = 0.1
 
 MakeState = Callable[[np.random.Generator], ChainState]
 
@@ -61,8 +57,7 @@ def run_chains(
     random_state : None, int, SeedSequence, Generator or RandomState
         The seed; every chain gets a child of it.
     n_jobs : int, optional
-        Chains that run at the same time; by default as many as there are processors. As in
-        scikit-learn, -1 means all processors.
+        Chains that run at the same time; by default (or with -1) as many as there are processors.
     progress : bool, optional
         True shows a live display, False does not; by default it appears after two seconds in a
         terminal or a notebook.
@@ -88,7 +83,7 @@ def run_chains(
     FileFormatError
         If a file of the store is damaged.
     KeyboardInterrupt
-        If the run was interrupted before all chains had kept a draw.
+        If the run was interrupted before all chains had kept a draw, or a second time.
     """
     settings = _checked(n_draws, n_burn_in, n_thin, n_chains)
     if not move.exact:
@@ -98,8 +93,9 @@ def run_chains(
         )
     if not checkpoint_seconds >= 0:
         raise DataError(f"checkpoint_seconds must not be negative, but is {checkpoint_seconds}.")
-    stop = threading.Event()
+    n_threads(n_jobs)  # a wrong one is refused before a store is made
     with ExitStack() as stack:
+        interrupts = stack.enter_context(Interrupts())
         root = seed_sequence(random_state)
         opened: Store | None = None
         if store is not None:
@@ -119,11 +115,15 @@ def run_chains(
                 settings,
                 opened.chain(index) if opened else None,
                 checkpoint_seconds,
-                stop,
+                interrupts,
             )
             for index, (child, maker) in enumerate(zip(seeds, makers, strict=True))
         ]
-        interrupted = _run_all(chains, n_threads_for(n_jobs, n_chains), stop, progress)
+        for chain in chains:
+            chain.load()
+        if any(chain.n_draws < n_draws for chain in chains):
+            _run_all(chains, n_jobs, interrupts, progress)
+    interrupted = interrupts.interrupted and any(chain.n_draws < n_draws for chain in chains)
     return _collect(chains, settings, seeds, interrupted, store)
 
 
@@ -138,71 +138,25 @@ def _checked(n_draws: object, n_burn_in: object, n_thin: object, n_chains: objec
     return Settings(**checked)
 
 
-def n_threads_for(n_jobs: int | None, n_chains: int) -> int:
-    n_processors = os.cpu_count() or 1
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral)):
-        raise DataError(f"n_jobs must be a whole number or None, but is {n_jobs!r}.")
-    if n_jobs is None:
-        n_jobs = n_processors
-    elif n_jobs < 0:
-        n_jobs = max(1, n_processors + 1 + n_jobs)
-    elif n_jobs == 0:
-        raise DataError("n_jobs must not be 0: give the number of chains to run at once, or None.")
-    return min(n_jobs, n_chains)
+def _run_all(chains: Sequence[Chain], n_jobs: object, interrupts: Interrupts, progress: bool | None) -> None:
+    """Run the chains to their end, or until Ctrl-C."""
+    reported = False
 
+    def watch() -> None:
+        nonlocal reported
+        reported = reported or _report_failed_write(chains)
 
-def _run_all(chains: Sequence[Chain], n_threads: int, stop: threading.Event, progress: bool | None) -> bool:
-    """Run the chains to their end; say whether Ctrl-C cut them short."""
-    for chain in chains:
-        chain.load()
-    if all(chain.n_draws >= chain.settings.n_draws for chain in chains):
-        return False
-    interrupted = False
-    display = Display([chain.monitor for chain in chains], progress)
-    with _threads(n_threads, stop) as pool, announce_compilation(display.wanted), display:
-        futures = [pool.submit(chain.run) for chain in chains]
-        reported = False
-        while True:
-            try:
-                done, pending = wait(futures, POLL_SECONDS)
-                if any(future.exception() for future in done):
-                    stop.set()
-                reported = reported or _report_failed_write(chains)
-                display.update()
-                if not pending:
-                    break
-            except KeyboardInterrupt:
-                if interrupted:
-                    raise
-                interrupted = True
-                stop.set()
-    _raise_first_error(futures)
-    return interrupted and any(chain.n_draws < chain.settings.n_draws for chain in chains)
+    def run(index: int) -> None:
+        try:
+            chains[index].run()
+        except BaseException as error:
+            error.add_note(f"This happened in chain {index} of {len(chains)} (counted from 0).")
+            raise
 
-
-@contextmanager
-def _threads(n_threads: int, stop: threading.Event) -> Iterator[ThreadPoolExecutor]:
-    """Yield a pool that, unlike the standard one, does not wait for its threads after an exception.
-
-    That is for the second Ctrl-C: the chains end with their current step, and the caller need not
-    wait for them.
-    """
-    pool = ThreadPoolExecutor(n_threads, thread_name_prefix="permix-chain")
-    try:
-        yield pool
-    except BaseException:
-        stop.set()
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
-    pool.shutdown()
-
-
-def _raise_first_error(futures: Sequence[Future[None]]) -> None:
-    for index, future in enumerate(futures):
-        error = future.exception()
-        if error is not None:
-            error.add_note(f"This happened in chain {index} of {len(futures)} (counted from 0).")
-            raise error
+    with ChainDisplay([chain.monitor for chain in chains], progress) as display:
+        run_in_threads(run, range(len(chains)), n_jobs, interrupts=interrupts, watch=watch)
+        display.look()
+        display.print_lines()
 
 
 def _report_failed_write(chains: Sequence[Chain]) -> bool:
@@ -213,7 +167,7 @@ def _report_failed_write(chains: Sequence[Chain]) -> bool:
                 f"A checkpoint could not be written: {error}. The chains go on in memory and try again "
                 "at every checkpoint; the store stays as it was.",
                 PermixWarning,
-                stacklevel=4,
+                stacklevel=7,  # of who called run_chains, through the threads' watcher
             )
             return True
     return False

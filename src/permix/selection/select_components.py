@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 from permix.data.agent_table import AgentTable
-from permix.distributions.base import RandomState, generator
 from permix.errors import ConvergenceWarning, DataError, PermixWarning
 from permix.mallows.fit import fit_mallows
-from permix.sampling.status import StatusLine
+from permix.runtime.interrupts import Interrupts
+from permix.runtime.progress import Display
+from permix.runtime.seeds import RandomState, generator
 from permix.selection.criteria import ByCriterion
 from permix.selection.held_out import HeldOut, mean_and_errors
 from permix.selection.models import SelectableModel, angle_model, mallows_model
@@ -355,38 +356,27 @@ def _all_trials(
     trials: list[Any] = []
     fits: dict[int, Any] = {}
     quiet = replace(asked, progress=False)  # one display at a time
-    with StatusLine(asked.progress) as status:
-        for index, number in enumerate(numbers):
-            plural = "" if number == 1 else "s"
-            status.update(
-                "choosing the number of components: "
-                f"{number} component{plural} ({_ordinal(index + 1)} of {len(numbers)} numbers)"
-            )
+    with Interrupts() as interrupts, Display(asked.progress) as display:
+        display.begin("choosing the number of components", len(numbers))
+        for number in numbers:
+            display.update(f"trying {number}")
             try:
                 trial, fit = judge.trial(replace(quiet, n_components=number))
-            except KeyboardInterrupt:
+            except KeyboardInterrupt:  # the fit itself was cut short
                 if not trials:
                     raise
-                done = ", ".join(str(trial.n_components) for trial in trials)
-                warnings.warn(
-                    f"stopped by the user; kept what was finished: {done} component(s)",
-                    PermixWarning,
-                    stacklevel=3,
-                )
-                return trials, fits, True
+                interrupts.note()
+                break
             trials.append(trial)
             if fit is not None:
                 fits[number] = replace(fit, settings=replace(asked, n_components=number))
-    return trials, fits, False
-
-
-def _ordinal(number: int) -> str:
-    """Return "1st", "2nd", "3rd", "4th", "11th".
-
-    Examples
-    --------
-    >>> [_ordinal(number) for number in (1, 2, 3, 4, 11, 12, 21, 112)]
-    ['1st', '2nd', '3rd', '4th', '11th', '12th', '21st', '112th']
-    """
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{'th' if 11 <= number % 100 <= 13 else ending}"
+            display.step()
+            if interrupts.interrupted:
+                break
+    interrupted = interrupts.interrupted and len(trials) < len(numbers)
+    if interrupted:
+        done = ", ".join(str(trial.n_components) for trial in trials)
+        warnings.warn(
+            f"stopped by the user; kept what was finished: {done} component(s)", PermixWarning, stacklevel=3
+        )
+    return trials, fits, interrupted

@@ -8,12 +8,12 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from numba import get_num_threads, set_num_threads
 from scipy.special import gammaln, ive
 
 from permix import Preferences, Rankings
 from permix.distributions import Angle, distribution_from_description
 from permix.errors import DataError, PermixWarning
+from permix.runtime.threads import at_most
 from tests.oracles import ranking_models as oracle
 
 ITEMS = ("salmon", "tuna", "egg", "squid")
@@ -185,13 +185,10 @@ def test_draws_of_a_chain_have_the_exact_means():
 def test_same_seed_same_rankings_whatever_the_threads(t):
     model = Angle(np.random.default_rng(t).normal(size=t), 2.0 * t)
     size = 60_000 // t
-    threads = get_num_threads()
-    many = model.sample(size, random_state=4)
-    try:
-        set_num_threads(1)
+    with at_most(3):
+        many = model.sample(size, random_state=4)
+    with at_most(1):
         alone = model.sample(size, random_state=4)
-    finally:
-        set_num_threads(threads)
     np.testing.assert_array_equal(many.orders, alone.orders)
     np.testing.assert_array_equal(many.orders[:7], model.sample(7, random_state=4).orders)
     assert not np.array_equal(many.orders[:7], model.sample(7, random_state=5).orders)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from permix.data.rankings import Rankings
-from permix.distributions import base
 from permix.distributions.angle import completions as angle_completions
 from permix.distributions.angle.angle_jit import standard_scores
 from permix.distributions.angle.completions import log_compatible_sums, sample_completions
 from permix.distributions.angle.completions_jit import QUICK_TERMS, n_terms
 from permix.errors import DataError
+from permix.runtime import threads
 
 
 def tilts_of(n_components, t, concentration, seed=0):
@@ -129,10 +129,12 @@ def test_threads_do_not_matter(monkeypatch):
         sums, errors = log_compatible_sums(rankings, tilts, n_particles=4)
         return sums, errors, sample_completions(rankings, tilts, labels, n_sweeps=3, random_state=1)
 
-    with base.one_thread():
+    with threads.at_most(1):
         alone = results()
-    monkeypatch.setattr(base, "WORTH_THREADS", 0)
-    for one, other in zip(alone, results(), strict=True):
+    monkeypatch.setattr(threads, "WORTH_THREADS", 0)
+    with threads.at_most(3):
+        several = results()
+    for one, other in zip(alone, several, strict=True):
         assert np.array_equal(one, other)
 
 

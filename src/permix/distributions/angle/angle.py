@@ -13,17 +13,10 @@ import numpy as np
 from permix.data.labels import Array, Label, clean_items, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.base import (
-    Estimate,
-    RandomState,
-    over_rows,
-    rankings_over,
-    read_only,
-    sample_size,
-    stream_key,
-    whole_number,
-)
+from permix.distributions.base import Estimate, rankings_over, read_only, sample_size, whole_number
 from permix.errors import DataError, PermixWarning
+from permix.runtime.seeds import RandomState, stream_key
+from permix.runtime.threads import over_rows
 
 # A table over all subsets of 20 items takes 8 MiB and about 12 ms.
 MOST_ITEMS_BY_DEFAULT = 20

@@ -6,8 +6,10 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.distributions.base import RandomState, over_rows, stream_key, whole_number
+from permix.distributions.base import whole_number
 from permix.errors import DataError
+from permix.runtime.seeds import RandomState, stream_key
+from permix.runtime.threads import over_rows
 
 # Terms of a table that is worth filling for one row: some hundredths of a second.
 MOST_TERMS = 2**24

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from arviz_stats.base.array import array_stats
 
-from permix.posterior.convergence import ess_bulk, ess_tail, mcse_mean, rank_r_hat
+from permix.convergence import ess_bulk, ess_tail, mcse_mean, rank_r_hat
 
 
 def autoregressive(rng, n_chains, n_draws, rho):

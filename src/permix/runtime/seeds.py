@@ -1,13 +1,23 @@
-"""One generator per chain, spawned from whatever the caller gave as ``random_state``."""
+"""What ``random_state`` means, everywhere: generators, sequences to spawn from, and keys of streams."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from permix.errors import DataError
+
+RandomState = (
+    int
+    | np.integer[Any]
+    | Sequence[int]
+    | np.random.SeedSequence
+    | np.random.Generator
+    | np.random.RandomState
+    | None
+)
 
 
 def seed_sequence(random_state: object = None) -> np.random.SeedSequence:
@@ -15,7 +25,7 @@ def seed_sequence(random_state: object = None) -> np.random.SeedSequence:
 
     Parameters
     ----------
-    random_state : None, int, SeedSequence, Generator or RandomState
+    random_state : None, int, sequence of int, SeedSequence, Generator or RandomState
         ``None`` takes entropy from the operating system. A ``SeedSequence`` is copied, so the
         caller's object does not change. A ``Generator`` or ``RandomState`` gives four words.
 
@@ -33,14 +43,32 @@ def seed_sequence(random_state: object = None) -> np.random.SeedSequence:
     if isinstance(random_state, np.random.RandomState):
         words = random_state.randint(0, 2**32, size=4, dtype=np.uint32)
         return np.random.SeedSequence([int(word) for word in words])
-    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
-        if random_state >= 0:
-            return np.random.SeedSequence(int(random_state))
-        raise DataError(f"random_state must not be negative, but is {random_state}.")
+    if _is_seed(random_state):
+        return np.random.SeedSequence(int(random_state))
+    if isinstance(random_state, (list, tuple)) and random_state and all(map(_is_seed, random_state)):
+        return np.random.SeedSequence([int(word) for word in random_state])
     raise DataError(
-        "random_state must be None, an integer, or a numpy SeedSequence, Generator or RandomState; "
-        f"it is a {type(random_state).__name__}."
+        f"random_state={random_state!r} must be None, a whole number from 0, several of these, or a numpy "
+        "SeedSequence, Generator or RandomState"
     )
+
+
+def _is_seed(value: object) -> TypeGuard[int]:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)
+
+
+def generator(random_state: object = None) -> np.random.Generator:
+    """Make a generator of a seed; a ``Generator`` is returned as it is, and goes on where it was."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.SeedSequence):
+        return np.random.default_rng(random_state)
+    return np.random.default_rng(seed_sequence(random_state))
+
+
+def stream_key(random_state: object = None) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """Draw the key of the counter-based streams, of which each row has its own."""
+    return generator(random_state).integers(0, 2**64, size=2, dtype=np.uint64)
 
 
 def describe(sequence: np.random.SeedSequence) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""R-hat and effective sample size of one quantity over chains, on plain arrays of shape (chain, draw).
+"""R-hat and effective sample size of quantities over chains, on plain arrays of shape (chain, draw).
 
 Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021), "Rank-normalization, folding, and localization: an
 improved R-hat". ArviZ has the same functions, and the tests hold these against them; loading ArviZ's takes
@@ -20,6 +20,23 @@ def rank_r_hat(values: FloatArray) -> float:
     halves = _split(values)
     folded = np.abs(halves - np.median(halves))
     return max(_r_hat(_rank_normalised(halves)), _r_hat(_rank_normalised(folded)))
+
+
+def split_r_hat(values: FloatArray) -> FloatArray:
+    """Return the split R-hat of many quantities, (chain, draw, ...): NaN for fewer than four draws.
+
+    Without ranks, which is quicker and enough for quantities that have no long tails, such as ranks of items.
+    """
+    if values.shape[1] < 4:
+        return np.full(values.shape[2:], np.nan)
+    return _r_hats(_split(np.asarray(values, dtype=np.float64)))
+
+
+def ess_mean(values: FloatArray) -> float:
+    """Return the effective number of draws for the mean; all of them where nothing changes."""
+    if values.shape[1] < 4 or np.ptp(values) == 0.0:
+        return float(values.size)
+    return min(_ess(_split(values)), float(values.size))
 
 
 def ess_bulk(values: FloatArray) -> float:
@@ -54,12 +71,17 @@ def _rank_normalised(values: FloatArray) -> FloatArray:
 
 
 def _r_hat(chains: FloatArray) -> float:
+    return float(_r_hats(chains))
+
+
+def _r_hats(chains: FloatArray) -> FloatArray:
+    """R-hat of each quantity, (chain, draw, ...): 1 for what never changes, infinite for stuck chains."""
     n = chains.shape[1]
-    within = float(chains.var(axis=1, ddof=1).mean())
-    between = float(chains.mean(axis=1).var(ddof=1))
-    if within == 0.0:
-        return 1.0 if between == 0.0 else math.inf
-    return math.sqrt((n - 1) / n + between / within)
+    within = chains.var(axis=1, ddof=1).mean(axis=0)
+    between = chains.mean(axis=1).var(axis=0, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.sqrt((n - 1) / n + between / within)
+    return np.where((within == 0.0) & (between == 0.0), 1.0, ratio)
 
 
 def _ess(chains: FloatArray) -> float:
