@@ -7,10 +7,10 @@ when it is first needed.
 
 from __future__ import annotations
 
-import importlib
 from typing import Any, NamedTuple
 
 from permix.errors import DataError
+from permix.registries import part as part
 
 
 class Model(NamedTuple):
@@ -48,13 +48,6 @@ def register(model: Model) -> None:
     MODELS[model.name] = model
 
 
-def part(place: str) -> Any:
-    """Import what "module:name" says."""
-    module, _, name = place.partition(":")
-    found = importlib.import_module(module)
-    return getattr(found, name) if name else found
-
-
 def fit_of(model: Any) -> Any:
     """Return the fit behind an estimator; a fit is its own."""
     if hasattr(model, "model") and not hasattr(model, "get_params"):
@@ -84,6 +77,13 @@ for _model in (
         "permix.mallows.command:COMMAND",
         "permix.mallows.pictures",
         "permix.mallows.selection:SELECTION",
+    ),
+    Model(
+        "DPMixture",
+        "permix.dp_mixture.estimator:DPMixture",
+        "permix.dp_mixture.archive:SCHEMA",
+        "permix.dp_mixture.command:COMMAND",
+        "permix.dp_mixture.pictures",
     ),
 ):
     register(_model)

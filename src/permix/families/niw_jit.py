@@ -266,4 +266,6 @@ def _draw(rng, stats, k, out):
         out[i] = stats.means[i, k] + stretch * value
 
 
-contract.use_defaults(NIWStats, contract.clear_members, contract.extend, contract.project, contract.add_vector)
+contract.use_defaults(
+    NIWStats, contract.clear_members, contract.extend, contract.project, contract.add_vector
+)

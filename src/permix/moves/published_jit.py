@@ -1,8 +1,8 @@
 # mypy: ignore-errors
 """Splits drawn by restricted Gibbs (Jain & Neal 2004), compiled: read only where a user asks for them.
 
-All but i and j are thrown into A or B at random, scans of Gibbs between A and B make of this the launch state,
-and one more scan gives the proposal. That costs several times as much as sequential allocation.
+All but i and j are thrown into A or B at random, scans of Gibbs between A and B make of this the launch
+state, and one more scan gives the proposal. That costs several times as much as sequential allocation.
 """
 
 from __future__ import annotations
