@@ -239,7 +239,7 @@ def test_other_kinds_of_data(run, tmp_path):
         ),
         (
             ["fit", "dp-mixture", "points.csv", "-o", "x", "--id", "name", "--moves", "projection"],
-            ["optimiser", "burn-in only"],
+            ["optimizer", "burn-in only"],
         ),
         (["fit", "dp-mixture", "points.csv", "-o", "no/x", "--id", "name"], ["folder no"]),
         (["fit", "dp-mixture", "points.csv", "-o", ".", "--id", "name"], ["is a folder"]),

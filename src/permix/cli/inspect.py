@@ -6,7 +6,7 @@ import shutil
 import sys
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import typer
@@ -15,12 +15,6 @@ from permix.cli.output import count_of, print_json, print_table
 from permix.cli.votes import ReadOptions
 from permix.errors import DataError
 
-if TYPE_CHECKING:
-    pass
-
-# A table of clusters in the terminal shows at most this many columns of parameters and this many rows.
-MAX_COLUMNS = 5
-MAX_CLUSTERS = 30
 PICTURES = (".png", ".svg", ".pdf")
 
 

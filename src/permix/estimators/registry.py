@@ -100,3 +100,4 @@ register(
         pictures="classifier_pictures",
     )
 )
+register(in_folder("DPMixture", "permix.dp_mixture"))
