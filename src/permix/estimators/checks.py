@@ -185,8 +185,13 @@ class Seed(Check):
     special = (None,)
 
     def convert(self, value: Any) -> Any:
+        import numpy as np
+
         from permix.sampling.seeds import seed_sequence
 
+        # A stream gives words to whoever asks, and those of the fit shall be the first.
+        if isinstance(value, np.random.Generator | np.random.RandomState):
+            return value
         try:
             seed_sequence(value)
         except DataError:

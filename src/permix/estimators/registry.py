@@ -85,5 +85,19 @@ for _model in (
         "permix.mallows.pictures",
         "permix.mallows.selection:SELECTION",
     ),
+    Model(
+        "CoClustering",
+        "permix.cocluster.estimator:CoClustering",
+        "permix.cocluster.archive:SCHEMA",
+        "permix.cocluster.command:COMMAND",
+        "permix.cocluster.pictures",
+    ),
+    Model(
+        "CoClusteringEnsemble",
+        "permix.cocluster.ensemble_estimator:CoClusteringEnsemble",
+        "permix.cocluster.archive:ENSEMBLE_SCHEMA",
+        "permix.cocluster.command:COMMAND",
+        "permix.cocluster.pictures",
+    ),
 ):
     register(_model)

@@ -52,7 +52,7 @@ from permix.data.io.table_columns import (
 )
 from permix.data.io.text_files import PathLike, plain_suffix, read_text
 from permix.data.labels import Array, Label, as_column, as_objects, factorize
-from permix.errors import DataError, FileFormatError, PermixWarning
+from permix.errors import Argument, DataError, FileFormatError, Message, PermixWarning
 from permix.files import MAX_BYTES
 
 LAYOUTS = ("auto", "wide", "long")
@@ -186,9 +186,14 @@ def _layout(table: Table, row_column: str | Literal[False] | None) -> str:
     n = len(table.names)
     long = "row, column, value" if n == 3 else "row, column, value and one more"
     raise DataError(
-        f"{table.source}: a table of {'three' if n == 3 else 'four'} columns in which no pair of the first "
-        f"two is repeated could be long ({long}) or a matrix of {'three' if n == 3 else 'four'} columns; say "
-        "layout='long' or layout='wide'"
+        Message(
+            f"{table.source}: a table of {'three' if n == 3 else 'four'} columns in which no pair of the "
+            f"first two is repeated could be long ({long}) or a matrix of {'three' if n == 3 else 'four'} "
+            "columns; say ",
+            Argument("layout", "long"),
+            " or ",
+            Argument("layout", "wide"),
+        )
     )
 
 
@@ -285,10 +290,13 @@ def _row_names(table: Table, place: int) -> Array:
     for row, name in enumerate(names.tolist()):
         if first.setdefault(name, row) != row:
             looks_long = long_places(table.names) is not None or could_be_long(table)
-            hint = ". This looks long, a line for every cell: say layout='long'" if looks_long else ""
+            hint = (". This looks long, a line for every cell: say ", Argument("layout", "long"))
             raise DataError(
-                f"{table.where(row)}: this row and an earlier one ({table.where(first[name])}) are both "
-                f"called {name!r}; rename one{hint}"
+                Message(
+                    f"{table.where(row)}: this row and an earlier one ({table.where(first[name])}) are both "
+                    f"called {name!r}; rename one",
+                    *(hint if looks_long else ()),
+                )
             )
     return names
 
@@ -324,13 +332,13 @@ def _parsed(texts: Array, where: Any) -> Array:
         return np.array([distinct[entry] for entry in texts.tolist()], dtype=np.float64)
     if any(value == value for value in distinct.values()):
         at, odd = next((place, entry) for place, entry in enumerate(texts.tolist()) if entry not in distinct)
-        code = f", or say missing={odd!r} if it stands for missing" if stands_for_nothing(odd) else ""
-        warnings.warn(
+        said = (
             f"{where(at)}: {odd!r} is not a number, while other cells hold numbers; all are taken as text. "
-            f"Mend it if it is a slip{code}",
-            PermixWarning,
-            stacklevel=6,
+            "Mend it if it is a slip"
         )
+        code = (", or say ", Argument("missing", odd), " if it stands for missing")
+        parts = code if stands_for_nothing(odd) else ()
+        warnings.warn(PermixWarning(Message(said, *parts)), stacklevel=6)
     return as_objects([None if entry is None or entry in NOTHING else entry for entry in texts.tolist()])
 
 
@@ -427,12 +435,14 @@ def _has_header(path: PathLike, fields: list[list[str]], layout: str, codes: Mis
     )
     rest = values[1:] if len(values) > 3 and not counts_up(values) else values
     if counts_up(rest):
-        raise FileFormatError(
+        said = Message(
             f"{path}, line 1: the first line holds {rest[0]:g}, {rest[1]:g}, {rest[2]:g}, …: it could number "
-            "the columns or be part of the matrix; say header=True or header=False",
-            path,
-            1,
+            "the columns or be part of the matrix; say ",
+            Argument("header", True),
+            " or ",
+            Argument("header", False),
         )
+        raise FileFormatError(said, path, 1)
     return False
 
 
