@@ -332,8 +332,8 @@ class EnsembleParameters(BlockParameters):
         "filled",
         Choice("filled", "all"),
         "ensemble, mondrian: whether the labels of the filled cells of the matrix count, or those of all "
-        "cells, as published. Where a matrix is mostly empty, the bases say of an empty cell what chance made "
-        "of it, and as much of that as there is of the rest. Without a matrix all cells count.",
+        "cells, as published. Where a matrix is mostly empty, the bases say of an empty cell what chance "
+        "made of it, and as much of that as there is of the rest. Without a matrix all cells count.",
     )
 
     def check_together(self) -> None:
