@@ -130,7 +130,7 @@ def folded(case):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks_mixed, "N_TRIES", 6000)
         single = [values_of(family, tried.draw) for tried in predictive._folded(new, 0)]
-        rng = np.random.default_rng(3)
+        rng = blocks_mixed.weighing_stream()
         weights = np.exp([tried.weight(rng) for tried in predictive._folded(new, 0)])
         found = predictive.row_log_evidence(new)[0], predictive.new_row_values(new)[0, WANTED]
     return family, new, expected, found, np.array(single), weights
@@ -213,19 +213,15 @@ def test_rows_are_folded_once_for_all_answers(case, monkeypatch):
     np.testing.assert_array_equal(found.log_evidence, evidence)
 
 
-def test_error_of_the_probability_of_a_row(case, monkeypatch):
-    """The error said is that of independent estimates, within what 40 of them can tell."""
+def test_error_of_the_probability_of_a_row(case):
+    """That of the mean of the weights, relative to it."""
     family, cells, _, predictive = case
     values = list(cells.values())
     new = matrix_of(family, {(0, column): value for column, value in enumerate(values[:4])}, (1, SHAPE[1]))
-    found = []
-    for seed in range(40):
-        monkeypatch.setattr(blocks_mixed, "SEED", seed)
-        found.append(predictive.row_answers(new))
-    spread = np.std([one.log_evidence[0] for one in found], ddof=1)
-    said = np.mean([one.errors[0] for one in found])
-    # Tries under one draw are independent, and the draws are the same every time: less spread, not more.
-    assert 0.0 < spread < 1.6 * said
+    rng = blocks_mixed.weighing_stream()
+    weights = np.exp([tried.weight(rng) for tried in predictive._folded(new, 0)])
+    error = weights.std() / math.sqrt(len(weights)) / weights.mean()
+    assert predictive.row_answers(new).errors[0] == pytest.approx(error, rel=1e-6) > 0.0
 
 
 def test_a_new_row_has_one_answer_whatever_comes_with_it(case):

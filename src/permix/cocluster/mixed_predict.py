@@ -132,7 +132,7 @@ class MixedPredictive(Predictive[MixedDraw]):
         found = RowAnswers(np.full(n_rows, np.nan), np.zeros(n_rows), np.zeros((n_rows, n_groups)))
         effective = np.full(n_rows, np.inf)
         for row in range(n_rows):
-            rng = np.random.default_rng([SEED, 1])
+            rng = weighing_stream()
             weights = np.empty(n_tries)
             for place, tried in enumerate(self._folded(new, row)):
                 if belongs:
@@ -245,6 +245,11 @@ class MixedPredictive(Predictive[MixedDraw]):
             log_values += log_rows[rows[part], :, None] + log_columns[columns[part], None, :]
             out[part] = np.logaddexp.reduce(log_values.reshape(len(log_values), -1), axis=1)
         return out
+
+
+def weighing_stream() -> np.random.Generator:
+    """Return the numbers that weights are drawn with: others than those that fold, which stay the same."""
+    return np.random.default_rng(np.random.SeedSequence(SEED).spawn(1)[0])
 
 
 def _cells_of(matrix: EncodedMatrix, row: int) -> tuple[Array, Array]:
