@@ -5,15 +5,16 @@ from __future__ import annotations
 import errno
 import sys
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 
-def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+def show_warning(message: Any, *_: Any, flags: Mapping[str, str] | None = None, **__: Any) -> None:
     """Write a warning as a user of the command line wants it: what it says, not where it came from."""
     from permix.errors import Message
 
     text = message.args[0] if isinstance(message, Warning) and message.args else message
-    said = text.as_options() if isinstance(text, Message) else text
+    said = text.as_options(flags) if isinstance(text, Message) else text
     print(f"permix: warning: {said}", file=sys.stderr)
 
 
@@ -38,7 +39,7 @@ def main() -> None:
     from permix.cli.output import abandon_output, prepare_streams
     from permix.errors import Message, PermixError
 
-    warnings.showwarning = _show_warning
+    warnings.showwarning = show_warning
     prepare_streams()
     output = sys.stdout
     try:

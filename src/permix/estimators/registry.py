@@ -101,3 +101,12 @@ register(
     )
 )
 register(in_folder("DPMixture", "permix.dp_mixture"))
+register(in_folder("CoClustering", "permix.cocluster"))
+register(
+    in_folder(
+        "CoClusteringEnsemble",
+        "permix.cocluster",
+        estimator="ensemble_estimator:CoClusteringEnsemble",
+        archive="archive:ENSEMBLE_SCHEMA",
+    )
+)

@@ -56,7 +56,7 @@ from permix.data.io.table_columns import (
 )
 from permix.data.io.text_files import PathLike, plain_suffix, read_text
 from permix.data.labels import Array, Label, as_column, as_objects, factorize
-from permix.errors import DataError, PermixWarning
+from permix.errors import Argument, DataError, Message, PermixWarning
 
 LAYOUTS = ("auto", "wide", "long")
 # A float has no whole number of more digits.
@@ -190,9 +190,14 @@ def _layout(table: Table, row_column: str | Literal[False] | None) -> str:
     n = len(table.names)
     long = "row, column, value" if n == 3 else "row, column, value and one more"
     raise DataError(
-        f"{table.source}: a table of {'three' if n == 3 else 'four'} columns in which no pair of the first "
-        f"two is repeated could be long ({long}) or a matrix of {'three' if n == 3 else 'four'} columns; say "
-        "layout='long' or layout='wide'"
+        Message(
+            f"{table.source}: a table of {'three' if n == 3 else 'four'} columns in which no pair of the "
+            f"first two is repeated could be long ({long}) or a matrix of {'three' if n == 3 else 'four'} "
+            "columns; say ",
+            Argument("layout", "long"),
+            " or ",
+            Argument("layout", "wide"),
+        )
     )
 
 
@@ -289,10 +294,13 @@ def _row_names(table: Table, place: int) -> Array:
     for row, name in enumerate(names.tolist()):
         if first.setdefault(name, row) != row:
             looks_long = long_places(table.names) is not None or could_be_long(table)
-            hint = ". This looks long, a line for every cell: say layout='long'" if looks_long else ""
+            hint = (". This looks long, a line for every cell: say ", Argument("layout", "long"))
             raise DataError(
-                f"{table.where(row)}: this row and an earlier one ({table.where(first[name])}) are both "
-                f"called {name!r}; rename one{hint}"
+                Message(
+                    f"{table.where(row)}: this row and an earlier one ({table.where(first[name])}) are both "
+                    f"called {name!r}; rename one",
+                    *(hint if looks_long else ()),
+                )
             )
     return names
 
@@ -328,13 +336,13 @@ def _parsed(texts: Array, where: Any) -> Array:
         return np.array([distinct[entry] for entry in texts.tolist()], dtype=np.float64)
     if any(value == value for value in distinct.values()):
         at, odd = next((place, entry) for place, entry in enumerate(texts.tolist()) if entry not in distinct)
-        code = f", or say missing={odd!r} if it stands for missing" if stands_for_nothing(odd) else ""
-        warnings.warn(
+        said = (
             f"{where(at)}: {odd!r} is not a number, while other cells hold numbers; all are taken as text. "
-            f"Mend it if it is a slip{code}",
-            PermixWarning,
-            stacklevel=6,
+            "Mend it if it is a slip"
         )
+        code = (", or say ", Argument("missing", odd), " if it stands for missing")
+        parts = code if stands_for_nothing(odd) else ()
+        warnings.warn(PermixWarning(Message(said, *parts)), stacklevel=6)
     return as_objects([None if entry is None or entry in NOTHING else entry for entry in texts.tolist()])
 
 
