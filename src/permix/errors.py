@@ -29,6 +29,21 @@ class Argument(NamedTuple):
         return f"{flag} {text if text and ' ' not in text else repr(text)}"
 
 
+class Spelled(NamedTuple):
+    """What a message calls one thing in Python and another on the command line."""
+
+    python: str
+    command: str
+
+    def in_python(self) -> str:
+        """Return what it is in the library."""
+        return self.python
+
+    def as_option(self, flags: Mapping[str, str]) -> str:
+        """Return what it is on the command line."""
+        return self.command
+
+
 class Message(str):
     """A message that names arguments: text as usual, and once more in the words of the command line.
 
@@ -41,9 +56,9 @@ class Message(str):
     one column too many; name it by --count-column
     """
 
-    parts: tuple[str | Argument, ...]
+    parts: tuple[str | Argument | Spelled, ...]
 
-    def __new__(cls, *parts: str | Argument) -> Message:
+    def __new__(cls, *parts: str | Argument | Spelled) -> Message:
         """Join the parts; arguments are written as the library has them."""
         self = super().__new__(
             cls, "".join(part if isinstance(part, str) else part.in_python() for part in parts)

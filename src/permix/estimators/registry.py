@@ -85,5 +85,19 @@ for _model in (
         "permix.mallows.pictures",
         "permix.mallows.selection:SELECTION",
     ),
+    Model(
+        "MallowsKDE",
+        "permix.baselines.kde.estimator:MallowsKDE",
+        "permix.baselines.kde.archive:SCHEMA",
+        "permix.baselines.kde.command:COMMAND",
+        "permix.baselines.kde.pictures",
+    ),
+    Model(
+        "BlurringMeanShift",
+        "permix.baselines.mean_shift.estimator:BlurringMeanShift",
+        "permix.baselines.mean_shift.archive:SCHEMA",
+        "permix.baselines.mean_shift.command:COMMAND",
+        "permix.baselines.mean_shift.pictures",
+    ),
 ):
     register(_model)
