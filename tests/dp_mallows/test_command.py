@@ -1,4 +1,4 @@
-"""``fit dp-mallows`` and ``fit mean-shift``, and what other commands make of such models."""
+"""``fit dp-mallows``, and what other commands make of such models."""
 
 from __future__ import annotations
 
@@ -251,31 +251,6 @@ def test_sample_draws_lists(run, fit, model, tmp_path):
     assert json.loads(run("sample", fit, "-n", 20, "--seed", 5, "--json")[1])["rankings"] == names
     short = json.loads(run("sample", fit, "--length", 2, "--json")[1])["rankings"]
     assert {len(row) for row in short} == {2}
-
-
-def test_mean_shift(run, votes, lists, newcomers, tmp_path):
-    fit, labels = tmp_path / "m.permix", tmp_path / "labels.csv"
-    code, out, err = run("fit", "mean-shift", votes, "-o", fit, "--length", 2, "--labels", labels)
-    assert code == 0, err
-    model = permix.BlurringMeanShift(length=2).fit(lists)
-    assert f"{model.n_clusters_} cluster" in out
-    assert [int(row["cluster"]) - 1 for row in table_in(labels)] == model.labels_.tolist()
-    assert run("summary", fit)[1] == out
-    report = json.loads(run("summary", fit, "--json")[1])
-    assert [part["agents"] for part in report["clusters"]] == model.cluster_sizes_.tolist()
-    assert [part["center"] for part in report["clusters"]] == [
-        [model.items_[item] for item in row if item >= 0] for row in model.centers_.orders
-    ]
-    answer = json.loads(run("predict", fit, newcomers, *NEW, "--json")[1])
-    new = permix.Rankings.from_orders([["tea", "coffee"], ["water"]], items=model.items_, counts=[1, 3])
-    assert [row["cluster"] - 1 for row in answer["rows"]] == model.predict(new).tolist()
-    assert answer["mean_log_density"] == pytest.approx(model.score(new))
-    code, _, err = run("sample", fit)
-    assert code == 1
-    assert "no model to draw from" in err
-    code, out, _ = run("fit", "mean-shift", votes, "-o", fit, "--force", "--max-iter", 1, "--decay", 1.0)
-    assert code == 0
-    assert "--max-iter goes further" in out
 
 
 def test_many_clusters_are_cut_and_chains_that_disagree_are_named(capsys):

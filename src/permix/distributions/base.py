@@ -15,7 +15,7 @@ from permix.data.agent_table import AgentTable
 from permix.data.labels import Array, Label, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import DataError
+from permix.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from permix.distributions.angle.angle import Angle
@@ -329,8 +329,8 @@ def generator(random_state: RandomState) -> np.random.Generator:
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
-        raise DataError(
-            f"random_state={random_state!r} is not None, a whole number from 0, a SeedSequence or a Generator"
+        raise ParameterError(
+            "random_state", random_state, "None, a whole number from 0, a SeedSequence or a Generator"
         ) from error
 
 

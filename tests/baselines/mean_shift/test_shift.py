@@ -245,7 +245,7 @@ def test_names_of_items_do_not_matter(seed):
 
 def test_the_number_of_threads_does_not_matter(monkeypatch):
     model = BlurringMeanShift(progress=False, n_jobs=1).fit(DATA)
-    monkeypatch.setattr(mean_shift, "PIECE_PAIRS", 100)
+    monkeypatch.setattr(blurring, "PIECE_PAIRS", 100)
     other = BlurringMeanShift(progress=False, n_jobs=3).fit(DATA)
     assert other.centers_ == model.centers_
     np.testing.assert_array_equal(other.history_, model.history_)

@@ -158,7 +158,8 @@ class BlurringMeanShift(ClusterMixin, RankingEstimator, parameters=MeanShiftPara
         ndarray (rows,)
             Each row once, whatever its count.
         """
-        return self._fit.predict(self._lists(X))
+        lists = self._lists(X)
+        return self._fit.predict(lists)
 
     def predict_proba(self, X: Any) -> Array:
         """Return P(group | list) under the mixture of :meth:`score_samples`.
@@ -172,7 +173,8 @@ class BlurringMeanShift(ClusterMixin, RankingEstimator, parameters=MeanShiftPara
         -------
         ndarray (rows, n_clusters_)
         """
-        return self._fit.predict_proba(self._lists(X))
+        lists = self._lists(X)
+        return self._fit.predict_proba(lists)
 
     def score_samples(self, X: Any, *, return_error: bool = False) -> Any:
         """Return ln p(list) under a mixture of Mallows models at the centers.
@@ -194,7 +196,8 @@ class BlurringMeanShift(ClusterMixin, RankingEstimator, parameters=MeanShiftPara
         ndarray (rows,), or two of them
             Each row once, whatever its count.
         """
-        scores = self._fit.log_density(self._lists(X))
+        lists = self._lists(X)
+        scores = self._fit.log_density(lists)
         return (scores, np.zeros(len(scores))) if return_error else scores
 
     def _lists(self, X: Any) -> Rankings:

@@ -23,7 +23,7 @@ from permix.distributions.base import (
     stream_key,
     whole_number,
 )
-from permix.errors import DataError, PermixWarning
+from permix.errors import DataError, ParameterError, PermixWarning
 
 # A table over all subsets of 20 items takes 8 MiB and about 12 ms.
 MOST_ITEMS_BY_DEFAULT = 20
@@ -506,9 +506,9 @@ def _concentration(concentration: object) -> float:
     try:
         value = float(concentration)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise DataError(f"concentration={concentration!r} must be a number, 0 or more") from None
+        raise ParameterError("concentration", concentration, "a number, 0 or more") from None
     if not 0.0 <= value < math.inf:
-        raise DataError(f"concentration={concentration!r} must be finite, and 0 or more")
+        raise ParameterError("concentration", concentration, "finite, and 0 or more")
     return value + 0.0
 
 

@@ -17,7 +17,7 @@ from permix.distributions.base import (
     sample_size,
     stream_key,
 )
-from permix.errors import DataError
+from permix.errors import Argument, DataError, Message
 
 if TYPE_CHECKING:
     from permix.distributions.generalized.continuation import ListContinuation
@@ -318,10 +318,12 @@ class GeneralizedMallows(RankingDistribution):
         long = np.flatnonzero(~table.unlisted_below & (table.lengths > 2))
         if len(long):
             raise DataError(
-                f"{table.row_name(int(long[0]))} ranks {table.lengths[long[0]]} of {self.n_items} items and "
-                f"leaves the rest unknown ({len(long)} such row(s)); a generalized Mallows model has no "
-                "formula for that. If the other items are meant to be below, build the rankings with "
-                "unlisted='below'"
+                Message(
+                    f"{table.row_name(int(long[0]))} ranks {table.lengths[long[0]]} of {self.n_items} items "
+                    f"and leaves the rest unknown ({len(long)} such row(s)); a generalized Mallows model has "
+                    "no formula for that. If the other items are meant to be below, build the rankings with ",
+                    Argument("unlisted", "below"),
+                )
             )
 
     def _parameters_text(self) -> str:
