@@ -141,7 +141,7 @@ def _add_file_commands(app: typer.Typer) -> None:
         "Turn one kind of file into another: PrefLib .soc .soi .toc .toi .cat, CSV, TSV, plain or .gz.",
         ["permix convert ratings.csv ratings.toi --layout ratings"],
     )
-    options = {**part("permix.consensus.options:OPTIONS"), **VOTE_OPTIONS, **JSON}
+    options = {**part("permix.consensus.command:OPTIONS"), **VOTE_OPTIONS, **JSON}
     add_command(
         app,
         "consensus",

@@ -105,8 +105,11 @@ def _listed(missing: Missing) -> list[object]:
     for code in listed:
         if not isinstance(code, str | int | float) or isinstance(code, bool):
             raise DataError(
-                f"missing={shown(code)} is neither a number nor text; name the value, or a list of them, "
-                "that stands for missing cells"
+                Message(
+                    Argument("missing"),
+                    f": {shown(code)} is neither a number nor text; name the value, or a list of them, that "
+                    "stands for missing cells",
+                )
             )
     return [code for code in listed if not (is_blank(code) or is_missing(code))]
 

@@ -10,7 +10,7 @@ from permix.data.labels import Label, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.base import aligned
-from permix.errors import CycleError, DataError
+from permix.errors import Argument, DataError, Wording
 
 
 def as_preferences(data: Any, items: tuple[Label, ...] | None = None) -> Preferences:
@@ -26,13 +26,13 @@ def as_preferences(data: Any, items: tuple[Label, ...] | None = None) -> Prefere
         table = Preferences.from_rankings(table)
     if not table.consistent.all():
         bad = np.flatnonzero(~table.consistent)
-        error = table._cycle_error(int(bad[0]), len(bad))
-        raise CycleError(
-            f"{str(error).partition('. Mend them')[0]}. A model of rankings needs agents who do not; leave "
-            "these out, as data[data.consistent] or with on_cycle='drop'",
-            error.agent,
-            error.cycle,
+        way_out = (
+            "A model of rankings needs agents who do not; leave these out, ",
+            Wording("as data[data.consistent] or ", ""),
+            "with ",
+            Argument("on_cycle", "drop"),
         )
+        raise table._cycle_error_with(int(bad[0]), len(bad), way_out)
     return table
 
 

@@ -110,3 +110,5 @@ register(
         archive="archive:ENSEMBLE_SCHEMA",
     )
 )
+register(in_folder("MallowsKDE", "permix.baselines.kde"))
+register(in_folder("BlurringMeanShift", "permix.baselines.mean_shift"))

@@ -56,7 +56,7 @@ from permix.data.io.table_columns import (
 )
 from permix.data.io.text_files import PathLike, plain_suffix, read_text
 from permix.data.labels import Array, Label, as_column, as_objects, factorize
-from permix.errors import Argument, DataError, Message, PermixWarning
+from permix.errors import Argument, DataError, Message, ParameterError, PermixWarning
 
 LAYOUTS = ("auto", "wide", "long")
 # A float has no whole number of more digits.
@@ -113,13 +113,22 @@ def read_cells(
     >>> cells = permix.read_cells("ratings.csv")  # doctest: +SKIP
     """
     if layout not in LAYOUTS:
-        raise DataError(f"layout={layout!r} must be 'auto', 'wide' or 'long'")
+        raise ParameterError("layout", layout, "'auto', 'wide' or 'long'")
     codes = MissingCodes(missing)
     if plain_suffix(path) == "npz":
         if layout == "long" or header is not None or row_column is not None or delimiter is not None:
             raise DataError(
-                f"{path}: a sparse matrix has neither lines nor names; layout, header, row_column and "
-                "delimiter are for text files"
+                Message(
+                    f"{path}: a sparse matrix has neither lines nor names; ",
+                    Argument("layout"),
+                    ", ",
+                    Argument("header"),
+                    ", ",
+                    Argument("row_column"),
+                    " and ",
+                    Argument("delimiter"),
+                    " are for text files",
+                )
             )
         return looked_over(_read_npz(path, codes, new_rows), codes, new_rows)
     table = _table_of_file(path, delimiter, header, layout, codes)
@@ -139,7 +148,7 @@ def cells_from_frame(
 ) -> Cells:
     """Take a data frame; see :meth:`Cells.from_frame`."""
     if layout not in LAYOUTS:
-        raise DataError(f"layout={layout!r} must be 'auto', 'wide' or 'long'")
+        raise ParameterError("layout", layout, "'auto', 'wide' or 'long'")
     table, index = table_from_frame(frame), _index_names(frame)
     return _cells_of_table(table, layout, row_column, "from a frame", codes, index=index, new_rows=new_rows)
 
@@ -149,9 +158,12 @@ def refuse_long_frame(frame: object) -> None:
     names = [str(name) for name in getattr(frame, "columns", ())]
     if len(names) == 3 and long_places(names) is not None:
         raise DataError(
-            f"the frame has columns {', '.join(map(repr, names))}: it looks long, with one cell in each row. "
-            "Pass permix.Cells.from_frame(frame, layout='long'), or layout='wide' if it is a matrix of three "
-            "columns"
+            Message(
+                f"the frame has columns {', '.join(map(repr, names))}: it looks long, with one cell in each "
+                "row. Pass permix.Cells.from_frame(frame, layout='long'), or ",
+                Argument("layout", "wide"),
+                " if it is a matrix of three columns",
+            )
         )
 
 
@@ -175,7 +187,11 @@ def _cells_of_table(
         layout = _layout(table, row_column)
     if layout == "long":
         if row_column is not None:
-            raise DataError(f"{table.source}: row_column is for wide tables, and this is a long one")
+            raise DataError(
+                Message(
+                    f"{table.source}: ", Argument("row_column"), " is for wide tables, and this is a long one"
+                )
+            )
         return _long(table, f"{origin}, read as a long table", codes, from_text, new_rows)
     return _wide(table, row_column, index, f"{origin}, read as a wide table", codes, from_text, new_rows)
 

@@ -13,19 +13,27 @@ from permix.data.io.column_names import USUAL_NAMES, plain
 from permix.data.io.table_columns import BLANK, Table, missing_mask, numbers
 from permix.data.io.text_files import PathLike, shorten
 from permix.data.labels import Array, some_names
-from permix.errors import Argument, DataError, FileFormatError, Message, PermixWarning, Wording
+from permix.errors import (
+    Argument,
+    DataError,
+    FileFormatError,
+    Message,
+    PermixWarning,
+    Wording,
+)
 
 ROW_NAMES = USUAL_NAMES["agent"] | {"row", "rows", "rowname", "name", "id", "document", "doc", "gene", "i"}
 COLUMN_NAMES = USUAL_NAMES["item"] | {"column", "columns", "columnname", "col", "feature", "variable"}
 COLUMN_NAMES |= {"word", "term", "question", "j"}
 VALUE_NAMES = USUAL_NAMES["rating"] | {"values", "cell", "answer", "count", "level", "entry", "x"}
 
+# How a user says that no column names the rows.
+NO_ROW_COLUMN = Wording("row_column=False", '--id ""')
 
 # From so many rows on, a column of different whole numbers is likely to name the rows.
 MANY_ROWS = 20
 # Lines of a long table may be repeated by a slip; a wide one repeats pairs of values all the time.
 LEAST_DIFFERENT = 0.95
-NO_ROW_COLUMN = Wording("row_column=False", '--id ""')
 
 
 class LongPlaces(NamedTuple):

@@ -1,4 +1,4 @@
-"""Sums of Mallows kernels between rows that partition all items: closed form, at many λ at once."""
+"""P(query | row) summed over rows that partition all items: closed form, at many λ at once."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from permix.baselines import partition_lists_jit as lists
-from permix.baselines import partition_pairs_jit as kernels
-from permix.baselines.partition_pairs_jit import Comparisons, PartitionRows
+from permix.baselines.row_densities import partition_lists_jit as lists
+from permix.baselines.row_densities import partition_pairs_jit as kernels
+from permix.baselines.row_densities.partition_pairs_jit import Comparisons, PartitionRows
 from permix.data.labels import Array
 from permix.runtime.progress import Display
 from permix.runtime.threads import run_in_threads

@@ -13,22 +13,17 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
-from permix.baselines import mean_shift_fit as mean_shift
-from permix.baselines.mean_shift import BlurringMeanShift
-from permix.baselines.mean_shift_archive import mean_shift_from_archive, mean_shift_to_archive
-from permix.baselines.mean_shift_fit import (
-    BlurringShift,
-    MeanShiftSettings,
-    distinct_lists,
-    fit_mean_shift,
-    top_lists,
-)
-from permix.baselines.mean_shift_jit import distances_to_centers, fill_behind, stagewise_order
+from permix import BlurringMeanShift
+from permix.baselines.mean_shift import fit as mean_shift
+from permix.baselines.mean_shift import shift as blurring
+from permix.baselines.mean_shift.fit import fit_mean_shift
+from permix.baselines.mean_shift.parameters import MeanShiftParameters
+from permix.baselines.mean_shift.shift import BlurringShift, distinct_lists
+from permix.baselines.mean_shift.shift_jit import fill_behind, opposed_pairs, set_ranks, stagewise_order
 from permix.data import Preferences, Rankings
 from permix.datasets import make_generalized_mallows_mixture
 from permix.errors import DataError, PermixWarning
-from permix.estimators.preference_input import as_preferences
-from permix.files import read_archive
+from permix.estimators.ranking_lists import as_top_lists
 from permix.partitions import adjusted_rand
 from permix.runtime import progress
 from permix.runtime.progress import Display
@@ -66,7 +61,7 @@ def shift_once(lists, n_items, length, decay):
     """One iteration of compiled code, as a dictionary."""
     table = as_rankings(lists, n_items)
     data, _ = distinct_lists(table.orders, table.counts)
-    shift = BlurringShift(data, n_items, length, MeanShiftSettings(), Display(False))
+    shift = BlurringShift(data, n_items, length, MeanShiftParameters(), Display(False))
     moved = shift.shifted(decay).tolist()
     return {
         tuple(item for item in old if item >= 0): tuple(item for item in new if item >= 0)
@@ -82,8 +77,17 @@ def all_lists(n_items):
 
 
 def compiled_distances(lists, n_items):
+    """Distance of every list (rows) from every other as a center (columns)."""
     table = as_rankings(lists, n_items)
-    return distances_to_centers(table.orders, table.lengths, table.orders, table.lengths, n_items)
+    found = np.empty((len(lists), len(lists)), dtype=np.int64)
+    for k, (center, size) in enumerate(zip(table.orders, table.lengths, strict=True)):
+        ranks = np.full(n_items, size, dtype=np.int64)
+        set_ranks(center, size, ranks)
+        found[:, k] = [
+            opposed_pairs(row, length, ranks, size)
+            for row, length in zip(table.orders, table.lengths, strict=True)
+        ]
+    return found
 
 
 def test_distances_are_pairs_in_opposite_orders_and_sums_of_stage_codes():
@@ -159,19 +163,19 @@ def test_all_iterations(case):
     # The last item of a full ranking says nothing.
     where, decays, converged = reference.blurring_mean_shift([row[: n_items - 1] for row in lists], length)
     assert centers_of(model) == where
-    np.testing.assert_allclose(model.decays_, decays, rtol=1e-12)
+    np.testing.assert_allclose(model.history_["decay"], decays, rtol=1e-12)
     assert model.converged_ is converged is True
     assert model.n_iter_ == len(decays) > 1
     assert model.n_clusters_ == len(set(where)) < len(set(lists))
     assert model.cluster_sizes_.tolist() == sorted(Counter(where).values(), reverse=True)
 
 
-@pytest.mark.parametrize("twin", [{"find": reference.without_kernel}, {"width": reference.ignoring_counts}])
+@pytest.mark.parametrize("twin", [{"find": reference.without_weights}, {"width": reference.ignoring_counts}])
 def test_broken_twins_end_elsewhere(twin):
     lists, n_items, length = CASES["short"]
     model = fitted(lists, n_items, length=length)
     where, decays, _ = reference.blurring_mean_shift(lists, length, **twin)
-    assert centers_of(model) != where or not np.allclose(model.decays_, decays)
+    assert centers_of(model) != where or not np.allclose(model.history_["decay"], decays)
 
 
 def test_moving_single_items_beats_the_stagewise_order_alone():
@@ -190,14 +194,14 @@ def test_a_fixed_decay():
     lists, n_items, length = CASES["mixed"]
     model = fitted(lists, n_items, length=length, decay=0.9)
     assert centers_of(model) == reference.blurring_mean_shift(lists, length, decay=0.9)[0]
-    assert set(model.decays_) == {0.9}
+    assert set(model.history_["decay"]) == {0.9}
 
 
 def test_the_heuristic_by_hand():
     # Three agents, one of whom is 4 pairs away from two others, lists of two items: d = 8/3, t = 2.
     with pytest.warns(PermixWarning, match="no list moved"):
         model = fitted([(0, 1), (0, 1), (2, 3)], 4)
-    assert model.decays_[0] == pytest.approx(math.log(1 + 2 / (8 / 3)))
+    assert model.history_["decay"][0] == pytest.approx(math.log(1 + 2 / (8 / 3)))
 
 
 # Invariance.
@@ -212,7 +216,7 @@ def test_the_order_of_data_does_not_matter():
     other = BlurringMeanShift(progress=False).fit(DATA[shuffled])
     assert other.centers_ == model.centers_
     np.testing.assert_array_equal(other.labels_, model.labels_[shuffled])
-    np.testing.assert_array_equal(other.decays_, model.decays_)
+    np.testing.assert_array_equal(other.history_, model.history_)
     assert other.decay_ == model.decay_
 
 
@@ -222,9 +226,9 @@ def test_counts_stand_for_agents():
     assert len(collapsed) < len(DATA)
     other = BlurringMeanShift(progress=False).fit(collapsed)
     assert other.centers_ == model.centers_
-    np.testing.assert_array_equal(other.decays_, model.decays_)
+    np.testing.assert_array_equal(other.history_, model.history_)
     again = BlurringMeanShift(progress=False).fit(collapsed.expand())
-    np.testing.assert_array_equal(other.labels_, again.labels_)
+    np.testing.assert_array_equal(np.repeat(other.labels_, collapsed.counts), again.labels_)
     assert other.score(collapsed) == pytest.approx(model.score(DATA), rel=1e-12)
 
 
@@ -236,15 +240,15 @@ def test_names_of_items_do_not_matter(seed):
     assert adjusted_rand(other.labels_, model.labels_) == 1.0
     renamed = {tuple(row) for row in new[model.centers_.orders].tolist()}
     assert renamed == {tuple(row) for row in other.centers_.orders.tolist()}
-    np.testing.assert_allclose(other.decays_, model.decays_, rtol=1e-12)
+    np.testing.assert_allclose(other.history_["decay"], model.history_["decay"], rtol=1e-12)
 
 
 def test_the_number_of_threads_does_not_matter(monkeypatch):
     model = BlurringMeanShift(progress=False, n_jobs=1).fit(DATA)
-    monkeypatch.setattr(mean_shift, "PIECE_PAIRS", 100)
+    monkeypatch.setattr(blurring, "PIECE_PAIRS", 100)
     other = BlurringMeanShift(progress=False, n_jobs=3).fit(DATA)
     assert other.centers_ == model.centers_
-    np.testing.assert_array_equal(other.decays_, model.decays_)
+    np.testing.assert_array_equal(other.history_, model.history_)
 
 
 def test_a_full_ranking_says_no_more_than_all_but_its_last_item():
@@ -279,7 +283,7 @@ def test_many_items(monkeypatch):
     model = BlurringMeanShift(progress=False).fit(made.data)
     assert adjusted_rand(model.labels_, made.labels) > 0.9
     # Looking at all items instead of the most promising finds the same.
-    monkeypatch.setattr(mean_shift, "CANDIDATES", 300)
+    monkeypatch.setattr(blurring, "CANDIDATES", 300)
     assert BlurringMeanShift(progress=False).fit(made.data).centers_ == model.centers_
 
 
@@ -289,7 +293,7 @@ def test_one_list_and_lists_that_only_go_on():
     assert one.centers_.orders.tolist() == [[2, 0, 1]]
     longer = fitted([(2,), (2, 0), (2, 0, 1)], 5)
     assert longer.centers_.orders.tolist() == [[2, 0, 1]]
-    assert math.isinf(longer.decays_[0])
+    assert math.isinf(longer.history_["decay"][0])
     assert fitted([(2, 0, 1)], 5, length=1).centers_.orders.tolist() == [[2]]
 
 
@@ -355,7 +359,7 @@ def test_predict_is_the_most_probable_center():
     lists = random_lists(8, 40, 4, (2, 3))
     model = fitted(lists, 4, length=2)
     queries = all_lists(4)
-    table = oracle.kernel_table(
+    table = oracle.density_table(
         [poset_of(order, 4) for order in model.centers_.orders.tolist()],
         [poset_of(order, 4) for order in queries],
         4,
@@ -365,6 +369,21 @@ def test_predict_is_the_most_probable_center():
     found = model.predict(as_rankings(queries, 4))
     np.testing.assert_allclose(chances[np.arange(len(queries)), found], chances.max(axis=1), rtol=1e-10)
     assert len(set(found)) > 1
+    probabilities = model.predict_proba(as_rankings(queries, 4))
+    np.testing.assert_allclose(probabilities, chances / chances.sum(axis=1, keepdims=True), rtol=1e-9)
+    np.testing.assert_array_equal(probabilities.argmax(axis=1), found)
+
+
+def test_tables():
+    model = BlurringMeanShift(progress=False).fit(DATA)
+    table = model.summary()
+    assert table["agents"].tolist() == model.cluster_sizes_.tolist()
+    assert table["share"].sum() == pytest.approx(1.0)
+    first = model.centers_.orders[0]
+    assert table["center"][0] == " ≻ ".join(str(item) for item in first[first >= 0])
+    row = model.diagnostics().iloc[0]
+    assert (row["iterations"], row["converged"], row["interrupted"]) == (model.n_iter_, True, False)
+    assert model.log_likelihood_ == pytest.approx(DATA.n_agents * model.score(DATA))
 
 
 # Interrupts, warnings, progress.
@@ -414,7 +433,7 @@ def test_an_interrupt_of_the_last_step_keeps_the_clusters(monkeypatch, after):
         assert model.decay_ in np.concatenate(calls)
         assert model.decay_ == pytest.approx(whole.decay_, rel=0.6)
     else:
-        assert model.decay_ == model.decays_[-1]
+        assert model.decay_ == model.history_["decay"].iloc[-1]
 
 
 def test_warnings():
@@ -443,9 +462,9 @@ def test_plain_lines_of_progress(monkeypatch, capsys):
 class FromScores(BlurringMeanShift):
     """Rows are scores of items, the highest is best; scikit-learn's checks make tables of numbers."""
 
-    def _preferences(self, X, *, reset):
+    def _checked(self, X, *, reset):
         scores = validate_data(self, X, reset=reset, dtype=np.float64)
-        return as_preferences(Rankings.from_orders(np.argsort(-scores, axis=1, kind="stable")))
+        return Rankings.from_orders(np.argsort(-scores, axis=1, kind="stable"))
 
 
 @parametrize_with_checks(
@@ -476,10 +495,13 @@ def test_arrays_and_rankings_are_alike():
 @pytest.mark.parametrize(
     ("data", "match"),
     [
-        (Rankings.from_orders([["a", "b"], ["c", "a"]], unlisted="unknown"), "leaves open"),
-        (Preferences.from_pairs([("anna", "a", "b")], items=list("abc")), "'anna'.*by pairs"),
-        (Preferences.from_levels([[["a"], ["b"]], [["a", "c"], ["b"]]], items=list("abc")), "has ties"),
-        (Preferences.from_levels([[["a"]], []], items=list("abc"), agents=[0, 1]), "lists nothing"),
+        (Rankings.from_orders([["a", "b"], ["c", "a"]], unlisted="unknown"), "says nothing about the rest"),
+        (Preferences.from_pairs([("anna", "a", "b")], items=list("abc")), "'anna'.*compares pairs"),
+        (
+            Preferences.from_levels([[["a"], ["b"]], [["a", "c"], ["b"]]], items=list("abc")),
+            "ties 'a' and 'c'",
+        ),
+        (Preferences.from_levels([[["a"]], []], items=list("abc"), agents=[0, 1]), "says nothing"),
         (Rankings.from_orders([["a"]]), "one item"),
         (np.array([[0.5, 1.5]]), "orderings"),
         ("votes.csv", "path"),
@@ -513,7 +535,7 @@ def test_other_items_are_refused():
     model = BlurringMeanShift(progress=False).fit(DATA)
     with pytest.raises(DataError, match="does not know 'tea'"):
         model.predict(Rankings.from_orders([["tea", "milk"]]))
-    with pytest.raises(DataError, match="leaves open"):
+    with pytest.raises(DataError, match="says nothing about the rest"):
         model.score_samples(Rankings.from_orders([[0, 1]], n_items=9, unlisted="unknown"))
 
 
@@ -521,104 +543,9 @@ def test_preferences_that_are_lists():
     table = Preferences.from_rankings(DATA)
     assert (
         BlurringMeanShift(progress=False).fit(table).centers_
-        == fit_mean_shift(DATA, MeanShiftSettings(progress=False)).centers
+        == fit_mean_shift(DATA, MeanShiftParameters(progress=False)).centers
     )
-    assert top_lists(table) == DATA
-
-
-# Files.
-
-
-@pytest.fixture
-def archive():
-    lists, n_items, length = CASES["mixed"]
-    table = as_rankings(lists, n_items).collapse()
-    return mean_shift_to_archive(BlurringMeanShift(length, progress=False).fit(table)._fit)
-
-
-def test_archives_come_back(tmp_path):
-    model = BlurringMeanShift(np.int64(4), decay=0.5, n_jobs=1, progress=False).fit(DATA)
-    model.save(tmp_path / "model.permix")
-    back = BlurringMeanShift._from_fit(mean_shift_from_archive(*read_archive(tmp_path / "model.permix")))
-    assert back.get_params() == model.get_params()
-    assert back.centers_ == model.centers_
-    for name in ("labels_", "cluster_sizes_", "decays_"):
-        np.testing.assert_array_equal(getattr(back, name), getattr(model, name))
-    assert (back.decay_, back.n_iter_, back.converged_) == (model.decay_, model.n_iter_, model.converged_)
-    np.testing.assert_array_equal(back.score_samples(DATA), model.score_samples(DATA))
-    np.testing.assert_array_equal(back.predict(DATA), model.predict(DATA))
-
-
-def test_infinite_decays_come_back():
-    fit = fitted([(2,), (2, 0)], 5)._fit
-    assert math.isinf(mean_shift_from_archive(*mean_shift_to_archive(fit)).decays[0])
-
-
-def edited(name, change):
-    def edit(manifest, arrays):
-        arrays[name] = change(arrays[name].copy())
-
-    return edit
-
-
-def put(index, value):
-    def change(array):
-        array[index] = value
-        return array
-
-    return change
-
-
-HOSTILE = {
-    "no array": lambda manifest, arrays: arrays.pop("decays"),
-    "another array": lambda manifest, arrays: arrays.update(more=np.zeros(3)),
-    "items": lambda manifest, arrays: manifest.update(items=[0, 1]),
-    "items twice": lambda manifest, arrays: manifest.update(items=[0, 1, 2, 3, 4, 5, 5]),
-    "items not names": lambda manifest, arrays: manifest.update(items=[0, 1, 2, 3, 4, 5, 6.0]),
-    "settings": lambda manifest, arrays: manifest["settings"].update(more=1),
-    "length": lambda manifest, arrays: manifest["settings"].update(length=-1),
-    "max_iter": lambda manifest, arrays: manifest["settings"].update(max_iter=1),
-    "other decay": lambda manifest, arrays: manifest["settings"].update(decay=0.123),
-    "n_jobs": lambda manifest, arrays: manifest["settings"].update(n_jobs="2"),
-    "progress": lambda manifest, arrays: manifest["settings"].update(progress=2),
-    "decay": lambda manifest, arrays: manifest.update(decay=0.0),
-    "decay text": lambda manifest, arrays: manifest.update(decay="0.5"),
-    "converged": lambda manifest, arrays: manifest.update(converged=1),
-    "interrupted": lambda manifest, arrays: manifest.update(interrupted=None),
-    "decays negative": edited("decays", put(0, -1.0)),
-    "decays nan": edited("decays", put(0, np.nan)),
-    "no decays": edited("decays", lambda array: array[:0]),
-    "item beyond": edited("centers", put((0, 0), 7)),
-    "item below": edited("centers", put((0, 0), -2)),
-    "empty center": edited("centers", put(0, -1)),
-    "no columns": edited("centers", lambda array: array[:, :0]),
-    "hole": edited("centers", put((0, 1), -1)),
-    "item twice in a center": lambda manifest, arrays: put((0, 1), arrays["centers"][0, 0])(
-        arrays["centers"]
-    ),
-    "centers alike": lambda manifest, arrays: put(0, arrays["centers"][1])(arrays["centers"]),
-    "centers flat": edited("centers", lambda array: array.ravel()),
-    "centers of other numbers": edited("centers", lambda array: array.astype(np.int64)),
-    "sizes": edited("cluster_sizes", put(0, 10**6)),
-    "sizes short": edited("cluster_sizes", lambda array: array[:-1]),
-    "sizes backwards": edited("cluster_sizes", lambda array: array[::-1]),
-    "labels beyond": edited("row_labels", put(0, 99)),
-    "labels below": edited("row_labels", put(0, -1)),
-    "labels short": edited("row_labels", lambda array: array[:-1]),
-    "counts zero": edited("row_counts", put(0, 0)),
-    "counts too large": edited("row_counts", put(slice(None), 2**62)),
-}
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_archives_are_refused(name, archive):
-    manifest, arrays = archive
-    arrays = {key: array.copy() for key, array in arrays.items()}
-    assert len(np.unique(arrays["cluster_sizes"])) > 1
-    mean_shift_from_archive(manifest, arrays)
-    HOSTILE[name](manifest, arrays)
-    with pytest.raises(DataError):
-        mean_shift_from_archive(manifest, arrays)
+    assert as_top_lists(table) == DATA
 
 
 # Real data.

@@ -11,13 +11,10 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
-from permix.baselines import kde_bandwidth as kernel_bandwidth
-from permix.baselines import kde_closed as kernel_closed
-from permix.baselines import kde_sampled as kernel_sampled
-from permix.baselines.kde import MallowsKDE
-from permix.baselines.kde_archive import kde_from_archive, kde_to_archive
-from permix.baselines.kde_density import KernelSettings
-from permix.baselines.kde_rows import split_rows
+from permix import MallowsKDE
+from permix.baselines.kde import bandwidth
+from permix.baselines.row_densities import closed_form, sampled
+from permix.baselines.row_densities.split_rows import split_rows
 from permix.consensus.kemeny import kemeny
 from permix.data import Preferences, Rankings
 from permix.distributions import Mallows
@@ -57,7 +54,7 @@ def poset_of(blocks):
 
 def log_density(training, queries, dispersion, **options):
     model = MallowsKDE(dispersion, random_state=0, progress=False, **options).fit(training)
-    return model.score_samples(queries, return_standard_error=True)
+    return model.score_samples(queries, return_error=True)
 
 
 # Closed form.
@@ -69,10 +66,10 @@ def test_there_are_75_weak_orders_of_four_items():
 
 def test_plain_closed_form_is_the_enumerated_sum():
     some = WEAK_ORDERS[::6]
-    table = oracle.kernel_table(some, some, 4, 0.4)
+    table = oracle.density_table(some, some, 4, 0.4)
     for i, query in enumerate(some):
         for j, row in enumerate(some):
-            value = oracle.log_kernel_of_blocks(blocks_of(row, 4), blocks_of(query, 4), -np.log(0.4))
+            value = oracle.log_density_of_blocks(blocks_of(row, 4), blocks_of(query, 4), -np.log(0.4))
             assert value == pytest.approx(np.log(table[i, j]), abs=1e-12)
 
 
@@ -135,7 +132,7 @@ def test_many_items_in_every_form(kind):
     for dispersion in (0.3, 0.99):
         values, _ = log_density(training, queries, dispersion)
         table = [
-            [oracle.log_kernel_of_blocks(row, query, -np.log(dispersion)) for row in rows[:7]]
+            [oracle.log_density_of_blocks(row, query, -np.log(dispersion)) for row in rows[:7]]
             for query in rows
         ]
         true = np.logaddexp.reduce(np.array(table) + np.log(counts / counts.sum()), axis=1)
@@ -191,7 +188,7 @@ def test_agents_are_left_out_one_at_a_time(name):
 def test_kept_comparisons_change_nothing(monkeypatch):
     data = stated_as_levels(CASES["blocks"][0], 5, CASES["blocks"][1])
     first = MallowsKDE(progress=False).fit(data).cv_scores_
-    monkeypatch.setattr(kernel_closed, "MOST_KEPT_BYTES", 0)
+    monkeypatch.setattr(closed_form, "MOST_KEPT_BYTES", 0)
     second = MallowsKDE(progress=False).fit(data).cv_scores_
     np.testing.assert_array_equal(first["score"], second["score"])
 
@@ -200,7 +197,7 @@ def test_full_rankings_too_long_for_bits(monkeypatch):
     posets, counts = CASES["full"]
     data = stated_as_levels(posets, 5, counts)
     first = log_density(data, data, 0.3)[0]
-    monkeypatch.setattr(kernel_closed, "MOST_KEPT_BYTES", 0)
+    monkeypatch.setattr(closed_form, "MOST_KEPT_BYTES", 0)
     np.testing.assert_allclose(log_density(data, data, 0.3)[0], first, rtol=1e-12)
 
 
@@ -252,19 +249,19 @@ def test_what_cannot_be_fitted():
 
 def test_an_interrupted_search_keeps_the_best_so_far(monkeypatch):
     data = stated_as_levels(CASES["blocks"][0], 5, CASES["blocks"][1])
-    evaluate = kernel_bandwidth._Search.evaluate
+    evaluate = bandwidth._Search.evaluate
 
     def interrupted(self, decays):
         if len(decays) == 1:
             raise KeyboardInterrupt
         return evaluate(self, decays)
 
-    monkeypatch.setattr(kernel_bandwidth._Search, "evaluate", interrupted)
+    monkeypatch.setattr(bandwidth._Search, "evaluate", interrupted)
     with pytest.warns(PermixWarning, match="interrupted"):
         model = MallowsKDE(progress=False).fit(data)
     scores = model.cv_scores_
     assert model.dispersion_ == scores["dispersion"][scores["score"].argmax()]
-    monkeypatch.setattr(kernel_bandwidth._Search, "evaluate", lambda self, decays: interrupted(self, [0.0]))
+    monkeypatch.setattr(bandwidth._Search, "evaluate", lambda self, decays: interrupted(self, [0.0]))
     with pytest.raises(KeyboardInterrupt):
         MallowsKDE(progress=False).fit(data)
 
@@ -292,8 +289,8 @@ def test_sampled_densities_are_right_within_their_errors(partial, dispersion):
     true = np.log(oracle.density(training, counts, queries, 5, dispersion))
     assert np.all(np.abs(values - true) < 4.5 * errors + 1e-12)
     assert errors.max() < 0.06
-    sampled = [not is_partitioned(poset, 5) for poset in queries]
-    assert np.all(errors[sampled] > 0)
+    by_draws = [not is_partitioned(poset, 5) for poset in queries]
+    assert np.all(errors[by_draws] > 0)
     for twin in (oracle.without_extensions, oracle.half_ties):
         wrong = np.log(twin(training, counts, queries, 5, dispersion))
         assert np.any(np.abs(values - wrong) > 10 * errors + 1e-9)
@@ -306,7 +303,7 @@ def test_standard_errors_are_the_spread_over_seeds(partial):
         [
             MallowsKDE(0.4, n_samples=200, random_state=seed, progress=False)
             .fit(data)
-            .score_samples(questions, return_standard_error=True)
+            .score_samples(questions, return_error=True)
             for seed in range(40)
         ]
     )
@@ -354,7 +351,7 @@ def test_results_do_not_depend_on_threads(partial):
         assert one.dispersion_ == three.dispersion_
         np.testing.assert_array_equal(one.score_samples(data), three.score_samples(data))
     other = MallowsKDE(n_samples=8, random_state=2, progress=False).fit(stated_as_pairs(training, 5))
-    assert other.score(stated_as_pairs(queries, 5)).standard_error > 0
+    assert other.score_samples(stated_as_pairs(queries, 5), return_error=True)[1].max() > 0
 
 
 # Draws.
@@ -363,7 +360,7 @@ def test_results_do_not_depend_on_threads(partial):
 @pytest.mark.parametrize("chain", [False, True])
 def test_draws_follow_the_density(chain, monkeypatch):
     if chain:
-        monkeypatch.setattr(kernel_sampled, "EXACT_ITEMS", 0)
+        monkeypatch.setattr(sampled, "EXACT_ITEMS", 0)
     posets = [closure({(0, 1), (0, 2)}, 4), closure({(3, 0), (1, 2)}, 4), *WEAK_ORDERS[::20]]
     counts = np.arange(1, 1 + len(posets))
     model = MallowsKDE(0.4, random_state=0).fit(stated_as_pairs(posets, 4, counts))
@@ -408,6 +405,29 @@ def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
 
+def test_the_score_is_the_mean_over_agents(partial):
+    training, counts, _ = partial
+    data = stated_as_pairs(training, 5, counts)
+    model = MallowsKDE(0.4, random_state=0, progress=False).fit(data)
+    scores, errors = model.score_samples(data, return_error=True)
+    assert model.score(data) == pytest.approx(counts @ scores / counts.sum())
+    assert model.log_likelihood_ == pytest.approx(counts @ scores)
+    assert model.log_likelihood_.standard_error == pytest.approx(counts @ errors)
+    assert model.log_likelihood_.standard_error > 0
+
+
+def test_tables():
+    posets, counts = CASES["blocks"]
+    model = MallowsKDE(progress=False).fit(stated_as_levels(posets, 5, counts))
+    row = model.summary().iloc[0]
+    assert (row["agents"], row["dispersion"], row["exact"]) == (16, model.dispersion_, True)
+    assert row["expected_distance"] == pytest.approx(Mallows(range(5), model.dispersion_).expected_distance())
+    tried = model.diagnostics()
+    assert tried.loc[tried["below_best"].idxmin(), "dispersion"] == model.dispersion_
+    assert tried["below_best"].min() == 0.0
+    assert len(MallowsKDE(0.5).fit(stated_as_levels(posets, 5)).diagnostics()) == 0
+
+
 def test_arrays_and_rankings_are_alike():
     orders = np.array([[0, 1, 2, 3], [1, 0, 3, 2], [3, 2, -1, -1], [0, 1, 2, 3]])
     model = MallowsKDE(0.5).fit(orders)
@@ -436,105 +456,6 @@ def test_huge_counts():
     data = Preferences.from_pairs(pairs, items=list("xyz"), counts=[4 * 10**9] * 3)
     model = MallowsKDE(random_state=0, progress=False).fit(data)
     assert 0.0 < model.dispersion_ <= 1.0
-
-
-# Files.
-
-
-LEVELS = [poset_of([{0}, {1, 2}, {3, 4}])]
-
-
-@pytest.fixture
-def archive(partial):
-    training, counts, _ = partial
-    data = Preferences.concat([stated_as_pairs(training, 5, counts), stated_as_levels(LEVELS, 5)])
-    return kde_to_archive(MallowsKDE(0.5, n_samples=8, random_state=3).fit(data)._fit)
-
-
-def test_archives_come_back(partial, archive, tmp_path):
-    back = MallowsKDE._from_fit(kde_from_archive(*archive))
-    model = MallowsKDE(0.5, n_samples=8, random_state=3).fit(back.preferences_)
-    questions = stated_as_pairs(partial[2], 5)
-    np.testing.assert_array_equal(back.score_samples(questions), model.score_samples(questions))
-    assert back.get_params() == model.get_params()
-    searched = MallowsKDE(progress=False).fit(stated_as_levels(CASES["blocks"][0], 5))
-    again = MallowsKDE._from_fit(kde_from_archive(*kde_to_archive(searched._fit)))
-    np.testing.assert_array_equal(again.cv_scores_["score"], searched.cv_scores_["score"])
-    searched.save(tmp_path / "model.permix")
-    assert (tmp_path / "model.permix").stat().st_size > 0
-
-
-def edited(name, change):
-    def edit(manifest, arrays):
-        arrays[name] = change(arrays[name].copy())
-
-    return edit
-
-
-def put(index, value):
-    def change(array):
-        array[index] = value
-        return array
-
-    return change
-
-
-HOSTILE = {
-    "no array": lambda manifest, arrays: arrays.pop("keys"),
-    "another array": lambda manifest, arrays: arrays.update(more=np.zeros(3)),
-    "dispersion": lambda manifest, arrays: manifest.update(dispersion=1.5),
-    "dispersion not asked for": lambda manifest, arrays: manifest.update(dispersion=0.4),
-    "dispersion text": lambda manifest, arrays: manifest.update(dispersion="0.5"),
-    "items": lambda manifest, arrays: manifest.update(items=[0, 1, 2]),
-    "items twice": lambda manifest, arrays: manifest.update(items=[0, 1, 2, 3, 3]),
-    "items not names": lambda manifest, arrays: manifest.update(items=[0, 1, 2, 3, 4.0]),
-    "n_samples": lambda manifest, arrays: manifest["settings"].update(n_samples=1),
-    "n_jobs": lambda manifest, arrays: manifest["settings"].update(n_jobs="2"),
-    "settings": lambda manifest, arrays: manifest["settings"].update(more=1),
-    "seed": lambda manifest, arrays: manifest.update(random_state=-1),
-    "interrupted": lambda manifest, arrays: manifest.update(interrupted=1),
-    "keys": edited("keys", lambda array: array[:2]),
-    "keys signed": edited("keys", lambda array: array.astype(np.int64)),
-    "tried": edited("tried", lambda array: np.array([[0.5, -1.0]])),
-    "counts zero": edited("training/counts", put(0, 0)),
-    "counts too large": edited("training/counts", put(slice(None), 2**62)),
-    "counts floats": edited("training/counts", lambda array: array.astype(float)),
-    "items beyond": edited("training/pairs", put((0, 0), 5)),
-    "items negative": edited("training/level_items", put(0, -1)),
-    "pairs alike": edited("training/pairs", lambda array: np.zeros_like(array)),
-    "pairs flat": edited("training/pairs", lambda array: array.ravel()),
-    "rows beyond": edited("training/pair_indptr", put(-1, 10**6)),
-    "rows backwards": edited("training/pair_indptr", put(1, 10**6)),
-    "level items twice": edited("training/level_items", lambda array: np.zeros_like(array)),
-    "levels from 1": edited("training/levels", lambda array: array + 1),
-    "levels with gaps": edited("training/levels", lambda array: array * 2),
-    "rest of nothing": edited("training/rest_below", lambda array: np.ones_like(array)),
-    "rest missing": edited("training/rest_below", lambda array: np.zeros_like(array)),
-}
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_archives_are_refused(name, archive):
-    manifest, arrays = archive
-    kde_from_archive(manifest, arrays)
-    HOSTILE[name](manifest, arrays)
-    with pytest.raises(DataError):
-        kde_from_archive(manifest, arrays)
-
-
-def test_cycles_in_archives_are_refused(archive):
-    manifest, arrays = archive
-    row = int(np.argmax(np.diff(arrays["training/pair_indptr"]) > 1))
-    at = arrays["training/pair_indptr"][row]
-    arrays["training/pairs"] = put(at + 1, arrays["training/pairs"][at, ::-1])(
-        arrays["training/pairs"].copy()
-    )
-    with pytest.raises(DataError, match="comparisons"):
-        kde_from_archive(manifest, arrays)
-
-
-def test_settings_are_checked_once():
-    assert KernelSettings(n_samples=np.int64(5)).n_samples == 5
 
 
 # Real data.

@@ -1,4 +1,4 @@
-"""The dispersion of a kernel density estimator, by the likelihood of agents left out."""
+"""The dispersion of a density estimator, by the likelihood of agents left out."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import warnings
 
 import numpy as np
 
-from permix.baselines.kde_density import KernelDensity, KernelSettings, RowPairs
-from permix.baselines.kde_rows import SplitRows, split_rows
+from permix.baselines.kde.parameters import KDEParameters
+from permix.baselines.row_densities.row_pairs import RowPairs
+from permix.baselines.row_densities.split_rows import SplitRows, split_rows
 from permix.data.labels import Array
-from permix.data.preferences import Preferences
-from permix.errors import DataError, PermixWarning
+from permix.errors import Argument, Message, PermixWarning
 from permix.runtime.progress import Display
-from permix.runtime.seeds import seed_sequence
 
 GRID, SAMPLED_GRID = 32, 12
 # Precision of ln λ; where sums are sampled, their noise makes more of it idle.
@@ -22,22 +21,10 @@ PRECISION, SAMPLED_PRECISION = 1e-6, 0.02
 FEWEST_LEFT_OUT, MOST_SAMPLED_PAIRS = 50, 20_000
 
 
-def fit_kernel_density(preferences: Preferences, settings: KernelSettings) -> KernelDensity:
-    """Fit the estimator: keep the rows, and choose the dispersion where it is not given."""
-    if preferences.n_items < 2:
-        raise DataError("there is one item only, and one way to rank it; pass rankings of two items or more")
-    table = preferences.collapse()
-    seeds = seed_sequence(settings.random_state)
-    rng = np.random.default_rng(seeds)
-    keys = rng.integers(0, 2**64, size=(3, 2), dtype=np.uint64)
-    if settings.dispersion != "cv":
-        return KernelDensity(settings, table, float(settings.dispersion), keys, np.zeros((0, 2)))
-    if table.n_agents < 2:
-        raise DataError(
-            "cross-validation leaves one agent out and needs another to predict it from, but there is one "
-            "agent only; pass dispersion= a number from 0 to 1"
-        )
-    rows = split_rows(table)
+def search_dispersion(
+    rows: SplitRows, settings: KDEParameters, keys: Array, rng: np.random.Generator
+) -> tuple[float, Array, bool]:
+    """Return the best dispersion, all that were tried with their scores, and whether the user stopped it."""
     with Display(settings.progress) as meter:
         search = _Search(rows, settings, keys, rng, meter)
         try:
@@ -47,28 +34,29 @@ def fit_kernel_density(preferences: Preferences, settings: KernelSettings) -> Ke
                 raise
             search.interrupted = True
     decay = search.best()
+    warning = _warning(search, decay)
+    if warning:
+        warnings.warn(PermixWarning(warning), stacklevel=4)
+    return float(np.exp(-decay)), search.table(), search.interrupted
+
+
+def _warning(search: _Search, decay: float) -> str:
+    """Say what the user should know about the dispersion that was found, if anything."""
     if search.interrupted:
-        warnings.warn(
-            f"the search for the dispersion was interrupted; it is the best of {len(search.tried)} so far",
-            PermixWarning,
-            stacklevel=3,
+        return f"the search for the dispersion was interrupted; it is the best of {len(search.tried)} so far"
+    if decay == search.largest:
+        return Message(
+            "the likelihood of agents left out still grows at the smallest dispersion tried, "
+            f"{np.exp(-decay):.2g}: agents are predicted best by others with the very same ranking. Choose "
+            "another with ",
+            Argument("dispersion"),
         )
-    elif decay == search.largest:
-        warnings.warn(
-            f"the likelihood of agents left out still grows at the smallest dispersion tried, "
-            f"{np.exp(-decay):.2g}: agents are predicted best by others with the very same ranking. Pass "
-            "dispersion= to choose another",
-            PermixWarning,
-            stacklevel=3,
-        )
-    elif decay == 0.0:
-        warnings.warn(
+    if decay == 0.0:
+        return (
             "agents left out are predicted best by the uniform distribution (dispersion 1): the rankings of "
-            "the others say nothing about them",
-            PermixWarning,
-            stacklevel=3,
+            "the others say nothing about them"
         )
-    return KernelDensity(settings, table, float(np.exp(-decay)), keys, search.table(), search.interrupted)
+    return ""
 
 
 class _Search:
@@ -77,7 +65,7 @@ class _Search:
     def __init__(
         self,
         rows: SplitRows,
-        settings: KernelSettings,
+        settings: KDEParameters,
         keys: Array,
         rng: np.random.Generator,
         meter: Display,
@@ -90,19 +78,27 @@ class _Search:
         self.closed = rows.is_closed
         # An unseen ranking next to a training row gets φ/n; an agent is moved with probability (m - 1) φ.
         self.largest = float(np.log(10.0 * n * (m - 1)))
-        # Where the kernel is all but flat: distances of random rankings vary by this much.
+        # Where all rankings are all but alike: distances of random rankings vary by this much.
         spread = np.sqrt(m * (m - 1) * (2 * m + 5) / 72)
         self.smallest = 0.05 / float(spread)
         self.queries, self.own, self.counts = rows, np.arange(len(table)), table.counts
         if not self.closed:
             size = min(n, max(FEWEST_LEFT_OUT, MOST_SAMPLED_PAIRS // len(table)))
-            if n < 10**9:  # the most that this kind of draw takes; so few out of more hardly repeat
+            if n < 10**9:  # the most that such a draw takes; so few out of more hardly repeat
                 self.counts = rng.multivariate_hypergeometric(table.counts, size, method="marginals")
             else:
                 self.counts = rng.multinomial(size, table.counts / n)
             self.own = np.flatnonzero(self.counts)
             self.queries, self.counts = split_rows(table[self.own]), self.counts[self.own]
-        self.pairs = RowPairs(self.queries, rows, self.own, settings, keys, keep=True)
+        self.pairs = RowPairs(
+            self.queries,
+            rows,
+            self.own,
+            n_samples=settings.n_samples,
+            keys=keys,
+            n_jobs=settings.n_jobs,
+            keep=True,
+        )
 
     def run(self) -> None:
         from scipy.optimize import minimize_scalar
@@ -114,7 +110,7 @@ class _Search:
         best = int(scores.argmax())
         if self.best() == 0.0 or best == len(grid) - 1:
             return
-        # The best of the grid lies between neighbours that are no better: Brent's method in ln λ.
+        # The best of the grid lies between neighbors that are no better: Brent's method in ln λ.
         minimize_scalar(
             lambda log_decay: -float(self.evaluate(np.exp([log_decay]))[0]),
             bounds=(float(np.log(grid[max(best - 1, 0)])), float(np.log(grid[best + 1]))),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from permix.baselines.partition_pairs_jit import Comparisons, grown
+from permix.baselines.row_densities.partition_pairs_jit import Comparisons, grown
 from permix.kernels.bits import bits_below, popcount
 from permix.kernels.distances import pair_bits
 from permix.kernels.fenwick import WORD, n_words

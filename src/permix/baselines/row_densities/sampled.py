@@ -1,6 +1,6 @@
-"""Sums of Mallows kernels between any rows, by the nested sampling of Lu & Boutilier's section 6.
+"""P(query | row) summed over rows of any form, by the nested sampling of Lu & Boutilier's section 6.
 
-The kernel of a training row is the mean over all rankings s that agree with it of P(query | s). Rankings s
+P(query | row) is the mean of P(query | s) over all rankings s that agree with the row. Rankings s
 come from AMP at dispersion 1 with weights 1/q (equation 15). P(query | s) is closed form where the query
 partitions all items, else estimated from an AMP draw around s (equation 27): one, because another s with a
 draw of its own reduces the error more than a second draw around the same s. Random streams depend neither on
@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from permix.baselines import partition_pairs_jit as kernels
-from permix.baselines.kde_rows import SplitRows
+from permix.baselines.row_densities import partition_pairs_jit as kernels
+from permix.baselines.row_densities.split_rows import SplitRows
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.amp_insertions_jit import geometric_laws
@@ -152,7 +152,7 @@ class SampledPairs:
         others = self.queries.other_rows
         step = max(1, MOST_PAIRS // len(flat))
         for k, decay in enumerate(decays):
-            laws = repeated(geometric_laws(np.array([decay]), self.n_items), len(flat))
+            insertions = repeated(geometric_laws(np.array([decay]), self.n_items), len(flat))
             for start in range(0, len(others), step):
                 queries = others[start : start + step]
                 # The numbers drawn are told apart by piece and place in it.
@@ -164,7 +164,7 @@ class SampledPairs:
                     np.repeat(queries, len(flat)),
                     np.tile(np.arange(len(flat)), len(queries)),
                     flat,
-                    laws,
+                    insertions,
                     1,
                     with_orders=False,
                 )[2]
@@ -174,7 +174,7 @@ class SampledPairs:
     def _add(
         self, queries: Array, rows: Array, logs: Array, log_weights: Array, total: Array, variance: Array
     ) -> None:
-        """Add up the kernels of training rows, from logarithms of P(query | s)."""
+        """Add up P(query | row) of training rows, from logarithms of P(query | s)."""
         log_means, log_variances = weighted_means(logs, log_weights)
         counts = np.broadcast_to(self.training.preferences.counts[rows], log_means.shape).astype(np.float64)
         counts = counts - (self.own[queries][:, None] == rows)
@@ -207,10 +207,11 @@ def weighted_means(logs: Array, log_weights: Array) -> tuple[Array, Array]:
         return np.log(means) + scale[:, :, 0], np.log(variances) + 2.0 * scale[:, :, 0]
 
 
-def repeated(laws: Any, times: int) -> Any:
-    """Return the law of one model for as many models."""
+def repeated(insertions: Any, times: int) -> Any:
+    """Return the insertion probabilities of one model for as many models."""
     names = ("decays", "cumulative", "log_cumulative", "guide", "guide_scale")
-    return laws._replace(**{name: np.repeat(getattr(laws, name), times, axis=0) for name in names})
+    rows = {name: np.repeat(getattr(insertions, name), times, axis=0) for name in names}
+    return insertions._replace(**rows)
 
 
 def draw_agreeing(preferences: Preferences, rows: Array, rng: np.random.Generator) -> Array:
@@ -237,8 +238,8 @@ def _draws_by_chain(preferences: Preferences, rows: Array, rng: np.random.Genera
 
     n = preferences.n_items
     key = rng.integers(0, 2**64, size=2, dtype=np.uint64)
-    laws = geometric_laws(np.zeros(1), n)
+    insertions = geometric_laws(np.zeros(1), n)
     center = np.arange(n, dtype=np.int32)[None]
     one = np.zeros(len(rows), dtype=np.int64)
-    work = (preferences.arrays(), rows, one, center, laws)
+    work = (preferences.arrays(), rows, one, center, insertions)
     return mmp_draws(key, 0, *work, 1, CHAIN_STEPS, 1, local_moves=True)[0][:, 0]

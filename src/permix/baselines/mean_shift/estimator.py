@@ -2,57 +2,46 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from permix.baselines.mean_shift_archive import save_mean_shift
-from permix.baselines.mean_shift_fit import MeanShiftFit, MeanShiftSettings, fit_mean_shift, top_lists
+from permix.baselines.mean_shift.fit import MeanShiftFit, fit_mean_shift
+from permix.baselines.mean_shift.parameters import MeanShiftParameters
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.estimators.ranking_estimator import RankingEstimator
+from permix.estimators.ranking_lists import as_top_lists
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-class BlurringMeanShift(ClusterMixin, RankingEstimator):  # type: ignore[misc]
-    """Clusters of top lists by exponential blurring mean-shift (EBMS; Meilă & Bao 2008).
+class BlurringMeanShift(ClusterMixin, RankingEstimator, parameters=MeanShiftParameters):  # type: ignore[misc]
+    """Groups of top lists by exponential blurring mean-shift (EBMS; Meilă & Bao 2008).
 
     Every list moves to the consensus of all lists, those near it weighing most, and again from there, until
-    none moves. Lists that meet are a cluster, and where they meet is its center. Nothing has to be chosen,
-    not even a number of clusters; nothing is random.
-
-    Parameters
-    ----------
-    length : int, optional
-        How many items centers list, at most; by default as many as the longest list of the data. With longer
-        centers lists must agree on more before they meet, so that clusters get more and smaller.
-    decay : float, optional
-        θ of the kernel exp(-θ d), fixed. By default it is estimated in every iteration. A larger one gives
-        more and smaller clusters.
-    max_iter : int
-        Iterations after which to give up; a handful is the rule.
-    n_jobs : int, optional
-        How many threads; default as many as there are processors. Results do not depend on it.
-    progress : bool, optional
-        Live display: by default on a terminal, once the work has taken two seconds.
+    none moves. Lists that meet are a group, and where they meet is its center. Nothing has to be chosen,
+    not even a number of groups; nothing is random.
 
     Attributes
     ----------
-    labels_ : ndarray (agents,)
-        Cluster of every agent, 0 the largest. A row with a count stands for that many agents, next to each
-        other, as in ``Rankings.expand()``.
+    labels_ : ndarray (rows,)
+        Group of every row fitted, 0 the largest.
     n_clusters_ : int
-        How many clusters.
+        How many groups.
     cluster_sizes_ : ndarray
         How many agents are in each.
     centers_ : Rankings
         Their centers; the counts are the sizes.
-    decays_ : ndarray (iterations,)
-        θ of the kernel in each iteration.
+    history_ : DataFrame
+        θ of the weights exp(-θ d) in each iteration.
     decay_ : float
         θ of the mixture of Mallows models in :meth:`score_samples`.
+    log_likelihood_ : Estimate
+        ln P(data) under that mixture.
     n_iter_ : int
         Iterations, with the last one, in which nothing moved.
     converged_ : bool
@@ -71,7 +60,7 @@ class BlurringMeanShift(ClusterMixin, RankingEstimator):  # type: ignore[misc]
     center σ leaves out follow it in whatever order costs least. That is the number of pairs of items which
     the two lists put in opposite orders; pairs that either leaves open cost nothing. It is symmetric.
 
-    *Kernel width*: in the infinite generalized Mallows model with one θ a list of t items is t / (e^θ - 1)
+    *Weights*: in the infinite generalized Mallows model with one θ a list of t items is t / (e^θ - 1)
     away from its center on average. So in every iteration ``θ = ln(1 + t / d)``, with t the mean length and d
     the mean distance of two different agents where they are now: the maximum likelihood estimate as if two
     agents were a list and its center. (The published method estimates θ by a heuristic, too; this formula and
@@ -89,7 +78,7 @@ class BlurringMeanShift(ClusterMixin, RankingEstimator):  # type: ignore[misc]
     the square of their length, and hardly depends on the number of items.
 
     The method has no likelihood of its own. For comparisons with models that do, :meth:`score_samples` uses
-    the mixture of Mallows models at the centers, weighted by cluster sizes.
+    the mixture of Mallows models at the centers, weighted by the sizes of the groups.
 
     References
     ----------
@@ -115,23 +104,8 @@ class BlurringMeanShift(ClusterMixin, RankingEstimator):  # type: ignore[misc]
     array([1])
     """
 
-    def __init__(
-        self,
-        length: int | None = None,
-        *,
-        decay: float | None = None,
-        max_iter: int = 100,
-        n_jobs: int | None = None,
-        progress: bool | None = None,
-    ) -> None:
-        self.length = length
-        self.decay = decay
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.progress = progress
-
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Cluster the lists.
+        """Find the groups of the lists.
 
         Parameters
         ----------
@@ -143,8 +117,8 @@ class BlurringMeanShift(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         -------
         self
         """
-        settings = MeanShiftSettings(**self.get_params(deep=False))
-        return self._adopt(fit_mean_shift(top_lists(self._preferences(X, reset=True)), settings))
+        settings = self._settings()
+        return self._adopt(fit_mean_shift(as_top_lists(self._checked(X, reset=True)), settings))
 
     def _adopt(self, fit: MeanShiftFit) -> Self:
         """Show a fit under scikit-learn's names."""
@@ -153,19 +127,23 @@ class BlurringMeanShift(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         self.centers_ = fit.centers
         self.n_clusters_ = len(fit.centers)
         self.cluster_sizes_ = np.array(fit.centers.counts)
-        self.decays_ = fit.decays
+        self.labels_ = fit.row_labels
         self.decay_ = fit.decay
+        self.log_likelihood_ = fit.log_likelihood
         self.n_iter_ = len(fit.decays)
         self.converged_ = fit.converged
         return self
 
     @property
-    def labels_(self) -> Array:
-        """Cluster of every agent; made when first asked for, since counts may be large."""
-        return self._fit.labels
+    def history_(self) -> pd.DataFrame:
+        """θ of the weights in each iteration."""
+        import pandas as pd
+
+        check_is_fitted(self)
+        return pd.DataFrame({"decay": self._fit.decays})
 
     def predict(self, X: Any) -> Array:
-        """Return the most probable cluster of each list under the mixture of :meth:`score_samples`.
+        """Return the most probable group of each list under the mixture of :meth:`score_samples`.
 
         Lists that were fitted may be nearer to another center than to the one they moved to, so this need not
         give ``labels_`` again.
@@ -180,10 +158,25 @@ class BlurringMeanShift(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         ndarray (rows,)
             Each row once, whatever its count.
         """
-        check_is_fitted(self)
-        return self._fit.predict(self._lists(X))
+        lists = self._lists(X)
+        return self._fit.predict(lists)
 
-    def score_samples(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> Array:
+        """Return P(group | list) under the mixture of :meth:`score_samples`.
+
+        Parameters
+        ----------
+        X : Rankings, Preferences, or 2-D integer array
+            As in :meth:`fit`, over the fitted items.
+
+        Returns
+        -------
+        ndarray (rows, n_clusters_)
+        """
+        lists = self._lists(X)
+        return self._fit.predict_proba(lists)
+
+    def score_samples(self, X: Any, *, return_error: bool = False) -> Any:
         """Return ln p(list) under a mixture of Mallows models at the centers.
 
         ``p(π) = Σ_k N_k / N · 1/|Ω(c_k)| Σ_{σ ∈ Ω(c_k)} Π_j e^{-θ s_j(π | σ)} / ψ_{n-j}(θ)``, j = 1..t, with
@@ -195,36 +188,50 @@ class BlurringMeanShift(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         ----------
         X : Rankings, Preferences, or 2-D integer array
             As in :meth:`fit`, over the fitted items.
+        return_error : bool
+            Return the errors as well; all are 0.
 
         Returns
         -------
-        ndarray (rows,)
+        ndarray (rows,), or two of them
             Each row once, whatever its count.
         """
-        check_is_fitted(self)
-        return self._fit.log_density(self._lists(X))
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean ln p of an agent; a row counts as often as its count says."""
-        check_is_fitted(self)
         lists = self._lists(X)
-        return float(np.average(self._fit.log_density(lists), weights=lists.counts))
+        scores = self._fit.log_density(lists)
+        return (scores, np.zeros(len(scores))) if return_error else scores
 
     def _lists(self, X: Any) -> Rankings:
-        return top_lists(self._new_data(X))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file; :func:`permix.load` reads it.
-
-        The file is a zip of JSON and ``.npy`` arrays; it holds centers and labels, not the data.
-        """
         check_is_fitted(self)
-        save_mean_shift(self._fit, path)
+        return as_top_lists(self._checked(X, reset=False), self.items_)
 
-    @classmethod
-    def _from_fit(cls, fit: MeanShiftFit) -> Self:
-        settings = fit.settings
-        return cls(**{name: getattr(settings, name) for name in cls._get_param_names()})._adopt(fit)
+    def summary(self) -> pd.DataFrame:
+        """Return agents, share and center of each group, the largest first."""
+        import pandas as pd
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_fit")
+        check_is_fitted(self)
+        centers = self._fit.centers
+        return pd.DataFrame(
+            {
+                "agents": self.cluster_sizes_,
+                "share": self.cluster_sizes_ / self.cluster_sizes_.sum(),
+                "center": [
+                    " ≻ ".join(str(self.items_[item]) for item in row if item >= 0)
+                    for row in centers.orders.tolist()
+                ],
+            },
+            index=pd.RangeIndex(len(centers), name="group"),
+        )
+
+    def diagnostics(self) -> pd.DataFrame:
+        """Return whether the lists came to rest, and after how many iterations."""
+        import pandas as pd
+
+        check_is_fitted(self)
+        fit = self._fit
+        return pd.DataFrame(
+            {
+                "iterations": [len(fit.decays)],
+                "converged": [fit.converged],
+                "interrupted": [fit.interrupted],
+            }
+        )

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Blurring mean-shift of top lists: distances, kernel weights, and weighted consensus lists.
+"""Blurring mean-shift of top lists: distances, weights, and weighted consensus lists.
 
 A list puts the items it leaves out below those it lists, in no order of their own. The distance of two lists
 counts the pairs of items that they put in opposite orders; a pair that either leaves open costs nothing. It
@@ -19,7 +19,7 @@ from permix.kernels.kemeny_search import improve_by_insertion
 
 # Differences below this share of all weight are rounding: a tie.
 TIE = 1e-9
-# Kernel values below this are dropped. A list has the value 1 for itself, so that they decide nothing.
+# Weights below this are dropped. A list has the weight 1 for itself, so that they decide nothing.
 NO_WEIGHT = 1e-20
 
 
@@ -74,20 +74,7 @@ def distance_sums(first, last, orders, lengths, counts, n_items, out):
 
 
 @kernel
-def distances_to_centers(orders, lengths, centers, center_lengths, n_items):
-    """Return the distance of every list (rows) from every center (columns)."""
-    out = np.empty((len(orders), len(centers)), np.int64)
-    ranks = np.empty(n_items, np.int64)
-    for k in range(len(centers)):
-        ranks[:] = center_lengths[k]
-        set_ranks(centers[k], center_lengths[k], ranks)
-        for i in range(len(orders)):
-            out[i, k] = opposed_pairs(orders[i], lengths[i], ranks, center_lengths[k])
-    return out
-
-
-@kernel
-def kernel_table(decay, largest):
+def weight_table(decay, largest):
     """Return exp(-decay d) for all distances d up to ``largest``."""
     table = np.zeros(largest + 1)
     table[0] = 1.0  # also where the decay is infinite
@@ -104,8 +91,8 @@ def shift_lists(
 ):
     """Replace lists first..last-1 by the consensus of all lists, weighted by how near these are.
 
-    ``table`` is a kernel over distances, ``most`` the length of consensus lists, which are looked for among
-    the ``n_candidates`` items with the best weighted mean rank; ``new_orders`` must hold -1.
+    ``table`` holds the weights of distances, ``most`` is the length of consensus lists, which are looked for
+    among the ``n_candidates`` items with the best weighted mean rank; ``new_orders`` must hold -1.
     """
     n_lists = len(orders)
     ranks = np.empty(n_items, np.int64)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from permix.baselines.partition_pairs_jit import PartitionRows
+from permix.baselines.row_densities.partition_pairs_jit import PartitionRows
 from permix.data.csr import indptr_of
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
@@ -15,7 +15,7 @@ from permix.distributions.conditioning.agent_posteriors import with_weak_orders
 
 @dataclass(frozen=True, eq=False)
 class SplitRows:
-    """Rows of preferences by kind.
+    """Rows of preferences: those that partition all items, and the others.
 
     Attributes
     ----------

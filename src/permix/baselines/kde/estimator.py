@@ -1,26 +1,25 @@
-"""Kernel density estimation for rankings and preferences, as a scikit-learn estimator."""
+"""Density estimation for rankings and preferences, as a scikit-learn estimator."""
 
 from __future__ import annotations
 
-import os
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from permix.baselines.kde_archive import save_kde
-from permix.baselines.kde_bandwidth import fit_kernel_density
-from permix.baselines.kde_density import KernelDensity, KernelSettings
-from permix.data.labels import Array
-from permix.data.preferences import Preferences
+from permix.baselines.kde.fit import KDEFit, fit_kde
+from permix.baselines.kde.parameters import KDEParameters
 from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate
 from permix.estimators.ranking_estimator import RankingEstimator
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-class MallowsKDE(DensityMixin, RankingEstimator):  # type: ignore[misc]
-    """Kernel density estimate over rankings: a Mallows bump on every training row.
+
+class MallowsKDE(DensityMixin, RankingEstimator, parameters=KDEParameters):  # type: ignore[misc]
+    """Density estimate over rankings: a Mallows bump on every training row (KDE).
 
     The probability of preferences v, that is of all rankings Ω(v) that agree with them, is (Lu & Boutilier
     2014, equation 34, extending Lebanon & Mao 2008)
@@ -29,22 +28,6 @@ class MallowsKDE(DensityMixin, RankingEstimator):  # type: ignore[misc]
 
     d the Kendall distance, φ the dispersion: somebody like training agent l, who has one of the rankings s
     that agree with what l said, all equally likely, and strays from it as in a Mallows model.
-
-    Parameters
-    ----------
-    dispersion : "cv" or float
-        φ, the width of the bumps, from 0 (none) to 1 (all rankings alike). "cv" chooses it by the likelihood
-        of agents left out, one at a time.
-    n_samples : int
-        Rankings s sampled for every training row that does not partition all items, and for every training
-        row where the question does not. Fewer make estimates noisier and, being logarithms of means, lower.
-    random_state : int, SeedSequence, Generator or None
-        For those; also for which agents are left out where sums are sampled. A fitted model gives the same
-        answer to the same question every time.
-    n_jobs : int, optional
-        How many threads; default as many as there are processors. Results do not depend on it.
-    progress : bool, optional
-        Live display: by default on a terminal, once the work has taken two seconds.
 
     Attributes
     ----------
@@ -57,7 +40,10 @@ class MallowsKDE(DensityMixin, RankingEstimator):  # type: ignore[misc]
         Whether all training rows partition all items (full and top-t rankings, levels of all items): the
         density of such rows is then closed form, without Monte Carlo error.
     preferences_ : Preferences
-        The training rows, alike ones merged.
+        The training rows, identical ones merged.
+    log_likelihood_ : Estimate
+        ln p of the fitted rows, with its Monte Carlo error; computed when first asked for. No agent is left
+        out, so that it is optimistic.
     items_ : tuple
         Item names.
     n_features_in_ : int
@@ -94,20 +80,7 @@ class MallowsKDE(DensityMixin, RankingEstimator):  # type: ignore[misc]
     3
     """
 
-    def __init__(
-        self,
-        dispersion: float | Literal["cv"] = "cv",
-        *,
-        n_samples: int = 32,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool | None = None,
-    ) -> None:
-        self.dispersion = dispersion
-        self.n_samples = n_samples
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
+    score = RankingEstimator.score  # that of the mixin does nothing
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Keep the rows and choose the dispersion.
@@ -122,10 +95,10 @@ class MallowsKDE(DensityMixin, RankingEstimator):  # type: ignore[misc]
         -------
         self
         """
-        settings = KernelSettings(**self.get_params(deep=False))
-        return self._adopt(fit_kernel_density(self._preferences(X, reset=True), settings))
+        settings = self._settings()
+        return self._adopt(fit_kde(self._preferences(X, reset=True), settings))
 
-    def _adopt(self, fit: KernelDensity) -> Self:
+    def _adopt(self, fit: KDEFit) -> Self:
         """Show a fit under scikit-learn's names."""
         self._fit = fit
         self.items_ = fit.preferences.items
@@ -135,14 +108,20 @@ class MallowsKDE(DensityMixin, RankingEstimator):  # type: ignore[misc]
         self.is_exact_ = fit.is_exact
         return self
 
-    def score_samples(self, X: Any, *, return_standard_error: bool = False) -> Any:
+    @property
+    def log_likelihood_(self) -> Estimate:
+        """Log-likelihood of the fitted rows; optimistic, since no agent is left out."""
+        check_is_fitted(self)
+        return self._fit.log_likelihood
+
+    def score_samples(self, X: Any, *, return_error: bool = False) -> Any:
         """Return ln p(what the row says).
 
         Parameters
         ----------
         X : Rankings, Preferences, or 2-D integer array
             As in :meth:`fit`, over the fitted items.
-        return_standard_error : bool
+        return_error : bool
             Return the Monte Carlo errors as well, 0 where the value is exact. Rows share the rankings that
             were sampled, so their errors are not independent.
 
@@ -151,26 +130,9 @@ class MallowsKDE(DensityMixin, RankingEstimator):  # type: ignore[misc]
         ndarray (rows,), or two of them
             Each row once, whatever its count.
         """
-        values, errors = self._fit_log_density(X)[1:]
-        return (values, errors) if return_standard_error else values
-
-    def score(self, X: Any, y: Any = None) -> Estimate:
-        """Return the mean ln p of an agent; a row counts as often as its count says.
-
-        Returns
-        -------
-        Estimate
-            A float whose ``standard_error`` bounds the Monte Carlo error; 0 where exact.
-        """
-        table, values, errors = self._fit_log_density(X)
-        # Errors of rows depend on each other; however they do, that of the mean is at most their mean.
-        return Estimate(
-            float(np.average(values, weights=table.counts)), float(np.average(errors, weights=table.counts))
-        )
-
-    def _fit_log_density(self, X: Any) -> tuple[Preferences, Array, Array]:
         table = self._new_data(X)
-        return table, *self._fit.log_density(table)
+        values, errors = self._fit.log_density(table)
+        return (values, errors) if return_error else values
 
     def sample(self, size: int = 1, random_state: Any = None) -> Rankings:
         """Draw full rankings: a training agent, a ranking that agrees with it, a Mallows draw around that.
@@ -191,18 +153,29 @@ class MallowsKDE(DensityMixin, RankingEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self._fit.sample(size, random_state)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file; :func:`permix.load` reads it.
+    def summary(self) -> pd.DataFrame:
+        """Return what was fitted, in one row: there are no groups."""
+        import pandas as pd
 
-        The file is a zip of JSON and ``.npy`` arrays; it holds the training rows.
-        """
         check_is_fitted(self)
-        save_kde(self._fit, path)
+        fit = self._fit
+        return pd.DataFrame(
+            {
+                "agents": [int(fit.preferences.n_agents)],
+                "dispersion": [fit.dispersion],
+                "expected_distance": [fit.expected_distance],
+                "exact": [fit.is_exact],
+            }
+        )
 
-    @classmethod
-    def _from_fit(cls, fit: KernelDensity) -> Self:
-        settings = fit.settings
-        return cls(**{name: getattr(settings, name) for name in cls._get_param_names()})._adopt(fit)
+    def diagnostics(self) -> pd.DataFrame:
+        """Return how the dispersion was chosen: those tried, and the mean ln p of agents left out.
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_fit")
+        Empty where the dispersion was given. A best one in the midst of others is a well-chosen one; one at
+        either end says that the agents are all alike, or have nothing in common.
+        """
+        import pandas as pd
+
+        check_is_fitted(self)
+        scores = self.cv_scores_["score"]
+        return pd.DataFrame({**self.cv_scores_, "below_best": scores.max(initial=-np.inf) - scores})

@@ -1,24 +1,20 @@
-"""How a kernel estimate of rankings is shown."""
+"""How a density estimate of rankings is shown: everything as plain values, and tables for people."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from permix.baselines.kde.fit import KDEFit
 from permix.cli.output import count_of, print_table
-
-if TYPE_CHECKING:
-    from permix.baselines.kde_density import KernelDensity
 
 # So many of the dispersions that cross-validation tried are shown.
 MAX_TRIED = 12
 
 
-def kernel_report(fit: KernelDensity) -> dict[str, Any]:
-    """Everything ``summary`` shows of a kernel estimate, as plain values."""
-    from permix.distributions import Mallows
-
+def kde_report(fit: KDEFit) -> dict[str, Any]:
+    """Everything ``summary`` shows of a density estimate, as plain values."""
     rows = fit.preferences
     return {
         "model": "MallowsKDE",
@@ -27,7 +23,7 @@ def kernel_report(fit: KernelDensity) -> dict[str, Any]:
         "number_of_items": rows.n_items,
         "items": [str(item) for item in rows.items],
         "dispersion": float(fit.dispersion),
-        "expected_distance": Mallows(range(rows.n_items), fit.dispersion).expected_distance(),
+        "expected_distance": fit.expected_distance,
         "closed_form": fit.is_exact,
         "interrupted": fit.interrupted,
         "cross_validation": [
@@ -37,12 +33,12 @@ def kernel_report(fit: KernelDensity) -> dict[str, Any]:
     }
 
 
-def print_kernel(report: dict[str, Any], title: str) -> None:
+def print_kde(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
     agents, items = count_of(report["agents"], "agent"), count_of(report["number_of_items"], "item")
     names = ("dispersion", "expected_distance", "closed_form", "interrupted")
     print_table(
-        f"{title}: Mallows kernel estimate, {agents}, {items}",
+        f"{title}: {agents}, {items}, density estimate by Mallows models",
         ["", ""],
         [[name.replace("_", " "), _cell(report[name])] for name in names],
     )
@@ -62,7 +58,7 @@ def print_kernel(report: dict[str, Any], title: str) -> None:
 
 
 def _thinned(dispersions: list[float], best: int) -> list[int]:
-    """About a dozen of the dispersions in increasing order: the best, its neighbours, an even choice else."""
+    """About a dozen of the dispersions in increasing order: the best, its neighbors, an even choice else."""
     order = sorted(range(len(dispersions)), key=dispersions.__getitem__)
     if len(order) <= MAX_TRIED:
         return order
