@@ -9,7 +9,7 @@ import numpy as np
 from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import DataError
+from permix.errors import Argument, DataError, Message
 from permix.estimators.preference_input import as_preferences, as_table
 
 OTHERWISE = "permix.MallowsMixture takes any kind of preference"
@@ -64,16 +64,17 @@ def rankings_of(table: Preferences) -> Rankings:
 def _refuse(bad: Array, table: Any, reason: Any) -> None:
     rows = np.flatnonzero(bad)
     if len(rows):
-        what, instead = reason(table, int(rows[0]))
+        what, *instead = reason(table, int(rows[0]))
         others = f" ({len(rows)} such rows)" if len(rows) > 1 else ""
-        raise DataError(f"{table.row_name(int(rows[0]))} {what}{others}; {instead}")
+        raise DataError(Message(f"{table.row_name(int(rows[0]))} {what}{others}; ", *instead))
 
 
-def _subset(table: Any, row: int) -> tuple[str, str]:
+def _subset(table: Any, row: int) -> tuple[str | Argument, ...]:
     return (
         "ranks some items and says nothing about the rest, but this model takes top lists",
-        "if the rest is below, build the data with items=[all items] and unlisted='below'; "
-        f"if it is unknown, {OTHERWISE}",
+        "if the rest is below, build the data with items=[all items] and ",
+        Argument("unlisted", "below"),
+        f"; if it is unknown, {OTHERWISE}",
     )
 
 
