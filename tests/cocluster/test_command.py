@@ -87,9 +87,7 @@ def test_fit_finds_the_blocks_and_agrees_with_python(run, files, model, made, tm
     fit, picture = tmp_path / "f.permix", tmp_path / "blocks.svg"
     rows, columns = tmp_path / "rows.csv", tmp_path / "columns.csv"
     command = ["fit", "cocluster", files / "wide.csv", "-o", fit, *SHORT]
-    code, out, err = run(
-        *command, "--labels", rows, "--column-labels", columns, "--plot", picture, "--quiet"
-    )
+    code, out, err = run(*command, "--labels", rows, "--column-labels", columns, "--plot", picture, "--quiet")
     assert code == 0, err
     assert err == ""
     for words in (
@@ -292,7 +290,9 @@ def test_numbers_have_no_levels(run, files, tmp_path):
     rows = json.loads(run("predict", fit, "--json")[1])["rows"]
     assert list(rows[0]) == ["row", "column", "value"]
     model = permix.load(fit)
-    assert rows[0]["value"] == pytest.approx(model.predict_cells(cells=[(rows[0]["row"], rows[0]["column"])])[0])
+    assert rows[0]["value"] == pytest.approx(
+        model.predict_cells(cells=[(rows[0]["row"], rows[0]["column"])])[0]
+    )
 
 
 @pytest.mark.parametrize(

@@ -165,12 +165,16 @@ def test_a_store_keeps_bases_and_consensus(parts, tmp_path):
 @pytest.mark.parametrize(
     ("options", "fitting", "message"),
     [
-        ({"prior": "dirichlet"}, {}, "prior='dirichlet' must be \"dp\" or \"mondrian\""),
+        ({"prior": "dirichlet"}, {}, 'prior=\'dirichlet\' must be "dp" or "mondrian"'),
         ({"n_base": 1}, {}, "n_base=1 must be a whole number, 2 or more"),
         ({"base": "dp"}, {}, "base='dp' must be a CoClustering"),
         ({"base": permix.CoClustering(pseudo_count=3.0)}, {}, "both must be the same"),
         ({"label_pseudo_count": 0.0}, {}, "label_pseudo_count=0.0 must be a positive number"),
-        ({"prior": "dp", "label_cells": "all"}, {}, "label_cells='all' would change nothing.*belongs to prior='mondrian'"),
+        (
+            {"prior": "dp", "label_cells": "all"},
+            {},
+            "label_cells='all' would change nothing.*belongs to prior='mondrian'",
+        ),
         ({"prior": "mondrian", "label_cells": "some"}, {}, "label_cells='some' must be"),
         ({"prior": "dp", "budget": 2.0}, {}, "budget=2.0 would change nothing"),
         ({"prior": "mondrian", "concentration": 2.0}, {}, "concentration=2.0 would change nothing"),

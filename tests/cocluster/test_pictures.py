@@ -297,7 +297,7 @@ class TestModels:
         expected = getattr(model, f"{what}_similarity")()[np.ix_(order, order)]
         np.testing.assert_allclose(axes.images[0].get_array(), expected, atol=1e-6)
         assert axes.get_xlabel() == f"{what}s, sorted by group"
-        with pytest.raises(DataError, match="of='cells' must be \"rows\" or \"columns\""):
+        with pytest.raises(DataError, match='of=\'cells\' must be "rows" or "columns"'):
             plots.similarity(model, of="cells")
 
     @pytest.mark.parametrize(("options", "of"), [({}, "rows"), ({"of": "columns"}, "columns")])

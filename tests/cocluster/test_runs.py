@@ -124,7 +124,7 @@ def test_chains_that_disagree_are_named(X, monkeypatch):
 
 POSITIVE = "must be a positive number"
 MISTAKES = [
-    ({"prior": "gaussian"}, "prior='gaussian' must be \"dp\" or \"dirichlet\" or \"mondrian\""),
+    ({"prior": "gaussian"}, 'prior=\'gaussian\' must be "dp" or "dirichlet" or "mondrian"'),
     ({"prior": ["dp"]}, r"prior=\['dp'\] must be"),
     ({"family": "cauchy"}, "family='cauchy' must be \"categorical\" or"),
     ({"family": 3.0}, "family=3.0 must be .*or a cell family"),
@@ -166,8 +166,8 @@ MISTAKES = [
         {"prior": "dirichlet", "n_row_clusters": 2, "n_column_clusters": 2, "budget": 3.0},
         "budget=3.0 would change nothing",
     ),
-    ({"membership": "soft"}, "membership='soft' must be \"hard\" or \"mixed\""),
-    ({"loss": "zero-one"}, "loss='zero-one' must be \"vi\" or \"binder\""),
+    ({"membership": "soft"}, 'membership=\'soft\' must be "hard" or "mixed"'),
+    ({"loss": "zero-one"}, 'loss=\'zero-one\' must be "vi" or "binder"'),
     ({"progress": "x"}, "progress='x' must be"),
     ({"n_draws": 0}, "n_draws"),
     ({"n_chains": -1}, "n_chains"),

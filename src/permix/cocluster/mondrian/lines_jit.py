@@ -252,14 +252,12 @@ def frame_of(tree, axis, other_places):
     intervals_of(other_places, other_edges, 0.0, 1.0, other_intervals)
     n_intervals = edges.shape[0] - 1
     steps, scores = np.empty(n_intervals + 1), np.empty(n_intervals)
-    return Frame(
-        edges, other_edges, leaves, ranges, other_intervals, log_lengths_of(edges), steps, scores
-    )
+    return Frame(edges, other_edges, leaves, ranges, other_intervals, log_lengths_of(edges), steps, scores)
 
 
 @kernel
 def leave(rng, frame, places, line):
-    """Return the interval of a line that is to be drawn anew; -1 if there is only one, where it moves freely."""
+    """Return the interval of a line to be drawn anew; -1 if there is only one, in which it moves freely."""
     if frame.scores.shape[0] == 1:
         places[line] = rng.random()
         return -1
