@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from permix.kernels.fenwick import count_smaller_before
-from permix.kernels.insertion import ordering_from_places
 from permix.kernels.jit import kernel
 from permix.kernels.mallows import log_normalizer_step, log_probability_step
+from permix.kernels.orders import ordering_from_places
 from permix.kernels.random import truncated_geometric_quantile
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.streams import fill_uniform, padded
 
 # Up to this many items, places are small numbers that the processor compares many at a time (measured).
 FEW_ITEMS = 512

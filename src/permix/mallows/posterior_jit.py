@@ -17,12 +17,12 @@ import numpy as np
 
 from permix.distributions.conditioning.amp_jit import amp_places, replay
 from permix.distributions.conditioning.amp_plans_jit import make_plan, room_for_plan
-from permix.kernels.codes import insertion_code
 from permix.kernels.fenwick import take_in_turn
 from permix.kernels.jit import kernel
 from permix.kernels.kemeny_search import improve_by_insertion
+from permix.kernels.orders import insertion_code
 from permix.kernels.random import categorical_log_quantile
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.streams import fill_uniform, padded
 
 _CERTAIN = 1.0 - 1e-9  # sums over many rankings lose the last digits
 

@@ -16,9 +16,8 @@ from permix.distributions.conditioning.amp_insertions_jit import (
 from permix.distributions.conditioning.amp_jit import amp_log_prob, amp_places, rank_vectors
 from permix.distributions.conditioning.amp_plans_jit import make_plan, room_for_plan
 from permix.distributions.conditioning.draws import amp_draws, importance_log_normalizers, mmp_draws
-from permix.kernels.codes import insertion_code, invert_order
-from permix.kernels.streams import new_stream, open_stream
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.orders import insertion_code, invert_order
+from permix.kernels.streams import fill_uniform, new_stream, open_stream, padded
 from permix.runtime.threads import at_most
 from tests.oracles import posets_all as oracle
 from tests.oracles.ranking_models import total_variation, total_variation_bound

@@ -21,7 +21,7 @@ from permix.distributions.conditioning.local_moves_jit import (
     new_state,
     set_places,
 )
-from permix.kernels.codes import insertion_code
+from permix.kernels.orders import insertion_code
 from permix.runtime.threads import at_most
 from tests.oracles import posets_all as oracle
 from tests.oracles.ranking_models import total_variation, total_variation_bound

@@ -44,10 +44,10 @@ from permix.distributions.conditioning.amp_plans_jit import (
     room_for_plan,
     write_slots,
 )
-from permix.kernels.codes import insertion_code, invert_order
 from permix.kernels.fenwick import take_in_turn
 from permix.kernels.jit import kernel
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.orders import insertion_code, invert_order
+from permix.kernels.streams import fill_uniform, padded
 
 
 @kernel

@@ -23,7 +23,7 @@ from permix.distributions.conditioning.amp_insertions_jit import (
     place_quantile,
 )
 from permix.kernels.jit import kernel
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.streams import fill_uniform, padded
 
 Array = npt.NDArray[Any]
 

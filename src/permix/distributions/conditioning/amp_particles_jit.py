@@ -40,7 +40,7 @@ from permix.distributions.conditioning.amp_plans_jit import (
     write_slots,
 )
 from permix.kernels.jit import kernel
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.streams import fill_uniform, padded
 
 Array = npt.NDArray[Any]
 

@@ -21,7 +21,7 @@ from permix.distributions.conditioning.local_moves_jit import (
     set_order,
 )
 from permix.kernels.jit import kernel
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.streams import fill_uniform, padded
 
 
 @kernel

@@ -24,7 +24,7 @@ from permix.distributions.conditioning.amp_jit import amp_places, replay
 from permix.distributions.conditioning.amp_plans_jit import make_plan, room_for_plan
 from permix.kernels.fenwick import count_smaller_before, take_in_turn
 from permix.kernels.jit import kernel
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.streams import fill_uniform, padded
 
 Array = npt.NDArray[Any]
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from permix.kernels.codes import stage_code
 from permix.kernels.fenwick import take_in_turn
 from permix.kernels.jit import kernel
 from permix.kernels.mallows import displacement_moments, log_normalizer_step, log_probability_step
+from permix.kernels.orders import stage_code
 from permix.kernels.random import truncated_geometric_quantile
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.streams import fill_uniform, padded
 
 # Skips that are looked up in a table; longer ones, rare unless theta is small, are computed.
 TABLED = 32
