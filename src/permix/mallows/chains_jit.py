@@ -35,7 +35,7 @@ def move_rows(
     agents, clusters : int64 array (J,)
     starts : int array (J, m), insertion places of orderings that agree with the agents
     centers, ranks : int array (K, m), orderings and their rank vectors
-    tables : LocalLaws of the components
+    tables : LocalModels of the components
     orders : int32 array (J, m), filled
     """
     n = centers.shape[1]

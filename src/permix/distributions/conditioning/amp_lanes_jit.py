@@ -35,7 +35,7 @@ TOP, BOTTOM, OWN = 0, 1, 2
 
 
 class Lanes(NamedTuple):
-    """State of the lanes; the plan of a lane is a row of ``steps`` and its neighbours."""
+    """State of the lanes; the plan of a lane is a row of ``steps`` and its neighbors."""
 
     clusters: Array  # per lane: model
     data: Array  # per lane: number of its random stream
@@ -107,12 +107,12 @@ def set_plan(lanes, row, plan):
 
 
 @kernel
-def draw_lanes(lanes, used, key, sweep, laws):
+def draw_lanes(lanes, used, key, sweep, models):
     """Draw insertion places by AMP in the first ``used`` lanes, with weights and distances."""
     n = lanes.places.shape[0]
     places, slots, plan_of = lanes.places, lanes.slots, lanes.plan_of
     event_start, event_lane, event_slots = lanes.event_start, lanes.event_lane, lanes.event_slots
-    uniforms, geometric = lanes.uniforms, laws.kind == GEOMETRIC
+    uniforms, geometric = lanes.uniforms, models.kind == GEOMETRIC
     n_slots = np.int64(0)
     for i in range(n + 2):
         event_start[i] = 0
@@ -122,12 +122,12 @@ def draw_lanes(lanes, used, key, sweep, laws):
         k = lanes.clusters[lane]
         fill_uniform(key[0], key[1], sweep, lanes.data[lane], uniforms)
         if geometric:
-            cumulative, guide, scale = laws.cumulative[k], laws.guide[k], laws.guide_scale[k]
+            cumulative, guide, scale = models.cumulative[k], models.guide[k], models.guide_scale[k]
             for i in range(n):
                 places[i, lane] = i - geometric_back(uniforms[i], cumulative, guide, scale, i + 1)
         else:
             for i in range(n):
-                places[i, lane] = place_quantile(uniforms[i], laws, k, i, 0, i)
+                places[i, lane] = place_quantile(uniforms[i], models, k, i, 0, i)
         plan = plan_of[lane]
         n_slots = max(n_slots, lanes.n_slots[plan])
         lanes.log_weights[lane] = 0.0
@@ -163,14 +163,14 @@ def draw_lanes(lanes, used, key, sweep, laws):
             u = lanes.event_uniform[e]
             if geometric:
                 width = high - low + 1
-                back = geometric_back(u, laws.cumulative[k], laws.guide[k], laws.guide_scale[k], width)
+                back = geometric_back(u, models.cumulative[k], models.guide[k], models.guide_scale[k], width)
                 places[i, lane] = high - back
-                log_odds = laws.log_cumulative[k, width] - laws.log_cumulative[k, i + 1]
-                log_odds -= laws.decays[k, i] * (i - high) if high < i else 0.0  # 0 · inf is no number
+                log_odds = models.log_cumulative[k, width] - models.log_cumulative[k, i + 1]
+                log_odds -= models.decays[k, i] * (i - high) if high < i else 0.0  # 0 · inf is no number
                 lanes.log_weights[lane] += log_odds
             else:
-                places[i, lane] = place_quantile(u, laws, k, i, low, high)
-                lanes.log_weights[lane] += log_mass(laws, k, i, low, high)
+                places[i, lane] = place_quantile(u, models, k, i, low, high)
+                lanes.log_weights[lane] += log_mass(models, k, i, low, high)
         newest = places[i]
         for s in range(n_slots):
             slot = slots[s]

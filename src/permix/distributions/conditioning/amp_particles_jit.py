@@ -9,9 +9,9 @@ light ones are replaced by copies of the heavy ones (systematic resampling). The
 between resamplings estimates P(v) without bias, and a particle drawn by its final weight is a draw from the
 posterior as T grows.
 
-Mallows models with one dispersion only (geometric laws). The numbers drawn depend on key, sweep, and the row
-and particle alone. As in ``amp_lanes`` the particles of levels over some items go side by side through vector
-instructions, several sets at once; other preferences are done one particle at a time.
+Mallows models with one dispersion only (geometric models). The numbers drawn depend on key, sweep, and the
+row and particle alone. As in ``amp_lanes`` the particles of levels over some items go side by side through
+vector instructions, several sets at once; other preferences are done one particle at a time.
 """
 
 from __future__ import annotations
@@ -196,13 +196,13 @@ def room_for_lanes(n_sets, n):
 
 
 @kernel
-def _draw_freely(room, used, first_row, n_particles, key, sweep, laws):
+def _draw_freely(room, used, first_row, n_particles, key, sweep, models):
     """Draw every lane as if nothing were known; constrained steps are drawn again, by the same uniform."""
     places, uniforms = room.places, room.uniforms
     n = places.shape[0]
     for s in range(used):
         k = room.clusters[s]
-        cumulative, guide, scale = laws.cumulative[k], laws.guide[k], laws.guide_scale[k]
+        cumulative, guide, scale = models.cumulative[k], models.guide[k], models.guide_scale[k]
         for p in range(n_particles):
             lane = s * n_particles + p
             fill_uniform(key[0], key[1], sweep, (first_row + room.rows[s]) * n_particles + p, uniforms)
@@ -238,12 +238,12 @@ def _sort_events(room, used):
 
 
 @kernel
-def _insert_constrained(room, sets, e, i, n_particles, laws):
+def _insert_constrained(room, sets, e, i, n_particles, models):
     """Insert the i-th item in all lanes of one set for which it is constrained."""
     s, c = room.event_set[e], room.event_number[e]
     k = room.clusters[s]
-    cumulative, guide, scale = laws.cumulative[k], laws.guide[k], laws.guide_scale[k]
-    log_cumulative, decay = laws.log_cumulative[k], laws.decays[k, 0]
+    cumulative, guide, scale = models.cumulative[k], models.guide[k], models.guide_scale[k]
+    log_cumulative, decay = models.log_cumulative[k], models.decays[k, 0]
     whole = log_cumulative[i + 1]
     low_slots, high_slots, newest = room.slots[room.low[s, c]], room.slots[room.high[s, c]], room.places[i]
     log_weights, kept = sets.log_weights, room.kept
@@ -270,7 +270,7 @@ def _copy_slots(room, ancestors, s, n_particles):
 
 
 @kernel
-def _run_lanes(room, sets, used, first_row, n_particles, key, sweep, laws, log_normalizers, chosen_places):
+def _run_lanes(room, sets, used, first_row, n_particles, key, sweep, models, log_normalizers, chosen_places):
     """Run the first ``used`` sets to the end and note what they found."""
     places, slots, event_start = room.places, room.slots, room.event_start
     n = places.shape[0]
@@ -278,13 +278,13 @@ def _run_lanes(room, sets, used, first_row, n_particles, key, sweep, laws, log_n
     for s in range(used):
         n_slots = max(n_slots, room.n_slots[s])
         _start_set(sets, s, n_particles, key, sweep, first_row + room.rows[s])
-    _draw_freely(room, used, first_row, n_particles, key, sweep, laws)
+    _draw_freely(room, used, first_row, n_particles, key, sweep, models)
     _sort_events(room, used)
     for i in range(n):
         if event_start[i] == event_start[n]:
             break  # nobody looks at slots any more
         for e in range(event_start[i], event_start[i + 1]):
-            _insert_constrained(room, sets, e, i, n_particles, laws)
+            _insert_constrained(room, sets, e, i, n_particles, models)
         newest = places[i]
         for slot in range(n_slots):
             values = slots[slot]
@@ -315,11 +315,11 @@ def _run_lanes(room, sets, used, first_row, n_particles, key, sweep, laws, log_n
 
 
 @kernel
-def _run_set(number, k, plan, slots, places, copied, sets, n_particles, key, sweep, laws, uniforms):
+def _run_set(number, k, plan, slots, places, copied, sets, n_particles, key, sweep, models, uniforms):
     """Run one set of any preferences; ``uniforms`` (T, n), ``slots`` and ``copied`` (T, n) are scratch."""
     n = np.int64(places.shape[1])
-    cumulative, log_cumulative, guide = laws.cumulative[k], laws.log_cumulative[k], laws.guide[k]
-    scale, decay = laws.guide_scale[k], laws.decays[k, 0]
+    cumulative, log_cumulative, guide = models.cumulative[k], models.log_cumulative[k], models.guide[k]
+    scale, decay = models.guide_scale[k], models.decays[k, 0]
     _start_set(sets, 0, n_particles, key, sweep, number)
     for p in range(n_particles):
         clear_slots(plan, slots[p])
@@ -367,7 +367,7 @@ def particle_rows(
     agents,
     clusters,
     ranks,
-    laws,
+    models,
     n_particles,
     log_normalizers,
     chosen_places,
@@ -382,7 +382,7 @@ def particle_rows(
     arrays : PreferenceArrays, without cycles
     agents, clusters : int64 array (J,), whose preferences and which model
     ranks : int64 array (K, m), rank vectors of the centers
-    laws : InsertionLaws of kind GEOMETRIC
+    models : InsertionModels of kind GEOMETRIC
     n_particles : int
     log_normalizers : float array (J,), filled
     chosen_places : uint16 or uint8 array (J, m), filled with the insertion places of a particle drawn by its
@@ -416,14 +416,14 @@ def particle_rows(
                     n_particles,
                     key,
                     sweep,
-                    laws,
+                    models,
                     log_normalizers,
                     chosen_places,
                 )
                 used = 0
             continue
         _run_set(
-            first_row + row, k, plan, slots, places, copied, one, n_particles, key, sweep, laws, uniforms
+            first_row + row, k, plan, slots, places, copied, one, n_particles, key, sweep, models, uniforms
         )
         log_normalizers[row], chosen = _finish_set(one, 0, n_particles, n)
         if chosen_places.shape[0] > 0:
@@ -435,5 +435,5 @@ def particle_rows(
                 chosen_places[row, i] = places[chosen, i]
     if used > 0:
         _run_lanes(
-            lanes, lane_sets, used, first_row, n_particles, key, sweep, laws, log_normalizers, chosen_places
+            lanes, lane_sets, used, first_row, n_particles, key, sweep, models, log_normalizers, chosen_places
         )

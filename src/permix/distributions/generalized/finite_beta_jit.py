@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""The finite-n Beta integral of Meilă & Chen (2010, equation 14), its predictive laws, and draws of θ.
+"""The finite-n Beta integral of Meilă & Chen (2010, equation 14), predictive distributions, and draws of θ.
 
 With N lists that skip S items in total at a stage, where m + 1 items are left to choose from, and the prior
 of equation 7, the density of the stage's decay is ∝ exp(-a θ) ψ_m(θ)^-c with a = ν r + S and c = ν + N, where
@@ -194,7 +194,7 @@ def log_integral(tables, stage, a, c):
 
 @kernel
 def predictive_nodes(tables, stage, a, c, most_added, most_removed, fades, psis, weights):
-    """Write exp(-θ), ψ(θ) and normalised weights that stand for the density of θ.
+    """Write exp(-θ), ψ(θ) and normalized weights that stand for the density of θ.
 
     Returns how many there are and ln of the integral.
 
@@ -254,7 +254,7 @@ def predictive_nodes(tables, stage, a, c, most_added, most_removed, fades, psis,
     return n, top_u - a * top - c * top_psi + np.log(total * stride * tables.step)
 
 
-# Draws of θ from its law, exactly.
+# Exact draws of θ.
 
 
 @kernel
