@@ -133,6 +133,12 @@ class RankingDistribution(Distribution):
     them: ``center_order[i]`` is the item inserted at step i = 0, 1, ….
     """
 
+    # What to do about rankings of a subset of the items.
+    _about_subsets: ClassVar[str] = (
+        "its probability is a sum over all rankings that agree. Use "
+        ".condition(rankings[row]).log_normalizer()"
+    )
+
     def __init__(self, center: object, items: Iterable[object] | None) -> None:
         table = central_ordering(center, items)
         self._items = table.items
@@ -220,8 +226,7 @@ class RankingDistribution(Distribution):
         if len(long):
             raise DataError(
                 f"{table.row_name(int(long[0]))} ranks {table.lengths[long[0]]} of {self.n_items} items and "
-                f"leaves the rest unknown ({len(long)} such row(s)); its probability is a sum over all "
-                "rankings that agree. Use .condition(rankings[row]).log_normalizer()"
+                f"leaves the rest unknown ({len(long)} such row(s)); {self._about_subsets}"
             )
 
     @abc.abstractmethod

@@ -192,15 +192,15 @@ class RepeatedInsertion(RankingDistribution):
         if self._rule is not None:
             self._score_by_rule(table, out)
             return
-        from permix.distributions import insertion_jit as kernels
+        from permix.distributions.insertion_jit import insertion_log_prob_rows
 
-        step_of = np.argsort(self._order)
-        tails = kernels.tail_matrix(self._matrix) if not table.is_full else np.zeros((0, 0))
+        tails = np.zeros((0, 0))
+        if not table.is_full:  # P(place >= j) at step i
+            tails = np.ascontiguousarray(np.minimum(1.0, np.cumsum(self._matrix[:, ::-1], axis=1)[:, ::-1]))
+        rows = (table.orders, table.lengths, np.argsort(self._order))
 
         def score(first: int, last: int) -> None:
-            kernels.insertion_log_prob_rows(
-                first, last, table.orders, table.lengths, step_of, self._matrix, tails, out
-            )
+            insertion_log_prob_rows(first, last, *rows, np.zeros(0), self._matrix, tails, out)
 
         over_rows(score, len(table), self.n_items)
 

@@ -80,21 +80,6 @@ def displacement_table(decay, n):
     return thresholds, guide
 
 
-@kernel
-def cumulate(probabilities):
-    """Return cumulated insertion probabilities, exactly 1 from the last possible place on."""
-    n = probabilities.shape[0]
-    out = np.ones((n, n))
-    for i in range(n):
-        total = 0.0
-        for j in range(i + 1):
-            total += probabilities[i, j]
-            out[i, j] = total
-        for j in range(i + 1):
-            out[i, j] /= total
-    return out
-
-
 # Arguments of ``sample_rows`` for the three ways to say where items go; what does not apply is empty.
 
 
@@ -110,7 +95,9 @@ def weighted_steps(decays):
 
 def general_steps(probabilities):
     """Say the probability of every place at every step."""
-    return np.zeros(0), np.zeros(0, np.int32), np.zeros(0), cumulate(probabilities)
+    cumulative = np.cumsum(probabilities, axis=1)
+    cumulative /= cumulative[:, -1:]  # exactly 1 from the last possible place on
+    return np.zeros(0), np.zeros(0, np.int32), np.zeros(0), cumulative
 
 
 @kernel
@@ -208,28 +195,11 @@ def insertion_places(order, length, step_of, places, listed):
 
 
 @kernel
-def weighted_log_prob_rows(first, last, orders, lengths, step_of, decays, out):
-    """Set ``out[row]`` to the log-probability of top lists with a decay for each step."""
-    n = step_of.size
-    places = np.empty(n, np.int64)
-    listed = np.empty(n, np.bool_)
-    for row in range(first, last):
-        insertion_places(orders[row], lengths[row], step_of, places, listed)
-        total = 0.0
-        for i in range(1, n):
-            if listed[i]:
-                total += log_probability_step(decays[i], i - places[i], i + 1)
-            elif places[i] > 0:
-                total += log_normalizer_step(decays[i], i - places[i] + 1)
-                total -= log_normalizer_step(decays[i], i + 1)
-        out[row] = total
+def insertion_log_prob_rows(first, last, orders, lengths, step_of, decays, probabilities, tails, out):
+    """Set ``out[row]`` to the log-probability of top lists.
 
-
-@kernel
-def insertion_log_prob_rows(first, last, orders, lengths, step_of, probabilities, tails, out):
-    """Set ``out[row]`` to the log-probability of top lists under any insertion probabilities.
-
-    ``tails[i, j]`` is P(place >= j) at step i; it is not looked at for full rankings.
+    Either each step has a decay, or ``probabilities[i, j]`` is that of place j at step i and ``tails[i, j]``
+    P(place >= j), which is not looked at for full rankings; what does not apply is empty.
     """
     n = step_of.size
     places = np.empty(n, np.int64)
@@ -237,27 +207,17 @@ def insertion_log_prob_rows(first, last, orders, lengths, step_of, probabilities
     for row in range(first, last):
         insertion_places(orders[row], lengths[row], step_of, places, listed)
         total = 0.0
-        for i in range(n):
-            chance = 1.0
-            if listed[i]:
-                chance = probabilities[i, places[i]]
-            elif places[i] > 0:
-                chance = tails[i, places[i]]
-            total += np.log(chance) if chance > 0.0 else -np.inf
+        for i in range(1, n):
+            if decays.size > 0:
+                if listed[i]:
+                    total += log_probability_step(decays[i], i - places[i], i + 1)
+                elif places[i] > 0:
+                    total += log_normalizer_step(decays[i], i - places[i] + 1)
+                    total -= log_normalizer_step(decays[i], i + 1)
+            elif listed[i] or places[i] > 0:
+                chance = probabilities[i, places[i]] if listed[i] else tails[i, places[i]]
+                total += np.log(chance) if chance > 0.0 else -np.inf
         out[row] = total
-
-
-@kernel
-def tail_matrix(probabilities):
-    """Return P(place >= j) at step i."""
-    n = probabilities.shape[0]
-    out = np.ones((n, n))
-    for i in range(n):
-        total = 0.0
-        for j in range(i, 0, -1):
-            total += probabilities[i, j]
-            out[i, j] = min(1.0, total)
-    return out
 
 
 # Exact marginals: the place of every item inserted so far is a Markov chain that depends on no other item.

@@ -171,17 +171,17 @@ class Mallows(RankingDistribution):
         }
 
     def _score_top_lists(self, table: Rankings, out: Array) -> None:
-        from permix.distributions import insertion_jit as kernels
+        from permix.distributions.insertion_jit import insertion_log_prob_rows, mallows_log_prob_rows
 
-        orders, lengths, step_of = table.orders, table.lengths, np.argsort(self._order)
+        rows, none = (table.orders, table.lengths, np.argsort(self._order)), np.zeros((0, 0))
 
         def score(first: int, last: int) -> None:
             if self.is_weighted:
-                kernels.weighted_log_prob_rows(first, last, orders, lengths, step_of, self._decay, out)
+                insertion_log_prob_rows(first, last, *rows, self._decay, none, none, out)
             else:
-                kernels.mallows_log_prob_rows(first, last, orders, lengths, step_of, self._decay[0], out)
+                mallows_log_prob_rows(first, last, *rows, self._decay[0], out)
 
-        over_rows(score, len(table), orders.shape[1])
+        over_rows(score, len(table), table.orders.shape[1])
 
     def _before(self, first: Array, second: Array) -> Array:
         if self.is_weighted:

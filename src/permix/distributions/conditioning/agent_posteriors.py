@@ -155,27 +155,9 @@ def particle_draws(
     log_normalizers = np.empty(n_rows)
     places = np.empty((n_rows, n) if with_draws else (0, 0), dtype=np.uint8 if n <= 256 else np.uint16)
     ranks, models = rank_vectors(components), models_of(components)
-    agents = np.asarray(agents, dtype=np.int64)
-    clusters = np.asarray(clusters, dtype=np.int64)
-
-    def work(first: int, last: int) -> None:
-        particle_rows(
-            first,
-            last,
-            first_row,
-            key,
-            sweep,
-            profile.arrays,
-            agents,
-            clusters,
-            ranks,
-            models,
-            n_particles,
-            log_normalizers,
-            places,
-        )
-
-    over_rows(work, n_rows, n * n_particles)
+    jobs = (profile.arrays, np.asarray(agents, dtype=np.int64), np.asarray(clusters, dtype=np.int64))
+    work = (first_row, key, sweep, *jobs, ranks, models, n_particles, log_normalizers, places)
+    over_rows(lambda first, last: particle_rows(first, last, *work), n_rows, n * n_particles)
     return log_normalizers, places
 
 

@@ -206,7 +206,7 @@ def amp_rows(
         while row < end:
             if side_by_side:
                 if row == begin or used == 0:
-                    set_plan(lanes, used, plan)
+                    set_plan(lanes.plans, used, plan)
                     plan_row = used
                 lanes.plan_of[used] = plan_row
                 lanes.clusters[used] = k
@@ -275,7 +275,7 @@ def log_normalizer_rows(first, last, key, sweep, arrays, agents, ranks, models, 
         plan = make_plan(arrays, agents[a], ranks[k], room)
         size = 1 if plan.partitioned else n_draws  # every draw has the same weight
         if n <= MOST_ITEMS and plan.only_levels:
-            set_plan(lanes, 0, plan)
+            set_plan(lanes.plans, 0, plan)
             for begin in range(0, size, LANES):
                 used = min(LANES, size - begin)
                 for lane in range(used):

@@ -29,6 +29,8 @@ from permix.distributions.conditioning.amp_lanes_jit import (
     MOST_ITEMS,
     OWN,
     TOP,
+    LanePlans,
+    new_plans,
     set_plan,
 )
 from permix.distributions.conditioning.amp_plans_jit import (
@@ -154,13 +156,7 @@ class LaneRoom(NamedTuple):
 
     rows: Array  # per set: its row of the work
     clusters: Array
-    n_constrained: Array
-    n_slots: Array
-    steps: Array  # (sets, n): plans, as ``amp_lanes.set_plan`` writes them
-    low: Array
-    high: Array
-    last_slot: Array
-    first_slot: Array
+    plans: LanePlans  # a row per set
     uniforms: Array
     kept: Array  # (LANES, n): uniforms of the constrained steps
     places: Array  # int16 (n, LANES)
@@ -177,13 +173,7 @@ def room_for_lanes(n_sets, n):
     return LaneRoom(
         np.empty(n_sets, np.int64),
         np.empty(n_sets, np.uint32),
-        np.empty(n_sets, np.int64),
-        np.empty(n_sets, np.int64),
-        np.empty((n_sets, n), np.uint16),
-        np.empty((n_sets, n), np.uint16),
-        np.empty((n_sets, n), np.uint16),
-        np.empty((n_sets, n), np.uint16),
-        np.empty((n_sets, n), np.uint16),
+        new_plans(n_sets, n),
         np.empty(padded(n)),
         np.empty((LANES, n)),
         np.zeros((n, LANES), np.int16),
@@ -210,10 +200,10 @@ def _draw_freely(room, used, first_row, n_particles, key, sweep, models):
                 places[i, lane] = i - geometric_back(uniforms[i], cumulative, guide, scale, i + 1)
             room.slots[TOP, lane] = -1
             room.slots[BOTTOM, lane] = BEHIND_ALL
-            for c in range(room.n_constrained[s]):
-                room.kept[lane, c] = uniforms[room.steps[s, c]]
-                room.slots[room.first_slot[s, c], lane] = BEHIND_ALL
-                room.slots[room.last_slot[s, c], lane] = -1
+            for c in range(room.plans.n_constrained[s]):
+                room.kept[lane, c] = uniforms[room.plans.steps[s, c]]
+                room.slots[room.plans.first_slot[s, c], lane] = BEHIND_ALL
+                room.slots[room.plans.last_slot[s, c], lane] = -1
 
 
 @kernel
@@ -224,13 +214,13 @@ def _sort_events(room, used):
     for i in range(n + 2):
         event_start[i] = 0
     for s in range(used):
-        for c in range(room.n_constrained[s]):
-            event_start[room.steps[s, c] + 2] += 1
+        for c in range(room.plans.n_constrained[s]):
+            event_start[room.plans.steps[s, c] + 2] += 1
     for i in range(n):
         event_start[i + 2] += event_start[i + 1]
     for s in range(used):
-        for c in range(room.n_constrained[s]):
-            step = room.steps[s, c]
+        for c in range(room.plans.n_constrained[s]):
+            step = room.plans.steps[s, c]
             e = event_start[step + 1]
             event_start[step + 1] += 1
             room.event_set[e] = s
@@ -245,7 +235,11 @@ def _insert_constrained(room, sets, e, i, n_particles, models):
     cumulative, guide, scale = models.cumulative[k], models.guide[k], models.guide_scale[k]
     log_cumulative, decay = models.log_cumulative[k], models.decays[k, 0]
     whole = log_cumulative[i + 1]
-    low_slots, high_slots, newest = room.slots[room.low[s, c]], room.slots[room.high[s, c]], room.places[i]
+    low_slots, high_slots, newest = (
+        room.slots[room.plans.low[s, c]],
+        room.slots[room.plans.high[s, c]],
+        room.places[i],
+    )
     log_weights, kept = sets.log_weights, room.kept
     for lane in range(s * n_particles, (s + 1) * n_particles):
         low = np.int64(low_slots[lane]) + 1
@@ -261,7 +255,7 @@ def _insert_constrained(room, sets, e, i, n_particles, models):
 def _copy_slots(room, ancestors, s, n_particles):
     begin = s * n_particles
     copied = room.copied
-    for slot in range(OWN, room.n_slots[s]):
+    for slot in range(OWN, room.plans.n_slots[s]):
         values = room.slots[slot]
         for p in range(n_particles):
             copied[p] = values[begin + ancestors[begin + p]]
@@ -276,7 +270,7 @@ def _run_lanes(room, sets, used, first_row, n_particles, key, sweep, models, log
     n = places.shape[0]
     n_slots = np.int64(0)
     for s in range(used):
-        n_slots = max(n_slots, room.n_slots[s])
+        n_slots = max(n_slots, room.plans.n_slots[s])
         _start_set(sets, s, n_particles, key, sweep, first_row + room.rows[s])
     _draw_freely(room, used, first_row, n_particles, key, sweep, models)
     _sort_events(room, used)
@@ -292,7 +286,7 @@ def _run_lanes(room, sets, used, first_row, n_particles, key, sweep, models, log
                 values[lane] += np.int16(values[lane] >= newest[lane])
         for e in range(event_start[i], event_start[i + 1]):
             s, c = room.event_set[e], room.event_number[e]
-            last, first = slots[room.last_slot[s, c]], slots[room.first_slot[s, c]]
+            last, first = slots[room.plans.last_slot[s, c]], slots[room.plans.first_slot[s, c]]
             for lane in range(s * n_particles, (s + 1) * n_particles):
                 last[lane] = max(last[lane], newest[lane])
                 first[lane] = min(first[lane], newest[lane])
@@ -398,6 +392,7 @@ def particle_rows(
     copied = np.empty((n_particles, n), np.int32)
     places = np.empty((n_particles, n), np.int64)
     uniforms = np.empty((n_particles, padded(n)))
+    found = (log_normalizers, chosen_places)
     used = 0
     for row in range(first, last):
         k = clusters[row]
@@ -405,21 +400,10 @@ def particle_rows(
         if abreast > 0 and plan.only_levels:
             lanes.rows[used] = row
             lanes.clusters[used] = k
-            set_plan(lanes, used, plan)
+            set_plan(lanes.plans, used, plan)
             used += 1
             if used == abreast:
-                _run_lanes(
-                    lanes,
-                    lane_sets,
-                    used,
-                    first_row,
-                    n_particles,
-                    key,
-                    sweep,
-                    models,
-                    log_normalizers,
-                    chosen_places,
-                )
+                _run_lanes(lanes, lane_sets, used, first_row, n_particles, key, sweep, models, *found)
                 used = 0
             continue
         _run_set(
@@ -434,6 +418,4 @@ def particle_rows(
                     r -= 1
                 chosen_places[row, i] = places[chosen, i]
     if used > 0:
-        _run_lanes(
-            lanes, lane_sets, used, first_row, n_particles, key, sweep, models, log_normalizers, chosen_places
-        )
+        _run_lanes(lanes, lane_sets, used, first_row, n_particles, key, sweep, models, *found)

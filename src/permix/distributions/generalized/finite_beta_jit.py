@@ -193,6 +193,14 @@ def log_integral(tables, stage, a, c):
 
 
 @kernel
+def _add_node(tables, stage, i, log_weight, n, fades, psis, weights):
+    fades[n] = tables.fade[i]
+    psis[n] = tables.psi[stage, i]
+    weights[n] = np.exp(log_weight)
+    return weights[n]
+
+
+@kernel
 def predictive_nodes(tables, stage, a, c, most_added, most_removed, fades, psis, weights):
     """Write exp(-θ), ψ(θ) and normalized weights that stand for the density of θ.
 
@@ -214,10 +222,7 @@ def predictive_nodes(tables, stage, a, c, most_added, most_removed, fades, psis,
         best = max(best, shifted)
         if d < -DROP and shifted < best - DROP:
             break
-        fades[n] = tables.fade[i]
-        psis[n] = tables.psi[stage, i]
-        weights[n] = np.exp(d)
-        total += weights[n]
+        total += _add_node(tables, stage, i, d, n, fades, psis, weights)
         n += 1
         i += stride
     at_zero = a * top + c * (top_psi - np.log(tables.skips[stage] + 1.0))
@@ -244,10 +249,7 @@ def predictive_nodes(tables, stage, a, c, most_added, most_removed, fades, psis,
         best = max(best, shifted)
         if d < -DROP and shifted < best - DROP:
             break
-        fades[n] = tables.fade[i]
-        psis[n] = tables.psi[stage, i]
-        weights[n] = np.exp(d)
-        total += weights[n]
+        total += _add_node(tables, stage, i, d, n, fades, psis, weights)
         n += 1
     for q in range(n):
         weights[q] /= total
