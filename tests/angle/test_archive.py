@@ -31,7 +31,7 @@ LISTS = Rankings.from_orders([["tea", "milk"], ["juice"], ["water", "juice"]], i
 
 
 def fitted(data, k=2, **options):
-    values = {"random_state": 3, "progress": False, "n_restarts": 2, "n_draws": 8, "n_burn_in": 4}
+    values = {"random_state": 3, "progress": False, "n_init": 2, "n_draws": 8, "n_burn_in": 4}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return AngleMixture(k, **(values | by_name(options))).fit(data)
@@ -162,7 +162,7 @@ ANY = {
     "other number of components": setting_with(n_components=3),
     "components are true": setting_with(n_components=True),
     "components are real": setting_with(n_components=2.0),
-    "restarts are text": setting_with(n_restarts="many"),
+    "restarts are text": setting_with(n_init="many"),
     "tolerance is negative": setting_with(tol=-1.0),
     "tolerance is true": setting_with(tol=True),
     "inference is unknown": setting_with(inference="evil"),

@@ -90,7 +90,7 @@ def test_fit_finds_the_kinds_and_agrees_with_python(run, votes, model, made, ful
     code, out, err = run(*command, "--labels", labels, "--picture", picture)
     assert code == 0, err
     assert err == ""
-    for words in ("120 agents, 6 items", "by variational inference", "Consensus scores", "normaliser off by"):
+    for words in ("120 agents, 6 items", "by variational inference", "Consensus scores", "normalizer off by"):
         assert words in out
     assert "tea ≻ coffee" in out
     assert "<svg" in picture.read_text()
@@ -189,7 +189,7 @@ def test_incomplete_rankings(run, lists, tmp_path, inference):
 def test_options_reach_the_model(run, votes, lists, tmp_path):
     fit, store = tmp_path / "f.permix", tmp_path / "kept"
     options = ["--inference", "sir", "--normalizer", "vmf", "--prior-shape", 2, "--prior-rate", 0.1]
-    options += ["--pseudo-count", 3, "--restarts", 2, "--max-iter", 50, "--draws", 5, "--burn-in", 2]
+    options += ["--pseudo-count", 3, "--starts", 2, "--max-iter", 50, "--draws", 5, "--burn-in", 2]
     options += ["--thin", 2, "--chains", 1, "--seed", 9, "--jobs", 1, "--store", store]
     command = ["fit", "angle", lists, "-k", 2, "-o", fit, *options, "--quiet"]
     code, _, err = run(*command)
@@ -198,7 +198,7 @@ def test_options_reach_the_model(run, votes, lists, tmp_path):
     model = permix.load(fit)
     assert (model.inference, model.normalizer, model.n_components) == ("sir", "vmf", 2)
     assert (model.prior_shape, model.prior_rate, model.pseudo_count) == (2.0, 0.1, 3.0)
-    assert (model.n_restarts, model.max_iter, model.n_draws, model.n_burn_in) == (2, 50, 5, 2)
+    assert (model.n_init, model.max_iter, model.n_draws, model.n_burn_in) == (2, 50, 5, 2)
     assert (model.n_thin, model.n_chains, model.random_state, model.n_jobs) == (2, 1, 9, 1)
     # The chains in the store go on.
     command[command.index("--draws") + 1] = 9
@@ -266,12 +266,12 @@ def test_messages_name_options():
 
 def test_numbers_of_components_are_chosen(run, votes, tmp_path):
     fit, picture = tmp_path / "f.permix", tmp_path / "kinds.png"
-    command = ["fit", "angle", votes, "--select", "1-3", "--inference", "em", "--restarts", 3, "-o", fit]
+    command = ["fit", "angle", votes, "--select", "1-3", "--inference", "em", "--starts", 3, "-o", fit]
     code, out, err = run(*command, "--picture", picture)
     assert code == 0, err
     assert "90 fitted and 30 held out" in out
     assert "mixture of 2 components by maximum likelihood" in out
-    assert "normaliser off by" not in out
+    assert "normalizer off by" not in out
     assert (tmp_path / "kinds-selection.png").read_bytes().startswith(b"\x89PNG")
     code, out, err = run(*command, "--criterion", "bic", "--force", "--json", "--picture", picture)
     report = json.loads(out)
@@ -283,7 +283,7 @@ def test_numbers_of_components_are_chosen(run, votes, tmp_path):
         code, out, err = run(*command, "--normalizer", "vmf", "--criterion", "dic", "--force")
     assert code == 0, err
     assert "DIC of 120 agents" in out
-    assert "normaliser off by" in out
+    assert "normalizer off by" in out
 
 
 def test_predict_and_sample(run, fit, model, tmp_path):
@@ -378,9 +378,9 @@ def test_notes_say_what_to_know(run, model, capsys):
     report = angle_report(fit)
     off = [k + 1 for k, error in enumerate(model.normalizer_errors_) if abs(error) > 0.05]
     assert off == [1, 2]
-    assert any("components 1 and 2: the approximate normaliser is off" in note for note in report["remarks"])
+    assert any("components 1 and 2: the approximate normalizer is off" in note for note in report["remarks"])
     held = angle_report(replace(fit, guarded=np.array([False, True])))
-    assert "component 2: the approximate normaliser would give a ranking" in held["remarks"][0]
+    assert "component 2: the approximate normalizer would give a ranking" in held["remarks"][0]
     alike = replace(fit.components, directions=fit.components.directions[[0, 0]])
     assert any(
         "rank the items alike" in note for note in angle_report(replace(fit, components=alike))["remarks"]

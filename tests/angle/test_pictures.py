@@ -107,7 +107,7 @@ def test_nothing_stands_on_anything_else(n_items, k):
     items = [f"a rather long name of item {i} {'x' * int(rng.integers(30))}" for i in range(n_items)]
     made = permix.datasets.make_angle_mixture(80, n_items, k, concentration=2.0 * n_items, random_state=0)
     data = permix.Rankings.from_orders(made.data.orders, items=items)
-    figure = plots.overview(fitted(data, k, n_restarts=1, max_iter=3))
+    figure = plots.overview(fitted(data, k, n_init=1, max_iter=3))
     FigureCanvasAgg(figure).draw()
     left, right = figure.axes
     assert overlapping([*right.get_yticklabels()]) == []
@@ -147,7 +147,7 @@ def test_classes_of_a_classifier(made):
 def test_others_are_sent_elsewhere(model, made):
     with pytest.raises(DataError, match="not fitted"):
         plots.consensus_scores(permix.AngleMixture())
-    mallows = permix.MallowsMixture(1, n_restarts=1, progress=False).fit(made.data)
+    mallows = permix.MallowsMixture(1, n_init=1, progress=False).fit(made.data)
     with pytest.raises(DataError, match=r"ax must be matplotlib axes .* not the file name 'x\.png'"):
         plots.consensus_scores(model, ax="x.png")
     with pytest.raises(DataError, match="draws a fitted AngleMixture"):
@@ -209,7 +209,7 @@ def test_choice_by_a_criterion(made, tmp_path):
         model="angle",
         criterion="bic",
         inference="em",
-        n_restarts=2,
+        n_init=2,
         random_state=0,
         progress=False,
     )
