@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numba
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.amp_insertions_jit import geometric_laws
 from permix.distributions.conditioning.draws import amp_draws, importance_log_normalizers
+from permix.runtime.threads import at_most
 from tests.reference.amp_dense import amp_dense_many, relation_of_levels
 
 N_ITEMS, N_RATED, N_LEVELS = 200, 40, 5
@@ -67,15 +69,15 @@ def run() -> list[dict[str, object]]:
     all_threads = numba.get_num_threads()
     try:
         for threads in sorted({1, all_threads}):
-            numba.set_num_threads(threads)
+            numba.set_num_threads(threads)  # of the reference
             for n_draws in (10, 1):
                 orders = np.empty((n_jobs, n_draws, N_ITEMS), np.int32)
                 log_q = np.empty((n_jobs, n_draws))
                 jobs = (arrays, agents, clusters, centers, laws, n_draws)
                 ours, weights_only, dense = best_times(
                     [
-                        lambda jobs=jobs, orders=orders: amp_draws(key, 0, *jobs, out=orders),
-                        lambda jobs=jobs: amp_draws(key, 0, *jobs, with_orders=False),
+                        at_most(threads)(partial(amp_draws, key, 0, *jobs, out=orders)),
+                        at_most(threads)(partial(amp_draws, key, 0, *jobs, with_orders=False)),
                         lambda orders=orders, log_q=log_q: amp_dense_many(
                             key, better, agents, centers, clusters, DISPERSIONS, orders, log_q
                         ),

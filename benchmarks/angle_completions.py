@@ -19,9 +19,9 @@ from permix.distributions.angle.completions_jit import (
     start_completions,
     uniform_completion,
 )
-from permix.distributions.base import over_rows
 from permix.kernels.jit import kernel
 from permix.kernels.streams import new_stream, open_stream, uniform
+from permix.runtime.threads import over_rows
 
 N_ITEMS, N_LISTED = 100, 10
 

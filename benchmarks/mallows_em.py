@@ -52,11 +52,11 @@ def count_plainly(orders, wins):
 
 def e_step_rows() -> list[dict[str, object]]:
     """Particles against direct insertion, tournaments against the double loop; one thread each."""
-    from permix.distributions.base import one_thread
     from permix.distributions.conditioning.agent_posteriors import Profile, particle_draws
     from permix.distributions.conditioning.amp_lanes_jit import LANES
     from permix.distributions.conditioning.components import MallowsComponents
     from permix.distributions.conditioning.tournaments_jit import count_drawn
+    from permix.runtime.threads import at_most
     from tests.reference.amp_dense import amp_dense_many, relation_of_levels
 
     rng = np.random.default_rng(0)
@@ -82,7 +82,7 @@ def e_step_rows() -> list[dict[str, object]]:
     log_q = np.empty((len(agents), N_PARTICLES))
 
     def ours() -> object:
-        with one_thread():
+        with at_most(1):
             return particle_draws(components, profile, agents, clusters, N_PARTICLES, key, 0)
 
     def directly() -> None:
@@ -155,9 +155,10 @@ def movielens_row() -> dict[str, object]:
 
 def measure(kind: str) -> dict[str, list[float]]:
     """Seconds of an EM iteration for each size, and peak memory at the end."""
+    from permix.mallows.settings import MallowsSettings
+
     from permix.distributions.conditioning.agent_posteriors import Profile
     from permix.mallows.em import MallowsEM
-    from permix.mallows.settings import MallowsSettings
     from permix.mallows.start import first_components
 
     made = make_mallows_mixture(SIZES[-1], 20, 3, dispersion=0.6, random_state=1)

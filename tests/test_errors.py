@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import permix
-from permix.errors import Argument, CycleError, DataError, Message, ParameterError, PermixWarning, Spelled
+from permix.errors import Argument, CycleError, DataError, Message, ParameterError, PermixWarning, Wording
 
 FLAGS = {"row_column": "--id", "n_components": "--components"}
 
@@ -26,7 +26,7 @@ FLAGS = {"row_column": "--id", "n_components": "--components"}
         (Argument("header", True), "header=True", "--header"),
         (Argument("header", False), "header=False", "--no-header"),
         (Argument("row_column", "k"), "row_column='k'", "--id k"),
-        (Spelled("row_column=False", '--id ""'), "row_column=False", '--id ""'),
+        (Wording("row_column=False", '--id ""'), "row_column=False", '--id ""'),
     ],
 )
 def test_arguments_and_options(argument, python, option):

@@ -6,11 +6,11 @@ import numpy as np
 
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.base import stream_key
 from permix.distributions.conditioning.agent_posteriors import log_normalizers
 from permix.distributions.conditioning.amp_insertions_jit import geometric_laws
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.draws import importance_log_normalizers
+from permix.runtime.seeds import stream_key
 
 
 def random_mixture(

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from permix.angle.predict import joint_log_probabilities
 
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
 from benchmarks.reproduce.xu_shared import model, quiet
 from permix import AngleClassifier, Rankings
-from permix.angle.predict import joint_log_probabilities
 from permix.datasets.fetch import DataNotFound, data_folders
 
 # Genes of hsa04915 that occur in the data.
@@ -101,9 +101,9 @@ def cross_validated(rankings: Rankings, status: np.ndarray, sizes: Sizes) -> flo
         score = np.empty(len(status))
         folds = StratifiedKFold(sizes.n_folds, shuffle=True, random_state=sizes.seed + split)
         for train, test in folds.split(np.zeros(len(status)), status):
-            classifier = AngleClassifier(progress=False, random_state=sizes.seed).fit(
-                rankings[train], status[train]
-            )
+            classifier = AngleClassifier(
+                inference="vi", normalizer="vmf", progress=False, random_state=sizes.seed
+            ).fit(rankings[train], status[train])
             logs = classifier.predict_log_proba(rankings[test])
             score[test] = logs[:, 1] - logs[:, 0]
         areas.append(auc(status, score))

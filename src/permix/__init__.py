@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from permix.partitions import DirichletProcess as DirichletProcess
     from permix.partitions import FiniteDirichlet as FiniteDirichlet
     from permix.partitions import Gamma as Gamma
+    from permix.partitions import MixtureOfFiniteMixtures as MixtureOfFiniteMixtures
     from permix.partitions import PitmanYor as PitmanYor
     from permix.partitions import adjusted_rand as adjusted_rand
     from permix.partitions import assignment_confidence as assignment_confidence
@@ -85,6 +86,7 @@ _HOME = {
     "Mallows": "permix.distributions",
     "MallowsKDE": "permix.baselines.kde.estimator",
     "MallowsMixture": "permix.mallows.estimator",
+    "MixtureOfFiniteMixtures": "permix.partitions",
     "Multinomial": "permix.families",
     "PitmanYor": "permix.partitions",
     "Preferences": "permix.data",

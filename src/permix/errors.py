@@ -29,19 +29,19 @@ class Argument(NamedTuple):
         return f"{flag} {text if text and ' ' not in text else repr(text)}"
 
 
-class Spelled(NamedTuple):
-    """What a message calls one thing in Python and another on the command line."""
+class Wording(NamedTuple):
+    """A part of a message that the library and the command line say in different words."""
 
     python: str
-    command: str
+    option: str
 
     def in_python(self) -> str:
-        """Return what it is in the library."""
+        """Return what the library says."""
         return self.python
 
     def as_option(self, flags: Mapping[str, str]) -> str:
-        """Return what it is on the command line."""
-        return self.command
+        """Return what the command line says."""
+        return self.option
 
 
 class Message(str):
@@ -56,9 +56,9 @@ class Message(str):
     one column too many; name it by --count-column
     """
 
-    parts: tuple[str | Argument | Spelled, ...]
+    parts: tuple[str | Argument | Wording, ...]
 
-    def __new__(cls, *parts: str | Argument | Spelled) -> Message:
+    def __new__(cls, *parts: str | Argument | Wording) -> Message:
         """Join the parts; arguments are written as the library has them."""
         self = super().__new__(
             cls, "".join(part if isinstance(part, str) else part.in_python() for part in parts)

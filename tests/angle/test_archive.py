@@ -8,12 +8,13 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from permix.estimators.load import load_fit
 
 import permix
 from permix import AngleMixture, Rankings
 from permix.errors import FileFormatError
-from permix.estimators.load import load_fit
 from permix.files import RESERVED, read_archive, write_archive
+from tests.estimators.conventions import by_name
 
 FULL = Rankings.from_orders(
     [["tea", "milk", "water", "juice"], ["milk", "tea", "water", "juice"], ["juice", "water", "tea", "milk"]],
@@ -26,12 +27,14 @@ PARTIAL = Rankings.from_orders(
     counts=[3, 1, 2, 2, 1],
 )
 
+LISTS = Rankings.from_orders([["tea", "milk"], ["juice"], ["water", "juice"]], items=PARTIAL.items)
+
 
 def fitted(data, k=2, **options):
     values = {"random_state": 3, "progress": False, "n_restarts": 2, "n_draws": 8, "n_burn_in": 4}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return AngleMixture(k, **(values | options)).fit(data)
+        return AngleMixture(k, **(values | by_name(options))).fit(data)
 
 
 CASES = {
@@ -41,10 +44,15 @@ CASES = {
         for data in (FULL, PARTIAL)
         for k in (1, 2)
     },
-    "published": (FULL, 2, {"bound": "published"}),
+    "published": (FULL, 2, {"inference": "vi", "bound": "published"}),
     "approximate sir": (PARTIAL, 2, {"inference": "sir", "normalizer": "vmf"}),
     "approximate sir of one": (FULL, 1, {"inference": "sir", "normalizer": "vmf"}),
-    "direction": (FULL, 1, {"prior_strength": 2.0, "prior_direction": [1.0, 2.0, 3.0, 0.0]}),
+    "direction": (
+        FULL,
+        1,
+        {"inference": "vi", "prior_strength": 2.0, "prior_direction": [1.0, 2.0, 3.0, 0.0]},
+    ),
+    "top lists": (LISTS, 2, {}),
     "directions by name": (
         PARTIAL,
         2,
@@ -104,7 +112,7 @@ def archives(tmp_path_factory):
     """Honest files: one of each kind of posterior."""
     folder = tmp_path_factory.mktemp("honest")
     return {
-        "vi": archive_of(FULL, 2, folder / "vi.permix"),
+        "vi": archive_of(FULL, 2, folder / "vi.permix", inference="vi"),
         "chain": archive_of(PARTIAL, 2, folder / "chain.permix", inference="quadrature"),
         "direct": archive_of(
             FULL,

@@ -17,6 +17,7 @@ from scipy import optimize
 
 from permix import AngleMixture, Rankings
 from permix.angle import chain as angle_chain
+from permix.angle import components as angle_components
 from permix.angle.chain import AngleChainModel, AngleState, AngleSweep, shares_by_sweeps
 from permix.angle.components import AngleComponents, largest_concentration
 from permix.angle.data import AngleData
@@ -122,6 +123,21 @@ def test_completions_and_parameters_have_the_posterior(inference, normalizer, pr
     # Top lists read as rankings of a subset: another posterior.
     twin = tuple((listed, False) for listed, _ in ROWS)
     assert oracle.worst_z(kappas, directions, grid_of(normalizer, prior, twin).moments) > 2 * oracle.LARGEST_Z
+
+
+@pytest.mark.parametrize("prior", [PRIOR, PULLED])
+def test_cheap_steps_that_an_exact_sum_decides_about_have_the_posterior(prior, monkeypatch):
+    monkeypatch.setattr(angle_components, "CHEAP_ITEMS", 3)
+    kappas, directions = run(ROWS, settings_of("sir", "exact", prior), 8000)
+    assert oracle.worst_z(kappas, directions, grid_of("exact", prior).moments) < oracle.LARGEST_Z
+
+
+def test_cheap_steps_that_nothing_decides_about_are_found_out(monkeypatch):
+    monkeypatch.setattr(angle_components, "CHEAP_ITEMS", 3)
+    monkeypatch.setattr(angle_chain, "decided", lambda rng, log_ratio: True)
+    monkeypatch.setattr(angle_chain, "log_sum_with_mean", lambda *arguments: 0.0)
+    kappas, directions = run(ROWS, settings_of("sir", "exact"), 8000)
+    assert oracle.worst_z(kappas, directions, grid_of("exact").moments) > 1.5 * oracle.LARGEST_Z
 
 
 def test_completions_that_stay_as_they_began_are_found_out(monkeypatch):
@@ -311,12 +327,12 @@ def assert_same(one, other):
 @pytest.mark.parametrize("inference", ["quadrature", "sir", "vi"])
 def test_threads_do_not_matter(inference, monkeypatch):
     monkeypatch.setattr("permix.angle.data.PART_ENTRIES", 12)  # three rows a part
-    settings = dataclasses.replace(mixed(), inference=inference, normalizer="auto")
+    normalizer = "exact" if inference == "sir" else "vmf"
+    settings = dataclasses.replace(mixed(), inference=inference, normalizer=normalizer)
     one = fitted(dataclasses.replace(settings, n_jobs=1))
     for n_jobs in (2, None):
         assert_same(one, fitted(dataclasses.replace(settings, n_jobs=n_jobs)))
     alone = dataclasses.replace(settings, n_chains=1)
-    monkeypatch.setattr("os.cpu_count", lambda: 4)
     assert_same(fitted(dataclasses.replace(alone, n_jobs=1)), fitted(dataclasses.replace(alone, n_jobs=4)))
     other = fitted(dataclasses.replace(settings, random_state=5))
     assert not np.array_equal(one.draws.arrays["concentrations"], other.draws.arrays["concentrations"])

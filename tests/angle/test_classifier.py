@@ -16,8 +16,8 @@ from sklearn.utils.validation import validate_data
 import permix
 from permix import AngleClassifier, AngleMixture, Rankings
 from permix.errors import DataError, PermixWarning
-from permix.sampling.seeds import seed_sequence
-from tests.estimators.conventions import CANNOT_APPLY_TO_CLASSIFIERS
+from permix.runtime.seeds import seed_sequence
+from tests.estimators.conventions import CANNOT_APPLY_TO_CLASSIFIERS, by_name
 from tests.oracles import angle as oracle
 
 INFERENCES = ("vi", "em", "sir", "quadrature")
@@ -25,7 +25,10 @@ INFERENCES = ("vi", "em", "sir", "quadrature")
 
 def quick(**options):
     return AngleClassifier(
-        **({"random_state": 0, "progress": False, "n_restarts": 2, "n_draws": 40, "n_burn_in": 10} | options)
+        **(
+            {"random_state": 0, "progress": False, "n_restarts": 2, "n_draws": 40, "n_burn_in": 10}
+            | by_name(options)
+        )
     )
 
 
@@ -79,7 +82,7 @@ def test_probabilities_are_bayes_rule(inference, class_weights, planted):
     joint = []
     for name in model.classes_:
         members = planted.data[labels == name]
-        alone = AngleMixture(1, inference=inference, progress=False)
+        alone = AngleMixture(1, **by_name({"inference": inference}), progress=False)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             alone.fit(members)

@@ -41,7 +41,9 @@ def fitted(data, k, **settings):
 
 @pytest.fixture(scope="module")
 def model(made):
-    return fitted(permix.Rankings.from_orders(made.data.orders, items=DRINKS), 2)
+    return fitted(
+        permix.Rankings.from_orders(made.data.orders, items=DRINKS), 2, inference="vi", normalizer="vmf"
+    )
 
 
 def names_on(axes):

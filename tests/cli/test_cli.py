@@ -164,7 +164,8 @@ def test_same_seed_same_answer(run, points, tmp_path):
         (["--family", "gaussian", "--noise-scale", "1", "--prior-scale", "6"], 2),
         (["--prior", "finite", "--components", "3"], 2),
         (["--prior", "pitman-yor", "--discount", "0.1", "--concentration", "0.5"], 2),
-        (["--concentration", "0.5"], 2),
+        (["--prior", "dp", "--concentration", "0.5"], 2),
+        (["--prior", "mfm", "--rate", "2"], 2),
         (
             [
                 "--moves",
@@ -237,7 +238,7 @@ def test_other_kinds_of_data(run, tmp_path):
         ),
         (
             ["fit", "dp-mixture", "points.csv", "-o", "x", "--id", "name", "--moves", "projection"],
-            ["optimiser", "burn-in only"],
+            ["optimizer", "burn-in only"],
         ),
         (["fit", "dp-mixture", "points.csv", "-o", "no/x", "--id", "name"], ["folder no"]),
         (["fit", "dp-mixture", "points.csv", "-o", ".", "--id", "name"], ["is a folder"]),
@@ -287,6 +288,7 @@ def test_a_mistake_gets_one_clear_message(run, points, tmp_path, monkeypatch, ar
         ["fit", "dp-mixture", "x.csv", "-o", "x", "--noise-scale", "2"],
         ["fit", "dp-mixture", "x.csv", "-o", "x", "--prior", "crp"],
         ["fit", "dp-mixture", "x.csv", "-o", "x", "--prior", "finite"],
+        ["fit", "dp-mixture", "x.csv", "-o", "x", "--concentration", "0.5"],
         ["fit", "dp-mixture", "x.csv", "-o", "x", "--draws", "0"],
         ["fit", "dp-mixture", "x.csv", "-o", "x", "--jobs", "0"],
         ["fit", "dp-mixture", "x.csv", "-o", "x", "--picture", "x.foo"],
@@ -357,6 +359,53 @@ def test_what_is_written_has_an_option_of_its_own(run, tmp_path):
     code, _, err = run("convert", pairs, tmp_path / "out.soi")
     assert code == 1
     assert "a .csv file with --to-layout pairs keeps them" in err
+
+
+class Killed(BaseException):
+    """Stands for a kill: nothing after it happens."""
+
+
+@pytest.mark.parametrize("place", ["write_labels", "print_fit", "drop_chains"])
+def test_a_fit_killed_just_after_finishing_is_recognised(run, points, tmp_path, monkeypatch, place):
+    fit, labels = tmp_path / "fit.permix", tmp_path / "labels.csv"
+    command = ("fit", "dp-mixture", points, "-o", fit, "--id", "name", "--labels", labels, *QUICK)
+
+    def cut(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"permix.dp_mixture.command.{place}", cut)
+        with pytest.raises(Killed):
+            run(*command)
+    assert fit.exists()
+    before = fit.read_bytes()
+    # The same command says what it found, without another step of any chain.
+    with monkeypatch.context() as patch:
+        patch.setattr("permix.sampling.chain.Chain._resume", cut)
+        code, out, _ = run(*command)
+    assert code == 0
+    assert "clusters" in out
+    assert fit.read_bytes() == before
+    assert labels.exists()
+    assert not [path for path in tmp_path.iterdir() if "chains" in path.name]
+    # Done is done: what is there now is not overwritten by chance.
+    assert run(*command)[0] == 1
+
+
+def test_chains_half_removed_do_not_stay(run, points, tmp_path, monkeypatch):
+    fit = tmp_path / "fit.permix"
+    command = ("fit", "dp-mixture", points, "-o", fit, "--id", "name", *QUICK)
+
+    def cut(*_: object, **__: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("permix.cli.inspect.shutil.rmtree", cut)
+        with pytest.raises(Killed):
+            run(*command)
+    (tmp_path / ".fit.permix.chains.tmp").mkdir(exist_ok=True)
+    assert run(*command, "--force")[0] == 0
+    assert not [path for path in tmp_path.iterdir() if "chains" in path.name]
 
 
 def test_existing_chains_of_other_settings_are_refused(run, points, tmp_path):

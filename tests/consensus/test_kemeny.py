@@ -1,6 +1,7 @@
 """Kemeny: brute force for few items, dynamic against integer programming for more, and what is refused."""
 
 import itertools
+import signal
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from permix.kernels.kemeny_search import (
     order_score,
     violated_triangles,
 )
+from permix.runtime.interrupts import Interrupts
 from tests.reference import permutations as naive
 
 
@@ -83,7 +85,7 @@ def test_integer_program_against_subsets(n, kind):
     program = LinearOrdering(
         weights, Bounds(start, float(order_score(weights, start)), 0.0), whole=kind != "fractions"
     )
-    program.run(None)
+    program.run(None, Interrupts())
     assert program.proven
     assert program.best.score == pytest.approx(expected, rel=1e-9)
     assert program.best.lower_bound == program.best.score
@@ -107,13 +109,13 @@ def test_integer_program_branches_where_fractions_remain():
         weights[(i, 3 + i) if i == j else (3 + i, j)] = 1
     assert naive.kemeny_brute_force(weights)[0] == 2
     program = RecordingOrdering(weights, Bounds(np.arange(6), 6.0, 0.0), whole=False)
-    program.run(None)
+    program.run(None, Interrupts())
     assert program.branched
     assert program.proven
     assert program.best.score == 2
     # Whole weights: no ordering has 1.5, so 2 is proven without branching.
     program = RecordingOrdering(weights, Bounds(np.arange(6), 6.0, 0.0), whole=True)
-    program.run(None)
+    program.run(None, Interrupts())
     assert program.proven
     assert program.best.score == 2
     assert not program.branched
@@ -245,7 +247,8 @@ def test_interruption_keeps_the_best_found(monkeypatch):
     weights = random_weights(np.random.default_rng(9), 30, "ties")
 
     def interrupted(self, integral, deadline):
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
+        return None, None, False
 
     monkeypatch.setattr(LinearOrdering, "_solve", interrupted)
     with pytest.warns(PermixWarning, match="interrupted"):
@@ -303,6 +306,17 @@ def test_refusals():
         kemeny(np.zeros((2, 2)), method="best")
     with pytest.raises(DataError, match="time_limit"):
         kemeny(np.zeros((2, 2)), time_limit=0)
+
+
+def test_a_comparison_stated_nine_times_counts_nine_times():
+    stated = [("anna", "x", "y")] * 9 + [("anna", "y", "x"), ("bo", "y", "x")]
+    result = kemeny(Preferences.from_pairs(stated, on_cycle="keep"))
+    assert (result.ranking, result.score, result.optimal) == (("x", "y"), 2, True)
+    # An agent who does not contradict himself has as many votes; what only follows from them is one vote.
+    stated = [("anna", "x", "y")] * 3 + [("anna", "y", "z"), *[(agent, "y", "x") for agent in ("bo", "di")]]
+    stated += [(agent, "z", "x") for agent in ("bo", "di")]
+    counts = Preferences.from_pairs(stated).pairwise_counts()
+    assert counts.tolist() == [[0, 3, 1], [2, 0, 1], [2, 0, 0]]
 
 
 @pytest.mark.realdata

@@ -17,9 +17,10 @@ import pytest
 
 from permix import datasets
 from permix.datasets import fetch, registry
-from permix.datasets.fetch import DataNotFound, find, obtain, read_bytes
+from permix.datasets.fetch import DataNotFound, find, obtain
 from permix.datasets.registry import Source
 from permix.errors import DataError, FileFormatError
+from permix.files import read_unpacked
 
 CONTENT = b"3 votes\nfor tea\n"
 
@@ -103,7 +104,7 @@ def test_good_archive_is_checked_kept_and_not_asked_for_again(server, capsys, na
     server.pages[f"/{name}"] = archive
     source = _source(f"{server.url}/{name}", checksum=f"md5:{hashlib.md5(archive).hexdigest()}")
     (path,) = obtain(source, "votes.txt")
-    assert read_bytes(path) == CONTENT
+    assert read_unpacked(path) == CONTENT
     assert path == fetch.cache_folder() / "tea" / "votes.txt"
     assert "downloading" in capsys.readouterr().err
     assert [found.name for found in path.parent.iterdir()] == ["votes.txt"]
@@ -114,7 +115,7 @@ def test_good_archive_is_checked_kept_and_not_asked_for_again(server, capsys, na
 def test_single_files_below_a_folder_with_blanks_in_the_name(server):
     server.pages["/datasets/00001%20-%20tea/votes.txt"] = CONTENT
     source = _source(f"{server.url}/datasets/", members={"votes.txt": "00001 - tea/votes.txt"})
-    assert read_bytes(obtain(source, "votes.txt")[0]) == CONTENT
+    assert read_unpacked(obtain(source, "votes.txt")[0]) == CONTENT
 
 
 def test_damaged_member_is_refused(server):
@@ -224,10 +225,10 @@ def test_named_folder_goes_before_the_cache_and_gz_is_read(server, monkeypatch, 
     source = _source(None)
     (path,) = obtain(source, "votes.txt")
     assert path.parent == tmp_path / "mine" / "tea"
-    assert read_bytes(path) == CONTENT
+    assert read_unpacked(path) == CONTENT
     path.write_bytes(gzip.compress(CONTENT, mtime=0)[:-9])
     with pytest.raises(FileFormatError, match="damaged"):
-        read_bytes(path)
+        read_unpacked(path)
     monkeypatch.delenv("PERMIX_DATA")
     assert find(source, "votes.txt") is None
 

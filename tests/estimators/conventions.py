@@ -42,3 +42,9 @@ _CLASSIFIERS = (
 )
 CANNOT_APPLY_TO_CLUSTERERS = dict.fromkeys(_EVERY_ESTIMATOR + _CLUSTERERS, NOT_ORDERINGS)
 CANNOT_APPLY_TO_CLASSIFIERS = dict.fromkeys(_EVERY_ESTIMATOR + _CLASSIFIERS, NOT_ORDERINGS)
+
+
+def by_name(options):
+    """Options of an angle-based model, with the approximate normalizer where the inference rests on it."""
+    rests_on_it = options.get("inference") in ("vi", "quadrature")
+    return ({"normalizer": "vmf"} if rests_on_it else {}) | options

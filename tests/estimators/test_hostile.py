@@ -25,7 +25,9 @@ def saved(tmp_path_factory):
         path = tmp_path_factory.mktemp("models") / "model.permix"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            permix.DPMixture(family, n_draws=6, n_burn_in=4, random_state=0, progress=False).fit(X).save(path)
+            prior = permix.DirichletProcess(permix.Gamma(1.0, 1.0))
+            model = permix.DPMixture(family, prior, n_draws=6, n_burn_in=4, random_state=0, progress=False)
+            model.fit(X).save(path)
         manifest, arrays = read_archive(path)
         contents[name] = {key: value for key, value in manifest.items() if key not in RESERVED}, arrays
     return contents
@@ -64,6 +66,9 @@ ANY = {
     "no family": family_with(name="evil"),
     "family is a number": manifest_with(fitted_family=3),
     "no prior": manifest_with(fitted_prior={"prior": "evil"}),
+    "a prior with an endless series": manifest_with(
+        fitted_prior={"prior": "MixtureOfFiniteMixtures", "rate": 1e300, "pseudo_count": 1.0}
+    ),
     "a gamma for a prior": manifest_with(fitted_prior={"prior": "Gamma", "shape": 1.0, "rate": 1.0}),
     "moves of another type": manifest_with(moves_done=5),
     "moves as a dictionary": manifest_with(moves_done={"gibbs": 1}),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from permix import Preferences, Rankings
-from permix.estimators.ranking_lists import as_top_lists
 from permix.errors import CycleError, DataError
+from permix.estimators.ranking_lists import as_top_lists
 
 ITEMS = ("tea", "coffee", "water", "milk")
 

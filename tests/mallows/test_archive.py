@@ -7,10 +7,10 @@ import dataclasses
 
 import numpy as np
 import pytest
+from permix.estimators.load import KINDS, _found, load_fit, load_mixture
 
 import permix
 from permix.errors import DataError, FileFormatError
-from permix.estimators.load import KINDS, _found, load_fit, load_mixture
 from permix.files import RESERVED, read_archive, write_archive
 from permix.mallows.archive import save_mallows
 from permix.mallows.fit import MallowsSettings

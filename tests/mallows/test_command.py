@@ -572,7 +572,7 @@ def test_ctrl_c_keeps_the_best_so_far(run, made, tmp_path):
     def interrupt_once_it_runs():
         for _ in range(600):
             time.sleep(0.1)
-            if any("ThreadPoolExecutor" in thread.name for thread in threading.enumerate()):
+            if any("permix-worker" in thread.name for thread in threading.enumerate()):
                 time.sleep(0.7)
                 os.kill(os.getpid(), signal.SIGINT)
                 return

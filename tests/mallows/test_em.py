@@ -7,6 +7,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from permix.mallows.settings import MallowsSettings
 
 import permix
 from permix.data.preferences import Preferences
@@ -18,7 +19,6 @@ from permix.errors import DataError
 from permix.estimators.preference_input import as_preferences
 from permix.mallows.em import Follow, MallowsEM, total_log_likelihood
 from permix.mallows.fit import fit_mallows
-from permix.mallows.settings import MallowsSettings
 from permix.mallows.start import first_components
 from tests.oracles import posets_all as oracle
 

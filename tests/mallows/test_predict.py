@@ -2,7 +2,6 @@
 
 from itertools import combinations
 
-import numba
 import numpy as np
 import pytest
 
@@ -20,6 +19,7 @@ from permix.mallows.predict import (
     sample_completions,
     score_samples,
 )
+from permix.runtime.threads import at_most
 from tests.oracles import mallows_mixture as oracle
 from tests.oracles import posets_all
 from tests.oracles.ranking_models import total_variation_bound
@@ -237,18 +237,14 @@ def test_published_sampler_without_metropolis_is_not_exact():
 
 @pytest.mark.parametrize("method", ["auto", "importance", "sp"])
 def test_results_do_not_depend_on_threads(method, only_draws, monkeypatch):
-    monkeypatch.setattr("permix.distributions.base.WORTH_THREADS", 1)
+    monkeypatch.setattr("permix.runtime.threads.WORTH_THREADS", 1)
     components, agents = components_of(THREE), agents_of(POSETS)
     found = []
-    before = numba.get_num_threads()
-    try:
-        for n_threads in {1, before}:
-            numba.set_num_threads(n_threads)
+    for n_threads in (1, 3):
+        with at_most(n_threads):
             drawn = sample_completions(components, agents, 5, method, n_burn_in=5, random_state=4)
             pairs = predict_pairwise(components, agents, n_samples=50, random_state=4)
             found.append((drawn.orders, drawn.labels, pairs))
-    finally:
-        numba.set_num_threads(before)
     for one, two in zip(found[0], found[-1], strict=True):
         np.testing.assert_array_equal(one, two)
 

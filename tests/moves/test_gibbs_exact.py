@@ -72,7 +72,7 @@ def test_invariance_rejects_broken_families(name, twin):
     assert worst > 1e-4
 
 
-@pytest.mark.parametrize("prior", ["dp", "pitman-yor"])
+@pytest.mark.parametrize("prior", ["dp", "pitman-yor", "mfm"])
 def test_invariance_rejects_a_broken_prior(prior):
     _, pi = posterior("gaussian-isotropic", prior, 4)
     matrices = transition_matrices("gaussian-isotropic", GreedySpec(PRIORS[prior]), 4)

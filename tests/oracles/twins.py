@@ -120,8 +120,8 @@ class GreedySpec:
     def __init__(self, spec: Any) -> None:
         self.spec = spec
 
-    def kernel(self) -> GreedyPrior:
-        return GreedyPrior(self.spec.kernel())
+    def kernel(self, n: int) -> GreedyPrior:
+        return GreedyPrior(self.spec.kernel(n))
 
 
 @overload(priors_kernel.log_weight_existing)

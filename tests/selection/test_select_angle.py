@@ -13,6 +13,7 @@ from permix import AngleMixture, Rankings, select_components
 from permix.angle import fit as angle_fit
 from permix.errors import ConvergenceWarning, DataError, PermixWarning
 from permix.selection import models as select_models
+from tests.estimators.conventions import by_name
 from tests.every_run import first_in_every_run
 
 DIRECTIONS = np.array([[0, 1, 2, 3, 4, 5], [5, 3, 1, 0, 2, 4]])
@@ -47,16 +48,17 @@ def planted(n=400, concentration=8.0, n_components=2):
 def silently(*args, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PermixWarning)
-        return select_components(*args, random_state=0, **QUICK, **options)
+        return select_components(*args, random_state=0, **QUICK, **by_name(options))
 
 
 def model_for(selection, **options):
     """The estimator that a selection with random_state=0 fits."""
     seed = np.random.default_rng(0).integers(2**32, size=3).tolist()[1]
     given = {name: value for name, value in QUICK.items() if name != "model"}
-    return AngleMixture(selection.chosen, random_state=seed, **given, **options)
+    return AngleMixture(selection.chosen, random_state=seed, **given, **by_name(options))
 
 
+VI = {"inference": "vi", "normalizer": "vmf"}
 WAYS = [("em", "held-out"), ("em", "bic"), ("sir", "held-out"), ("sir", "dic"), ("sir", "waic")]
 
 
@@ -150,7 +152,7 @@ def test_held_out_scores_are_those_of_the_estimator():
 
 def test_the_same_seed_gives_the_same_table():
     data = planted(n=120)
-    for options in ({}, {"criterion": "waic"}, {"inference": "sir"}):
+    for options in ({}, {"criterion": "waic", "inference": "vi"}, {"inference": "sir"}):
         first, second = (silently(data, [1, 2], **options).table for _ in range(2))
         assert first.equals(second)
     other = select_components(data, [1, 2], random_state=6, **QUICK, **options).table
@@ -173,7 +175,7 @@ def test_folds_and_refits_use_all_data():
 
 def test_it_shows_itself():
     data = planted(n=160)
-    text = repr(silently(data, [1, 2], criterion="dic"))
+    text = repr(silently(data, [1, 2], criterion="dic", inference="vi"))
     assert text.startswith("ComponentSelection: best 2 by DIC (160 agents)\n")
     assert all(name in text for name in ("log_likelihood", " dic ", "parameters", "normalizer_error"))
     text = repr(silently(data, [1, 2], inference="em"))
@@ -186,7 +188,7 @@ def test_an_approximate_normaliser_is_said_once():
     data = planted()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = select_components(data, [1, 2, 3], criterion="bic", random_state=0, **QUICK)
+        found = select_components(data, [1, 2, 3], criterion="bic", random_state=0, **QUICK, **VI)
     texts = [str(warning.message) for warning in caught]
     assert len(texts) == 1
     worst = found.table["normalizer_error"].abs().max()
@@ -202,13 +204,13 @@ def test_an_approximate_normaliser_is_said_once():
 def test_a_small_error_of_the_normaliser_is_not_said():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = select_components(planted(concentration=2.0), [1], random_state=0, **QUICK)
+        found = select_components(planted(concentration=2.0), [1], random_state=0, **QUICK, **VI)
     assert 0.0 < found.table["normalizer_error"].abs()[0] < 0.05
     assert found.table["normalizer"].tolist() == ["vmf"]
 
 
 def test_components_without_agents_do_not_count():
-    fit = silently(planted(n=60), [2], criterion="bic").fit
+    fit = silently(planted(n=60), [2], criterion="bic", inference="vi").fit
     worst = max(map(float, fit.normalizer_errors), key=abs)
     assert select_models._normalizer_columns([fit])["normalizer_error"] == worst
     empty = np.tile([1.0, 0.0], (60, 1))
@@ -318,7 +320,7 @@ def test_interrupted_folds_say_how_to_go_on(monkeypatch):
         ({"criterion": "bic", "n_components": [41]}, r"41 components are more than the 40 agents"),
         ({"n_components": [31]}, r"31 components are more than the 30 agents"),
         ({"store": "chains"}, r"store keeps the chains of one fit"),
-        ({"normalizer": "exact"}, r"rests on the von Mises–Fisher normaliser"),
+        ({"inference": "vi"}, r"rests on the von Mises–Fisher normalizer"),
         ({"n_draws": 0}, r"n_draws=0"),
         ({"n_folds": 2, "validation": "data"}, r"exclude each other"),
     ],
@@ -333,4 +335,4 @@ def test_mistakes_are_named(options, message):
 
 def test_dear_rows_have_no_criterion():
     with pytest.raises(DataError, match=r"row 0.* ranks 3 of 30 items \(40 such rows\).*'held-out'"):
-        select_components(top_lists(40), [1], criterion="dic", random_state=0, **QUICK)
+        select_components(top_lists(40), [1], criterion="dic", random_state=0, **QUICK, **VI)

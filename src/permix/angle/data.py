@@ -15,7 +15,7 @@ from permix.data.rankings import Rankings
 from permix.distributions.angle.angle_jit import standard_scores
 from permix.errors import DataError
 from permix.estimators.preference_input import _over_items
-from permix.partitions.threads import run_in_threads
+from permix.runtime.threads import run_in_threads
 
 # A part of the rows, which one thread handles, has about so many entries; there are at most so many parts.
 PART_ENTRIES = 100_000
@@ -77,8 +77,6 @@ class AngleData:
 
     def over_parts(self, task: Callable[[tuple[int, int]], Any]) -> list[Any]:
         """Return ``task(part)`` for all parts in their order, in threads where there are several."""
-        if len(self.parts) == 1 or self.n_jobs == 1:
-            return [task(part) for part in self.parts]
         return run_in_threads(task, self.parts, self.n_jobs)
 
     @cached_property
@@ -144,17 +142,22 @@ class AngleData:
             return self
         if self.n_agents == len(self.rankings):
             rows = np.sort(rng.choice(len(self.rankings), n_rows, replace=False))
-            return AngleData.of(self.rankings[rows], self.n_jobs)
+            return type(self).of(self.rankings[rows], self.n_jobs)
         # A row with a count stands for that many agents.
         counts = rng.multinomial(n_rows, self.counts / self.counts.sum())
         rows = np.flatnonzero(counts)
-        return AngleData.of(self.rankings[rows]._replaced(counts=counts[rows]), self.n_jobs)
+        return type(self).of(self.rankings[rows]._replaced(counts=counts[rows]), self.n_jobs)
 
     def dense(self) -> Array:
         """Return y of every row (rows, items); rows must be full."""
         y = np.empty((len(self.rankings), self.n_items))
         np.put_along_axis(y, self.rankings.orders.astype(np.int64), self.scores[None, :], axis=1)
         return y
+
+
+def are_top_lists(rankings: Rankings) -> bool:
+    """Say whether every row is a top list or full: what it leaves out is below."""
+    return bool(np.all(rankings.unlisted_below | (rankings.lengths == rankings.n_items)))
 
 
 def as_rankings(data: Any, items: tuple[Label, ...] | None = None) -> Rankings:

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 
-def _in_options(said: Any) -> str:
-    """Write a message with options for the arguments it names; those of all commands are alike."""
-    from permix.cli.app import model_commands
+def show_warning(message: Any, *_: Any, flags: Mapping[str, str] | None = None, **__: Any) -> None:
+    """Write a warning as a user of the command line wants it: what it says, not where it came from."""
+    print(f"permix: warning: {_in_options(message, flags)}", file=sys.stderr)
+
+
+def _in_options(said: Any, flags: Mapping[str, str] | None = None) -> str:
+    """Write a message with options for the arguments it names; without ``flags``, those of all commands."""
     from permix.errors import Message
 
     if isinstance(said, BaseException):
         said = said.args[0] if said.args else said
     if not isinstance(said, Message):
         return str(said)
-    return said.as_options(
-        {name: flag for command in model_commands() for name, flag in command.flags.items()}
-    )
+    if flags is None:
+        from permix.cli.app import model_commands
 
-
-def _show_warning(message: Any, *_: Any, **__: Any) -> None:
-    """Write a warning as a user of the command line wants it: what it says, not where it came from."""
-    print(f"permix: warning: {_in_options(message)}", file=sys.stderr)
+        flags = {name: flag for command in model_commands() for name, flag in command.flags.items()}
+    return said.as_options(flags)
 
 
 def _explain(error: OSError) -> str:
     """Say what the system refused, without its error numbers."""
     name = error.filename
+    if name is None and error.errno in (errno.ENOSPC, errno.EIO):  # of files the name is known
+        return f"standard output: {error.strerror}"
     if name is None:
         return str(error)
     if isinstance(error, FileNotFoundError):
@@ -42,15 +47,42 @@ def _explain(error: OSError) -> str:
 
 def main() -> None:
     """Run the command line; a user's mistake gives one clear message and exit code 1."""
-    from permix.cli.app import build
+    from permix.cli.output import abandon_output, prepare_streams
     from permix.errors import PermixError
 
-    warnings.showwarning = _show_warning
+    warnings.showwarning = show_warning
+    prepare_streams()
+    output = sys.stdout
     try:
-        build()()
+        try:
+            from permix.cli.app import build
+
+            build()()
+        finally:
+            if sys.stdout is not output:  # Typer puts it aside, without a word, when nobody reads it
+                raise BrokenPipeError
+            sys.stdout.flush()  # what cannot be written shows here, not in Python's last moments
+    except KeyboardInterrupt:  # while commands were still being loaded
+        print("permix: interrupted", file=sys.stderr)
+        sys.exit(130)
     except PermixError as error:
-        print(f"permix: {_in_options(error)}", file=sys.stderr)
-        sys.exit(1)
+        said = _in_options(error)
+    except BrokenPipeError:
+        said = "standard output was closed before all was written"
+        abandon_output()
     except OSError as error:
-        print(f"permix: {_explain(error)}", file=sys.stderr)
-        sys.exit(1)
+        said = _explain(error)
+        if error.filename is None:
+            abandon_output()
+    except MemoryError as error:
+        why = f" ({error})" if str(error) else ""
+        said = f"there is not enough memory{why}; a smaller file, fewer draws or chains need less"
+    except UnicodeEncodeError as error:
+        said = (
+            f"standard output takes {error.encoding} only, which has no {error.object[error.start]!a}; set "
+            "the environment variable PYTHONIOENCODING=utf-8, or write to a file with --output"
+        )
+    else:
+        return
+    print(f"permix: {said}", file=sys.stderr)
+    sys.exit(1)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import typer
@@ -13,12 +15,6 @@ from permix.cli.output import count_of, print_json, print_table
 from permix.cli.votes import ReadOptions
 from permix.errors import DataError
 
-if TYPE_CHECKING:
-    pass
-
-# A table of clusters in the terminal shows at most this many columns of parameters and this many rows.
-MAX_COLUMNS = 5
-MAX_CLUSTERS = 30
 PICTURES = (".png", ".svg", ".pdf")
 
 
@@ -61,12 +57,15 @@ def show_info(options: ReadOptions, as_json: bool) -> None:
 def _readable(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def describe_votes(votes: Any) -> dict[str, Any]:
     """Facts about rankings or preferences as plain values."""
     from permix.data import Rankings
+    from permix.data.io.categories import category_names
 
     names = [str(item) for item in votes.items]
     facts: dict[str, Any] = {
@@ -77,13 +76,13 @@ def describe_votes(votes: Any) -> dict[str, Any]:
         "items": names,
     }
     if isinstance(votes, Rankings):
-        lengths = np.repeat(votes.lengths, votes.counts)
+        lengths = votes.lengths
         facts["complete"] = bool(votes.is_full)
         if not votes.is_full:
             facts |= {
                 "unlisted_items_are": votes.unlisted,
                 "shortest_list": int(lengths.min()),
-                "mean_length": round(float(lengths.mean()), 2),
+                "mean_length": round(float(np.average(lengths, weights=votes.counts)), 2),
                 "longest_list": int(lengths.max()),
             }
         first = np.bincount(votes.orders[:, 0], weights=votes.counts, minlength=votes.n_items)
@@ -94,6 +93,17 @@ def describe_votes(votes: Any) -> dict[str, Any]:
         if n_rated:
             facts["rated_or_ranked_items"] = n_rated
             facts["other_items_are"] = "below" if votes.rest_below.all() else "unknown"
+        categories = category_names(votes.metadata)
+        if categories is not None:
+            order = votes.metadata["CATEGORY ORDER"]
+            facts["categories_best_first"] = categories
+            facts["order_in_the_file"] = (
+                "best first"
+                if order == sorted(order)
+                else "worst first"
+                if order == sorted(order, reverse=True)
+                else "mixed"
+            )
         contradicting = int(votes.counts[~votes.consistent].sum())
         if contradicting:
             facts["agents_who_contradict_themselves"] = contradicting
@@ -117,6 +127,7 @@ def _sole_first_choices(votes: Any) -> np.ndarray:
 def run_convert(options: ReadOptions, target: Path, to_layout: str, force: bool, as_json: bool) -> None:
     """Read one file and write another."""
     from permix.data import write
+    from permix.data.io.categories import category_scale
 
     check_targets([target], [options.file], force)
     votes = options.read()
@@ -126,10 +137,15 @@ def run_convert(options: ReadOptions, target: Path, to_layout: str, force: bool,
         from permix.cli.run import in_options
 
         raise in_options(error, {"layout": "--to-layout"}) from error
+    scale = category_scale(votes) if to_layout == "ratings" else {}
     if as_json:
-        print_json({"file": str(target), "agents": int(votes.n_agents), "number_of_items": votes.n_items})
-    else:
-        print(f"{target}: {count_of(int(votes.n_agents), 'agent')}, {count_of(votes.n_items, 'item')}")
+        meant = {"ratings": scale} if scale else {}
+        facts = {"file": str(target), "agents": int(votes.n_agents), "number_of_items": votes.n_items}
+        print_json(facts | meant)
+        return
+    print(f"{target}: {count_of(int(votes.n_agents), 'agent')}, {count_of(votes.n_items, 'item')}")
+    if scale:
+        print("ratings: " + ", ".join(f"{rating} = {name}" for rating, name in scale.items()))
 
 
 def check_targets(targets: list[Path], sources: list[Path], force: bool) -> None:
@@ -144,6 +160,22 @@ def check_targets(targets: list[Path], sources: list[Path], force: bool) -> None
         seen[target.resolve()] = "is given twice"
         if target.exists() and not force:
             raise DataError(f"{target} exists already; add --force to overwrite it")
+
+
+def drop_chains(chains: Path, n_stored: int, n_draws: int) -> None:
+    """Remove the chains of a finished fit, last of all, once everything it has to say is written and shown.
+
+    Killed before that, the same command finds them complete and says it again. They go at one stroke: a
+    folder half removed would be no chains at all.
+    """
+    if n_stored > n_draws:
+        print(f"{chains} holds {n_stored:,} draws and is kept", file=sys.stderr)
+        return
+    sys.stdout.flush()
+    gone = chains.with_name(f".{chains.name}.tmp")
+    shutil.rmtree(gone, ignore_errors=True)  # of a command that was killed right here
+    chains.rename(gone)
+    shutil.rmtree(gone)
 
 
 def check_picture(picture: Path | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,8 +12,8 @@ import typer
 from permix.cli.answers import DELIMITERS, Answer, csv_to, give, give_rankings, write_rankings
 from permix.cli.command import ModelCommand
 from permix.cli.inspect import check_targets
-from permix.cli.output import print_json
-from permix.cli.run import in_options
+from permix.cli.output import data_stream, print_json
+from permix.cli.run import in_options, warnings_in_options
 from permix.cli.votes import ReadOptions, read_options
 from permix.errors import DataError, PermixError
 from permix.estimators.registry import Model, part
@@ -72,11 +71,19 @@ def run_predict(
         )
     answering = command.answers[what]
     for name, value in values.items():
-        if value in (None, [], False) or name in ("force", "json"):
+        if value in (None, []) or name in ("force", "json"):
             continue
+        flag = command.flags.get(name, f"--{name.replace('_', '-')}")
         if name not in answering.uses and name not in command.source.options:
-            flag = command.flags.get(name, f"--{name.replace('_', '-')}")
             raise typer.BadParameter(f"{flag} says nothing to a {model.name} about --what {what}")
+        reading = command.source.options.get(name)
+        if reading is not None and reading.choices and value not in reading.choices:
+            raise typer.BadParameter(
+                f"{flag} {value} says nothing to a {model.name}, whose files may be "
+                f"{', '.join(reading.choices)}"
+            )
+        if reading is not None and file is None:
+            raise typer.BadParameter(f"{flag} says how to read a file of new data, and none is given")
     if output is not None:
         if not answering.rankings and output.suffix not in DELIMITERS:
             raise typer.BadParameter(
@@ -95,11 +102,12 @@ def run_predict(
         wide=output is not None or as_json,
     )
     try:
-        answer = part(answering.answer)(fit, NewData(file, values), question)
-        if isinstance(answer, Answer):
-            give(answer, output, as_json)
-        else:
-            give_rankings(*answer, output, as_json)
+        with warnings_in_options(command.flags):
+            answer = part(answering.answer)(fit, NewData(file, values), question)
+            if isinstance(answer, Answer):
+                give(answer, output, as_json)
+            else:
+                give_rankings(*answer, output, as_json)
     except PermixError as error:
         raise in_options(error, command.flags) from error
 
@@ -149,7 +157,7 @@ def _give_rows(drawn: Answer, output: Path | None, as_json: bool) -> None:
     if output is not None or as_json:
         give(drawn, output, as_json)
     else:
-        csv_to(sys.stdout, drawn.columns, drawn.rows)
+        csv_to(data_stream(), drawn.columns, drawn.rows)
 
 
 def _print_rankings(rankings: Any, as_json: bool) -> None:
@@ -159,7 +167,7 @@ def _print_rankings(rankings: Any, as_json: bool) -> None:
     else:
         names = [*rankings.items, ""]  # a place that a list leaves empty has number -1
         places = [f"pos{place + 1}" for place in range(rankings.orders.shape[1])]
-        csv_to(sys.stdout, places, ([names[item] for item in row] for row in orders))
+        csv_to(data_stream(), places, ([names[item] for item in row] for row in orders))
 
 
 def _refuse_data_first(file: Path) -> None:

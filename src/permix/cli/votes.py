@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +31,18 @@ VOTE_OPTIONS: Mapping[str, Option] = {
         "Agents whose comparisons contradict each other: error, drop, or keep.",
         choices=("error", "drop", "keep"),
     ),
+    "header": Option(
+        bool,
+        "Whether the first line of a CSV file names the columns [default: what it looks like].",
+        ("--header/--no-header",),
+    ),
+    "ignore": Option(list[str], "Column of a CSV file to leave out; may be repeated."),
+    "categories": Option(
+        str,
+        "Order of the categories in a .cat file: best-first, worst-first, or all their names, best first, "
+        "joined by commas [default: what the names say].",
+        metavar="ORDER",
+    ),
 }
 
 
@@ -42,6 +55,9 @@ class ReadOptions(NamedTuple):
     count_column: str | None
     agent_column: str | None
     on_cycle: str | None
+    header: bool | None = None
+    ignore: list[str] | None = None
+    categories: str | None = None
 
     def read(self, **more: Any) -> Any:
         """Read rankings or preferences from any format permix knows."""
@@ -58,8 +74,22 @@ class ReadOptions(NamedTuple):
             "agent_column": self.agent_column,
             "on_cycle": self.on_cycle,
         }
-        chosen = {name: str(value) for name, value in given.items() if value is not None}
+        chosen: dict[str, Any] = {name: str(value) for name, value in given.items() if value is not None}
+        if self.header is not None:
+            chosen["header"] = self.header
+        if self.ignore:
+            chosen["ignore"] = self.ignore
+        if self.categories is not None:
+            chosen["categories"] = self._category_order(self.categories)
         return read(self.file, **chosen, **more)
+
+    @staticmethod
+    def _category_order(said: str) -> str | list[str]:
+        from permix.data.io.categories import DIRECTIONS
+
+        if said in DIRECTIONS:
+            return said
+        return [name.strip() for name in next(csv.reader([said], skipinitialspace=True), [])]
 
     def refuse_keep(self) -> None:
         """Refuse agents without an order, before anything is read."""
@@ -79,14 +109,17 @@ class ReadOptions(NamedTuple):
         """Say whether the file has ids: those from 0 on look like none once they are read."""
         from permix.data.io.column_names import column_places
         from permix.data.io.read_write import TABLES
-        from permix.data.io.table_columns import file_rows
-        from permix.data.io.text_files import plain_suffix, read_text
+        from permix.data.io.table_columns import file_rows, guess_delimiter
+        from permix.data.io.text_files import first_line, plain_suffix
 
         if self.agent_column is not None:
             return True
         if plain_suffix(self.file) not in TABLES:
             return False
-        _, header = next(file_rows(self.file, read_text(self.file)))
+        if self.header is False:
+            return self.layout in ("pairs", "ratings")
+        text = first_line(self.file)
+        _, header = next(file_rows(self.file, text, guess_delimiter(self.file, text)))
         return "" in header or bool(column_places(header, "agent"))
 
 

@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.data import Preferences, Rankings
-from permix.distributions.base import RandomState, generator
 from permix.errors import DataError, PermixWarning
 from permix.estimators.checks import Choice, Real
+from permix.runtime.interrupts import Interrupts
+from permix.runtime.seeds import RandomState, generator
 
 if TYPE_CHECKING:
     from permix.consensus.linear_ordering import Bounds
@@ -39,7 +40,7 @@ class KemenyResult:
     ranking : tuple
         The same by name.
     score : int or float
-        Total disagreements: over all pairs, the agents (or the weight) that put the later item first.
+        Total disagreements: over all pairs, the votes (or the weight) that put the later item first.
     lower_bound : int or float
         No ordering has a smaller score than this.
     optimal : bool
@@ -80,8 +81,8 @@ def kemeny(
 ) -> KemenyResult:
     """Find the ordering of the items with which the data disagree least.
 
-    Every agent counts 1 for each pair of items that the ordering puts the other way round. Pairs an agent
-    says nothing about count nothing.
+    Every agent counts 1 for each pair of items that the ordering puts the other way round, or k where the
+    agent stated that comparison k times. Pairs an agent says nothing about count nothing.
 
     Parameters
     ----------
@@ -122,16 +123,14 @@ def kemeny(
     # Work on items sorted by wins less losses: "the smaller index" then means the stronger item wherever a
     # choice is free.
     by_wins = np.argsort((weights - weights.T).sum(axis=0), kind="stable")
-    search = _Search(np.ascontiguousarray(weights[np.ix_(by_wins, by_wins)]), rng)
-    if method != "borda":
-        try:
+    with Interrupts() as interrupts:
+        search = _Search(np.ascontiguousarray(weights[np.ix_(by_wins, by_wins)]), rng, interrupts)
+        if method != "borda":
             search.run(method, time_limit)
-        except KeyboardInterrupt:
-            warnings.warn(
-                "kemeny was interrupted; it returns the best ordering found so far",
-                PermixWarning,
-                stacklevel=2,
-            )
+    if interrupts.interrupted:
+        warnings.warn(
+            "kemeny was interrupted; it returns the best ordering found so far", PermixWarning, stacklevel=2
+        )
     order = by_wins[search.order()]
     order.flags.writeable = False
     score, bound = search.bounds()
@@ -149,8 +148,8 @@ def kemeny(
 class _Search:
     """Orderings of the components of the majority graph, each with its bounds, improved step by step."""
 
-    def __init__(self, weights: Array, rng: np.random.Generator) -> None:
-        self.weights, self.rng = weights, rng
+    def __init__(self, weights: Array, rng: np.random.Generator, interrupts: Interrupts) -> None:
+        self.weights, self.rng, self.interrupts = weights, rng, interrupts
         self.whole = bool((weights == np.rint(weights)).all())
         self.method = "borda"
         n = len(weights)
@@ -162,11 +161,12 @@ class _Search:
         started = time.monotonic()
         deadline = None if time_limit is None else started + time_limit
         components = list(_components(self.weights))
-        # Kept to the last moment in one piece: a run interrupted here still has the Borda ordering.
         self.components, self.best = components, [self._as_given(items) for items in components]
         self.method = "majorities"
         large = []
         for index, items in enumerate(self.components):
+            if self.interrupts.stopped:
+                return
             if len(items) == 1:
                 continue
             if method == "local" or len(items) > SUBSETS_UP_TO:
@@ -182,6 +182,8 @@ class _Search:
         for index in sorted(large, key=lambda index: len(self.components[index])):
             if method == "auto" and len(self.components[index]) > AUTO_INTEGER_UP_TO:
                 continue
+            if self.interrupts.stopped:
+                return
             self._by_integers(index, deadline)
 
     def order(self) -> Array:
@@ -230,7 +232,7 @@ class _Search:
         kicks = int(np.clip(5e7 / n**2, 1, 200))  # a second or so at any size
         order = self.best[index].order.copy()
         for n_kicks in (0, *[1] * kicks):
-            if deadline is not None and time.monotonic() >= deadline:
+            if self.interrupts.stopped or (deadline is not None and time.monotonic() >= deadline):
                 break
             score = float(iterated_local_search(self.rng, part, net, order, n_kicks, tolerance))
             if score < self.best[index].score:
@@ -242,12 +244,10 @@ class _Search:
 
         start = self.best[index]
         program = LinearOrdering(self._part(self.components[index]), start, self.whole)
-        try:
-            program.run(deadline)
-        finally:  # also when interrupted
-            self.best[index] = program.best
-            if program.proven or program.best.score < start.score:
-                self.method = "integer programming"
+        program.run(deadline, self.interrupts)
+        self.best[index] = program.best
+        if program.proven or program.best.score < start.score:
+            self.method = "integer programming"
 
 
 def _components(weights: Array) -> Iterator[Array]:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.kernels.kemeny_search import improve_by_insertion, order_score, violated_triangles
+from permix.runtime.interrupts import Interrupts
 
 Array = npt.NDArray[Any]
 
@@ -52,10 +53,10 @@ class LinearOrdering:
         """Whether no ordering can be better than the best one."""
         return self.best.lower_bound >= self.best.score
 
-    def run(self, deadline: float | None) -> None:
-        """Improve ``best`` until it is proven or the clock (``time.monotonic``) reaches ``deadline``."""
+    def run(self, deadline: float | None, interrupts: Interrupts) -> None:
+        """Improve ``best`` until it is proven, work is to stop, or ``time.monotonic()`` is ``deadline``."""
         integral = False
-        while not self.proven and (deadline is None or time.monotonic() < deadline):
+        while not (self.proven or interrupts.stopped) and (deadline is None or time.monotonic() < deadline):
             before, bound, complete = self._solve(integral, deadline)
             if bound is not None:
                 self._raise_bound(bound)

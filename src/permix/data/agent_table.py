@@ -10,6 +10,8 @@ import numpy as np
 
 from permix.data.labels import Array, Label
 from permix.errors import DataError
+from permix.files import MAX_BYTES_VARIABLE, unpacking_limit
+from permix.runtime.seeds import generator
 
 
 class AgentTable(ABC):
@@ -187,7 +189,7 @@ class AgentTable(ABC):
             raise DataError(
                 f"{n} agents are too many to split (the limit is a billion); divide the counts first"
             )
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         drawn = rng.multivariate_hypergeometric(self.counts, n_test, method="marginals")
         return self._with_counts(self.counts - drawn), self._with_counts(drawn)
 
@@ -219,9 +221,14 @@ class AgentTable(ABC):
 
     def expand(self) -> Self:
         """Repeat every row as often as its count says; all counts become one, given ids are repeated."""
-        rows = np.repeat(np.arange(len(self)), self.counts)
+        rows = self.rows_of_agents()
         agents = None if self._agents is None else self._agents[rows]
         return self._take(rows)._replaced(counts=np.ones(len(rows), dtype=np.int64), agents=agents)
+
+    def rows_of_agents(self) -> Array:
+        """Row of every agent, each row as often as its count says."""
+        refuse_too_many_agents(self.counts)
+        return np.repeat(np.arange(len(self)), self.counts)
 
     def _same_frame(self, other: AgentTable) -> bool:
         """Compare everything but the statements themselves."""
@@ -232,6 +239,20 @@ class AgentTable(ABC):
             and (
                 (self._agents is None and other._agents is None) or np.array_equal(self.agents, other.agents)
             )
+        )
+
+
+def refuse_too_many_agents(counts: Array) -> None:
+    """Refuse counts that stand for more agents than there is room for, with one number each.
+
+    A file of a few bytes may say that a row stands for a billion agents.
+    """
+    n_bytes, most = 8.0 * float(counts.sum(dtype=np.float64)), unpacking_limit()
+    if n_bytes > most:
+        raise DataError(
+            f"the counts stand for {n_bytes / 8:,.0f} agents (row {int(np.argmax(counts))}, counting from 0, "
+            f"alone for {int(counts.max()):,}), which have no room in {most:,} bytes; divide the counts, or "
+            f"allow more by the environment variable {MAX_BYTES_VARIABLE}"
         )
 
 

@@ -28,6 +28,7 @@ from permix.data.cells_codes import Missing, MissingCodes, warn_of_codes
 from permix.data.io.columns import is_frame
 from permix.data.labels import Array
 from permix.errors import Argument, DataError, Message, PermixWarning
+from permix.runtime.seeds import generator
 
 CellLayout = Literal["auto", "wide", "long"]
 
@@ -339,7 +340,7 @@ class Cells:
         n = round(float(share) * self.n_cells)
         if n in (0, self.n_cells):
             raise DataError(f"a share of {share:g} of {self.n_cells} cells leaves one part empty")
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         held = np.zeros(self.n_cells, dtype=np.bool_)
         held[rng.choice(self.n_cells, size=n, replace=False, shuffle=False)] = True
         return self._some(~held), self._some(held)

@@ -92,16 +92,8 @@ class MissingCodes:
     def warn_of_unseen(self) -> None:
         """Say which codes no cell holds."""
         for code in self._unseen:
-            warnings.warn(
-                PermixWarning(
-                    Message(
-                        f"no cell holds {code!r}, which ",
-                        Argument("missing", code),
-                        " says stands for nothing",
-                    )
-                ),
-                stacklevel=4,
-            )
+            said = (f"no cell holds {code!r}, which ", Argument("missing", code), " says stands for nothing")
+            warnings.warn(PermixWarning(Message(*said)), stacklevel=4)
 
 
 def _listed(missing: Missing) -> list[object]:
@@ -167,13 +159,9 @@ def warn_of_codes(values: Array) -> None:
         if away > high - low or (code < 0.0 <= low):
             share = 100 * filled[code] / values.size
             hold = f"{low:g} to {high:g}" if low < high else f"{low:g}"
-            warnings.warn(
-                PermixWarning(
-                    Message(
-                        f"{code:g} fills {share:.3g}% of the cells, while all others hold {hold}; if it "
-                        "stands for missing, say ",
-                        Argument("missing", int(code) if float(code).is_integer() else float(code)),
-                    )
-                ),
-                stacklevel=4,
+            said = (
+                f"{code:g} fills {share:.3g}% of the cells, while all others hold {hold}; if it stands for "
+                "missing, say "
             )
+            way_out = Argument("missing", int(code) if code == int(code) else code)
+            warnings.warn(PermixWarning(Message(said, way_out)), stacklevel=4)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import numpy as np
 
 from permix.data.labels import Array, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.errors import DataError
+from permix.runtime.threads import over_rows
 
 Orderings = Rankings | Preferences
 
@@ -92,6 +97,8 @@ def distance_matrix(
     symmetric = other is None
     first, second = _same_items(rankings, rankings if symmetric else other)
     shape = (len(first), len(second))
+    fill: Callable[..., object]
+    given: tuple[Any, ...]
     n = first.n_items
     if isinstance(first, Rankings) and isinstance(second, Rankings) and first.is_full and second.is_full:
         out = np.empty(shape, np.int64)
@@ -102,23 +109,39 @@ def distance_matrix(
         rows, pairs = sum(shape), shape[0] * shape[1]
         affordable = rows * n * n / 16 <= max(2**26, out.nbytes)
         if metric == "kendall" and n <= _BITS_UP_TO and affordable and 16 * pairs >= rows * n:
-            bits_a = distances.all_pair_bits(ranks_a)
-            bits_b = bits_a if symmetric else distances.all_pair_bits(ranks_b)
-            distances.kendall_matrix_of_bits(symmetric, bits_a, bits_b, out)
+            bits_a = _pair_bits(ranks_a)
+            bits_b = bits_a if symmetric else _pair_bits(ranks_b)
+            fill, given = distances.kendall_matrix_of_bits, (symmetric, bits_a, bits_b, out)
         else:
-            distances.distance_matrix(code, symmetric, first.orders, ranks_a, ranks_b, out)
+            fill, given = distances.distance_matrix, (code, symmetric, first.orders, ranks_a, ranks_b, out)
+        over_rows(partial(_on_rows, fill, given), (len(first) + 1) // 2, 2 * len(second) * n)
         return out
     _only_kendall(metric, first, second)
-    partial = np.empty(shape)
+    floats = np.empty(shape)
     if _in_levels(first) and _in_levels(second):
         levels_a = _level_matrix(first)
         levels_b = levels_a if symmetric else _level_matrix(second)
-        partial_kendall.kendall_matrix_of_levels(levels_a, levels_b, penalty, partial)
+        fill, given = partial_kendall.kendall_matrix_of_levels, (levels_a, levels_b, penalty, floats)
     else:
         keys_a = _keys(first)
         keys_b = keys_a if symmetric else _keys(second)
-        partial_kendall.kendall_matrix_of_keys(*keys_a, *keys_b, n, penalty, partial)
-    return partial
+        fill, given = partial_kendall.kendall_matrix_of_keys, (*keys_a, *keys_b, n, penalty, floats)
+    over_rows(partial(_on_rows, fill, given), len(first), len(second) * n)
+    return floats
+
+
+def _on_rows(function: Callable[..., object], arguments: tuple[object, ...], start: int, stop: int) -> None:
+    """Run a compiled function on some rows, as ``over_rows`` wants it."""
+    function(start, stop, *arguments)
+
+
+def _pair_bits(ranks: Array) -> Array:
+    from permix.kernels.distances import all_pair_bits, words_of_pairs
+
+    n = ranks.shape[1]
+    out: Array = np.empty((len(ranks), words_of_pairs(n)), np.uint64)
+    over_rows(partial(_on_rows, all_pair_bits, (ranks, out)), len(ranks), n * n)
+    return out
 
 
 def _rows(code: int, metric: str, first: Orderings, second: Orderings, penalty: float) -> Array:

@@ -30,6 +30,11 @@ class Preferences(AgentTable):
     of items from best to worst; the order within a group is open) and *pairs* (better, worse). What they
     imply together is worked out on demand: :meth:`closure`, :meth:`prefers`, :meth:`to_pairs`.
 
+    A comparison may be stated several times, and is stored and written as often. Where comparisons are votes
+    (:meth:`pairwise_counts`, :func:`permix.kemeny`) it counts that many times; the order that an agent holds,
+    and so a model of such orders (:class:`permix.MallowsMixture`), is the same whether it is stated once or
+    often.
+
     Attributes
     ----------
     level_indptr, level_items, levels : ndarray
@@ -130,7 +135,8 @@ class Preferences(AgentTable):
         pairs : array of three columns, list of triples, or data frame
             A frame (pandas, polars) has columns ``agent``, ``better``, ``worse``, or usual names for them
             (``voter``, ``winner``, ``loser``). The rows of an agent need not be together; they stay in the
-            order they are stated in.
+            order they are stated in. A row given k times is a comparison stated k times: k votes where votes
+            are counted.
         items : sequence of str or int, optional
             All item names. Left out, the names found: sorted when all are integers, else by first
             appearance. With names that are not integers, integer entries are positions in ``items``.
@@ -465,7 +471,10 @@ class Preferences(AgentTable):
         return [(self.items[mentioned[i]], self.items[mentioned[j]]) for i, j in np.argwhere(covers).tolist()]
 
     def pairwise_counts(self, closure: bool = True) -> Array:
-        """Count, for every pair of items, the agents who prefer the first to the second.
+        """Count, for every pair of items, the votes that put the first above the second.
+
+        An agent has as many votes for a pair as comparisons that state it, and one where the pair only
+        follows from levels or from other comparisons. ``counts`` multiplies them.
 
         Parameters
         ----------
@@ -476,12 +485,22 @@ class Preferences(AgentTable):
         Returns
         -------
         ndarray of float, shape (items, items)
-            ``W[a, b]`` agents put a above b; each agent counts once for a pair.
+            ``W[a, b]`` votes put a above b.
+
+        Examples
+        --------
+        >>> from permix import Preferences
+        >>> trials = [(0, "a", "b")] * 9 + [(0, "b", "a"), (1, "b", "a")]
+        >>> Preferences.from_pairs(trials, on_cycle="keep").pairwise_counts()
+        array([[0., 9.],
+               [2., 0.]])
         """
         from permix.kernels.pairwise_counts import preference_pair_counts
 
         implied = self.consistent if closure else np.zeros(len(self), dtype=np.bool_)
-        return np.asarray(preference_pair_counts(self.arrays(), implied, self.counts, self.n_items))
+        return np.asarray(
+            preference_pair_counts(self.arrays(), implied, self.counts, self.n_items, repeats=True)
+        )
 
     def to_rankings(self) -> Rankings:
         """Return the same as :class:`Rankings`; refused where there are ties, comparisons or no levels."""
@@ -568,7 +587,7 @@ class Preferences(AgentTable):
         return type(self)._from_arrays(**(values | changes))
 
     def _row_keys(self) -> list[bytes]:
-        """Agents say the same when levels, rest and the set of comparisons are the same, in any order."""
+        """Agents say the same when levels, rest and comparisons (each as often) are alike, in any order."""
         agent = np.repeat(np.arange(len(self)), np.diff(self.pair_indptr))
         pairs = sorted_pairs(agent, self.pairs, self.n_items)
         flags = self.rest_below + 2 * self.consistent

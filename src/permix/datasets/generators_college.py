@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 
 from permix.data.rankings import Rankings
 from permix.datasets.generators_rankings import Orders, make_generalized_mallows_mixture
-from permix.datasets.truth import Floats, Ints, RandomState, at_least, mixture_weights, readable
+from permix.datasets.truth import Floats, Ints, at_least, mixture_weights, readable
 from permix.errors import DataError
+from permix.runtime.seeds import RandomState, generator
 
 # Subjects in the order of their numbers of courses; neighbors are alike, the last is a neighbor of the first.
 SUBJECTS = (
@@ -113,7 +114,7 @@ def make_college_applications(
     >>> applications.themes[0], int(applications.data.lengths.max())
     ('Business, Dublin', 10)
     """
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     at_least("n_items", n_items, 1)
     if not 1 <= longest <= n_items:
         raise DataError(f"longest must lie between 1 and {n_items}, not {longest}")

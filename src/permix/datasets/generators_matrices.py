@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from permix.datasets.truth import (
     Floats,
     Ints,
-    RandomState,
     at_least,
     draw_categories,
     draw_labels,
@@ -20,6 +19,7 @@ from permix.datasets.truth import (
 )
 from permix.errors import DataError
 from permix.partitions.mondrian import MondrianTree, sample_mondrian
+from permix.runtime.seeds import RandomState, generator
 
 CellFamily = Literal["categorical", "gaussian", "poisson", "bernoulli"]
 
@@ -112,7 +112,7 @@ def make_grid_coclusters(
     >>> matrix.parameters.shape
     (3, 2)
     """
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     row_labels = draw_labels(rng, n_rows, mixture_weights(row_weights, n_row_clusters))
     column_labels = draw_labels(rng, n_columns, mixture_weights(column_weights, n_column_clusters))
     n_blocks = n_row_clusters * n_column_clusters
@@ -148,7 +148,7 @@ def make_mondrian_matrix(
     >>> bool(matrix.blocks.max() < matrix.tree.n_blocks)
     True
     """
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     at_least("n_rows", n_rows, 1)
     at_least("n_columns", n_columns, 1)
     tree = sample_mondrian(rng, budget)

@@ -9,17 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.datasets.truth import (
-    Floats,
-    Ints,
-    RandomState,
-    at_least,
-    draw_labels,
-    fraction,
-    mixture_weights,
-    readable,
-)
+from permix.datasets.truth import Floats, Ints, at_least, draw_labels, fraction, mixture_weights, readable
 from permix.errors import DataError
+from permix.runtime.seeds import RandomState, generator
 
 Orders = NDArray[np.int32]
 
@@ -152,7 +144,7 @@ def make_mallows_mixture(
     """
     from permix.kernels.insertion import sample_mallows
 
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     at_least("n_items", n_items, 1)
     shares = mixture_weights(weights, n_components)
     dispersions = np.broadcast_to(np.asarray(dispersion, dtype=float), (n_components,)).copy()
@@ -235,7 +227,7 @@ def make_generalized_mallows_mixture(
     """
     from permix.kernels.insertion import sample_top_lists
 
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     if preset is None:
         at_least("n_items", n_items, 1)
         shares = mixture_weights(weights, n_components)
@@ -298,7 +290,7 @@ def make_angle_mixture(
     """
     from permix.distributions.angle.angle import Angle
 
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     at_least("n_items", n_items, 2)
     shares = mixture_weights(weights, n_components)
     kappa = np.broadcast_to(np.asarray(concentration, dtype=float), (n_components,)).copy()

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from permix.datasets.truth import (
     Floats,
     Ints,
-    RandomState,
     at_least,
     draw_categories,
     draw_labels,
@@ -20,6 +19,7 @@ from permix.datasets.truth import (
     readable,
 )
 from permix.errors import DataError
+from permix.runtime.seeds import RandomState, generator
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -123,7 +123,7 @@ def make_gaussian_clusters(
     >>> points.data.shape, points.means.shape
     ((200, 3), (4, 3))
     """
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     at_least("n_features", n_features, 1)
     at_least("separation", separation, 0)
     at_least("noise_scale", noise_scale, 0)
@@ -157,7 +157,7 @@ def make_dp_gaussian(
     >>> len(points.means) == len(set(points.labels.tolist()))
     True
     """
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     at_least("n_samples", n_samples, 1)
     at_least("n_features", n_features, 1)
     if not 0 < concentration < np.inf:
@@ -216,7 +216,7 @@ def make_documents(
     """
     from scipy.sparse import coo_matrix
 
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     at_least("n_words", n_words, 1)
     at_least("document_length", document_length, 1)
     shares = mixture_weights(weights, n_topics)
@@ -265,7 +265,7 @@ def make_categorical_clusters(
     >>> int(answers.data.min()), int(answers.data.max())
     (-1, 3)
     """
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     at_least("n_features", n_features, 1)
     sizes = np.broadcast_to(np.asarray(n_categories, dtype=np.int64), (n_features,))
     at_least("n_categories", int(sizes.min()), 1)

@@ -14,9 +14,10 @@ import numpy as np
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.datasets import registry
-from permix.datasets.fetch import find, obtain, read_bytes
+from permix.datasets.fetch import find, obtain
 from permix.datasets.registry import Source
 from permix.errors import DataError, FileFormatError
+from permix.files import read_unpacked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +98,7 @@ def load_sushi(
         raise DataError(f"kind is 'a', 'b' or 'scores', not {kind!r}")
     paths = obtain(registry.SUSHI, "README-en.txt", "sushi3.udata", files[kind], download=download)
     names = _sushi_names(paths[0], "A" if kind == "a" else "B")
-    users = np.loadtxt(io.BytesIO(read_bytes(paths[1])), dtype=np.int64)
+    users = np.loadtxt(io.BytesIO(read_unpacked(paths[1])), dtype=np.int64)
     columns = {
         "gender": 1,
         "age": 2,
@@ -107,7 +108,7 @@ def load_sushi(
         "east_west_now": 9,
     }
     details = {name: users[:, column] for name, column in columns.items()}
-    raw = io.BytesIO(read_bytes(paths[2]))
+    raw = io.BytesIO(read_unpacked(paths[2]))
     data: Any
     if kind == "scores":
         scores = np.loadtxt(raw, dtype=np.int64)
@@ -126,7 +127,7 @@ def load_sushi(
 
 def _sushi_names(readme: Path, item_set: str) -> list[str]:
     """Item names from the list in the README; a name that occurs twice gets its number."""
-    text = read_bytes(readme).decode("utf-8", errors="replace")
+    text = read_unpacked(readme).decode("utf-8", errors="replace")
     start = text.find(f"ID for the item set {item_set}")
     end = text.find("ID for the item set B", start + 1) if item_set == "A" else text.find("###", start)
     found = re.findall(r"(?m)(?:^|\s)(\d+):(\S+(?: roll)?)", text[start:end]) if start >= 0 else []
@@ -204,7 +205,7 @@ def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = Tru
     if size == "100k":
         source = registry.MOVIELENS_100K
         ratings, movies = obtain(source, "u.data", "u.item", download=download)
-        rows = np.loadtxt(io.BytesIO(read_bytes(ratings)), dtype=np.int64, usecols=(0, 1, 2))
+        rows = np.loadtxt(io.BytesIO(read_unpacked(ratings)), dtype=np.int64, usecols=(0, 1, 2))
         separator = "|"
     else:
         source = registry.MOVIELENS_1M
@@ -212,11 +213,11 @@ def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = Tru
         if find(source, name) is None and find(source, "ratings_no_timestamp.dat") is not None:
             name = "ratings_no_timestamp.dat"
         ratings, movies = obtain(source, name, "movies.dat", download=download)
-        table = read_bytes(ratings).replace(b"::", b"\t")
+        table = read_unpacked(ratings).replace(b"::", b"\t")
         rows = np.loadtxt(io.BytesIO(table), dtype=np.int64, usecols=(0, 1, 2))
         separator = "::"
     titles = {}
-    for line in read_bytes(movies).decode("latin-1").splitlines():
+    for line in read_unpacked(movies).decode("latin-1").splitlines():
         number, title = line.split(separator)[:2]
         titles[int(number)] = title
     users, user = np.unique(rows[:, 0], return_inverse=True)
@@ -256,7 +257,7 @@ def load_jester(*, download: bool = True) -> Dataset:
     in place, the error says what to do.
     """
     (path,) = obtain(registry.JESTER, "jester-data-1.csv", download=download)
-    table = np.loadtxt(io.BytesIO(read_bytes(path)), delimiter=",")
+    table = np.loadtxt(io.BytesIO(read_unpacked(path)), delimiter=",")
     if table.ndim != 2 or table.shape[1] != 101:
         raise FileFormatError(f"{path}: expected 101 columns, found {table.shape[-1]}", path)
     ratings = np.where(table[:, 1:] == 99, np.nan, table[:, 1:])
@@ -287,9 +288,9 @@ def load_ap(*, download: bool = True) -> Dataset:
     from scipy.sparse import csr_matrix
 
     counts, vocabulary = obtain(registry.AP, "ap.dat", "vocab.txt", download=download)
-    terms = read_bytes(vocabulary).decode("utf-8").split()
+    terms = read_unpacked(vocabulary).decode("utf-8").split()
     indptr, term, count = [0], [], []
-    for number, line in enumerate(read_bytes(counts).decode("ascii").splitlines(), start=1):
+    for number, line in enumerate(read_unpacked(counts).decode("ascii").splitlines(), start=1):
         size, *entries = line.split()
         pairs = [entry.partition(":") for entry in entries]
         if int(size) != len(pairs):

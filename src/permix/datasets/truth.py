@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from permix.errors import DataError
 
-RandomState = int | np.integer[Any] | Sequence[int] | np.random.SeedSequence | np.random.Generator | None
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import abc
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -15,15 +12,13 @@ from permix.data.agent_table import AgentTable
 from permix.data.labels import Array, Label, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import DataError, ParameterError
+from permix.errors import DataError
+from permix.runtime.seeds import RandomState
 
 if TYPE_CHECKING:
     from permix.distributions.angle.angle import Angle
 
 Table = TypeVar("Table", bound=AgentTable)
-RandomState = int | np.random.SeedSequence | np.random.Generator | None
-# Rows × items below which starting threads costs more than it saves.
-WORTH_THREADS = 50_000
 
 
 class Estimate(float):
@@ -322,60 +317,6 @@ def whole_number(name: str, value: int, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
         raise DataError(f"{name}={value!r} must be a whole number, {least} or more")
     return int(value)
-
-
-def generator(random_state: RandomState) -> np.random.Generator:
-    """Make a generator of a seed, or say what is wrong with it."""
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError) as error:
-        raise ParameterError(
-            "random_state", random_state, "None, a whole number from 0, a SeedSequence or a Generator"
-        ) from error
-
-
-def stream_key(random_state: RandomState) -> Array:
-    """Draw the key of the counter-based streams, of which each row has its own."""
-    return generator(random_state).integers(0, 2**64, size=2, dtype=np.uint64)
-
-
-class _Threads(threading.local):
-    """Whether the present thread may start others."""
-
-    allowed = True
-
-
-_threads = _Threads()
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Keep :func:`over_rows` in the calling thread: for work that is itself one of many in parallel."""
-    before, _threads.allowed = _threads.allowed, False
-    try:
-        yield
-    finally:
-        _threads.allowed = before
-
-
-def over_rows(task: Callable[[int, int], object], n_rows: int, n_items: int) -> None:
-    """Call ``task(first, last)`` over all rows, in threads where that pays.
-
-    The compiled functions called release the GIL, share nothing, and draw from per-row streams: the
-    result does not depend on how the rows are divided.
-    """
-    from numba import get_num_threads
-
-    n_threads = int(get_num_threads())
-    if n_threads == 1 or not _threads.allowed or n_rows * n_items < WORTH_THREADS:
-        task(0, n_rows)
-        return
-    task(0, 0)  # compile, or load from the cache, once
-    n_parts = 4 * n_threads  # more than threads, so that a busy core holds up a small part only
-    ends = [n_rows * part // n_parts for part in range(n_parts + 1)]
-    with ThreadPoolExecutor(n_threads) as pool:
-        for done in [pool.submit(task, *ends[part : part + 2]) for part in range(n_parts)]:
-            done.result()
 
 
 def distribution_from_description(description: Mapping[str, Any]) -> RankingDistribution | Angle:

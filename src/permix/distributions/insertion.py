@@ -9,18 +9,10 @@ import numpy as np
 
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
-from permix.distributions.base import (
-    Estimate,
-    RandomState,
-    RankingDistribution,
-    generator,
-    over_rows,
-    read_only,
-    sample_size,
-    stream_key,
-    whole_number,
-)
+from permix.distributions.base import Estimate, RankingDistribution, read_only, sample_size, whole_number
 from permix.errors import DataError
+from permix.runtime.seeds import RandomState, generator, stream_key
+from permix.runtime.threads import over_rows
 
 # Called with the ranking so far (names, best first) and the item to insert.
 Rule = Callable[[tuple[Label, ...], Label], Sequence[float]]

@@ -24,6 +24,7 @@ TYPES: dict[str, Callable[[np.dtype[Any]], bool]] = {
     "uint64": lambda dtype: dtype == np.uint64,
     "bool": lambda dtype: dtype == np.bool_,
     "text": lambda dtype: dtype.kind == "U",
+    "real or text": lambda dtype: dtype == np.float64 or dtype.kind == "U",
     "number": lambda dtype: dtype.kind in "iuf",
 }
 

@@ -9,12 +9,12 @@ import numpy as np
 from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, Message, Spelled
-from permix.estimators.preference_input import as_preferences
+from permix.errors import Argument, DataError, Message, Wording
+from permix.estimators.preference_input import as_preferences, as_table
 
-OTHERWISE = (Spelled("permix.MallowsMixture", "permix fit mallows"), " takes any kind of preference")
+OTHERWISE = (Wording("permix.MallowsMixture", "permix fit mallows"), " takes any kind of preference")
 # What is wrong with a row, and the parts of a message that says what to do.
-Reason = tuple[str, tuple[str | Argument | Spelled, ...]]
+Reason = tuple[str, tuple[str | Argument | Wording, ...]]
 
 
 def as_top_lists(data: Any, items: tuple[Label, ...] | None = None) -> Rankings:
@@ -37,22 +37,13 @@ def as_top_lists(data: Any, items: tuple[Label, ...] | None = None) -> Rankings:
     DataError
         If a row ranks a subset only, leaves items tied, compares pairs, or says nothing; by name.
     """
-    if isinstance(data, Rankings) and len(data) and items in (None, data.items):
-        table = data
-        _refuse(~table.unlisted_below, table, _subset)
-    else:
-        table = _from_preferences(as_preferences(data, items))
+    said = as_table(data, items)
+    table = said if isinstance(said, Rankings) else rankings_of(as_preferences(said))
+    _refuse(~table.unlisted_below, table, _subset)
     _refuse(table.lengths == 0, table, _silent)
     if table.n_items < 2:
         raise DataError("there is one item only, and one way to rank it; rankings need two items or more")
     return table
-
-
-def _from_preferences(table: Preferences) -> Rankings:
-    """Read levels of one item each as top lists."""
-    lists = rankings_of(table)
-    _refuse(~lists.unlisted_below, lists, _subset)
-    return lists
 
 
 def rankings_of(table: Preferences) -> Rankings:
@@ -85,7 +76,7 @@ def _subset(table: Any, row: int) -> Reason:
         "ranks some items and says nothing about the rest, but this model takes top lists",
         (
             "if the rest is below, build the data with ",
-            Spelled("items=[all items] and ", ""),
+            Wording("items=[all items] and ", ""),
             Argument("unlisted", "below"),
             "; if it is unknown, ",
             *OTHERWISE,

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from permix.errors import CellError, DataError
-from permix.families.base import Family, check_positive, check_whole, vector_of
+from permix.families.base import Family, check_positive, check_whole, refuse_odd_cells, vector_of
 from permix.families.multinomial_jit import Counts, MultinomialStats
 
 # A drawn document is put together word by word.
@@ -42,6 +42,14 @@ class Multinomial(Family):
     document_length: int | None = None
 
     name: ClassVar[str] = "multinomial"
+    main_parameter: ClassVar[str] = "probabilities"
+    packed: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "indptr": ("int64", "pointers"),
+        "indices": ("int32", "cells?"),
+        "values": ("real", "cells?"),
+        "totals": ("real", "observations"),
+        "log_coefficient": ("real", "observations"),
+    }
     accepts_sparse: ClassVar[bool] = True
     quick_marginal: ClassVar[bool] = False
 
@@ -105,6 +113,14 @@ class Multinomial(Family):
         """Counts are whole numbers."""
         return rows.astype(np.int64)
 
+    def points(self, data: Any) -> tuple[np.ndarray, bool]:
+        """Return the square roots of shares, whose distances are Hellinger's."""
+        from scipy import sparse
+
+        shape = (len(data.totals), self.n_features)
+        dense = sparse.csr_array((data.values, data.indices, data.indptr), shape=shape).toarray()
+        return np.sqrt(dense / np.maximum(dense.sum(axis=1, keepdims=True), 1.0)), False
+
     def pack(self, data: Any) -> dict[str, np.ndarray]:
         """Return the arrays of the sparse rows."""
         return dict(data._asdict())
@@ -149,6 +165,7 @@ def _count_matrix(X: Any) -> Any:
     """Return ``X`` as CSR without explicit zeros or duplicates; the error names the first bad cell."""
     from scipy import sparse
 
+    refuse_odd_cells(X)
     rows: Any = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
     matrix = sparse.csr_array(rows)
     if matrix.ndim != 2:

@@ -24,15 +24,6 @@ def kernel(function: F) -> F:
     return _kept(_once_for_all_constants(numba.njit(nogil=True)(function)))
 
 
-def parallel_kernel(function: F) -> F:
-    """Like :func:`kernel`, with ``numba.prange`` loops spread over threads.
-
-    Loop bodies must draw from :mod:`permix.kernels.streams` (never from a shared generator), so
-    that results do not depend on the number of threads.
-    """
-    return _kept(_once_for_all_constants(numba.njit(nogil=True, parallel=True)(function)))
-
-
 def _kept(compiled: Any) -> Any:
     """Keep on disk what is compiled, found again by the content of its sources."""
     compiled._cache = ContentCache(compiled.py_func)

@@ -12,11 +12,10 @@ not made of levels.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from permix.kernels.fenwick import count_below, insert, n_words
-from permix.kernels.jit import kernel, parallel_kernel
+from permix.kernels.jit import kernel
 
 
 @kernel
@@ -165,16 +164,17 @@ def kendall_of_keys(keys_a, keys_b, n_items, penalty):
     return discordant + penalty * (keys_a.size + keys_b.size - 2 * (agreed + discordant))
 
 
-@parallel_kernel
-def kendall_matrix_of_levels(levels_a, levels_b, penalty, out):
-    """Fill the matrix of Kendall distances with penalty between rows of level vectors."""
-    n = levels_a.shape[1]
-    n_a, n_b = levels_a.shape[0], levels_b.shape[0]
+@kernel
+def kendall_matrix_of_levels(start, stop, levels_a, levels_b, penalty, out):
+    """Fill rows ``start`` to ``stop`` of the Kendall distances with penalty between level vectors."""
+    if start == stop:
+        return
+    n, n_b = levels_a.shape[1], levels_b.shape[0]
+    work = np.empty((3, n + 1), np.int64)
     ordered_b = np.empty(n_b, np.int64)
     for j in range(n_b):
-        ordered_b[j] = ordered_pairs(levels_b[j], np.empty(n, np.int64))
-    for i in numba.prange(n_a):
-        work = np.empty((3, n + 1), np.int64)
+        ordered_b[j] = ordered_pairs(levels_b[j], work[0])
+    for i in range(start, stop):
         ordered_a = ordered_pairs(levels_a[i], work[0])
         for j in range(n_b):
             out[i, j] = kendall_of_levels(levels_a[i], levels_b[j], ordered_a, ordered_b[j], penalty, work)
@@ -194,10 +194,10 @@ def kendall_rows_of_levels(levels_a, levels_b, penalty):
     return out
 
 
-@parallel_kernel
-def kendall_matrix_of_keys(indptr_a, keys_a, indptr_b, keys_b, n_items, penalty, out):
-    """Fill the matrix of Kendall distances with penalty between closed partial orders (keys in CSR form)."""
-    for i in numba.prange(indptr_a.size - 1):
+@kernel
+def kendall_matrix_of_keys(start, stop, indptr_a, keys_a, indptr_b, keys_b, n_items, penalty, out):
+    """Fill rows of the Kendall distances with penalty between closed partial orders (keys in CSR form)."""
+    for i in range(start, stop):
         mine = keys_a[indptr_a[i] : indptr_a[i + 1]]
         for j in range(indptr_b.size - 1):
             out[i, j] = kendall_of_keys(mine, keys_b[indptr_b[j] : indptr_b[j + 1]], n_items, penalty)

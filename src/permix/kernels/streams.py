@@ -3,17 +3,14 @@
 Philox 4x64 with ten rounds (Salmon et al. 2011), bit for bit the generator of ``numpy.random.Philox``. A
 stream is a place in its counter, not a sequence that must be run through: opening one costs nothing.
 
-In a parallel loop each chunk of data reuses one stream::
+A kernel that threads call on parts of the data (``over_rows``) reuses one stream for its part::
 
-    key = draw_key(rng)                                  # before the loop, from the chain's generator
-    for chunk in numba.prange(n_chunks):
-        stream = new_stream()
-        for datum in range(chunk * n // n_chunks, (chunk + 1) * n // n_chunks):
-            open_stream(stream, key[0], key[1], sweep, datum)
-            u = uniform(stream)
+    key = draw_key(rng)                       # before, from the chain's generator
+    stream = new_stream()                     # in the kernel
+    for datum in range(first, last):
+        open_stream(stream, key[0], key[1], sweep, datum)
+        u = uniform(stream)
 
-(``new_stream`` directly inside a ``prange`` over data works too and costs one small allocation per datum.
-A table indexed by ``numba.get_thread_id()`` would not: Numba cannot cache functions that call it.)
 Two loops that share key, sweep and datum draw the same numbers: give each its own key.
 """
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from permix.data.labels import Array
-from permix.distributions.base import Estimate, over_rows
+from permix.distributions.base import Estimate
 from permix.distributions.conditioning.agent_posteriors import (
     CHUNK,
     Profile,
@@ -28,6 +28,7 @@ from permix.distributions.conditioning.agent_posteriors import (
 )
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.mallows.parameters import MallowsParameters
+from permix.runtime.threads import over_rows
 
 # Independent sets of particles for every agent and component: two give an error.
 N_SETS = 2

@@ -18,7 +18,6 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
-from permix.distributions.base import over_rows
 from permix.distributions.conditioning.agent_posteriors import (
     Profile,
     laws_of,
@@ -29,6 +28,7 @@ from permix.distributions.conditioning.agent_posteriors import (
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import DataError, PermixWarning
 from permix.estimators.agent_answers import Questions
+from permix.runtime.threads import over_rows
 
 PARTITION, DOWN_SETS, DRAWS = 0, 1, 2
 # Down-sets per agent up to which sums are exact: any preferences over 12 items, some milliseconds. With few

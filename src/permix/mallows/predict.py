@@ -16,7 +16,7 @@ import numpy as np
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.base import RandomState, generator, over_rows, sample_size
+from permix.distributions.base import sample_size
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import DataError
 from permix.estimators.agent_answers import (
@@ -30,6 +30,8 @@ from permix.estimators.agent_answers import (
 )
 from permix.estimators.preference_input import as_preferences
 from permix.mallows.posterior import DRAWS, MixturePosterior, stream_keys
+from permix.runtime.seeds import RandomState, generator
+from permix.runtime.threads import over_rows
 
 # Memory for the pairs of a block of agents while orderings are sought.
 BLOCK_BYTES = 2**27

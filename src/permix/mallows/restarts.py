@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, nullcontext
 from functools import partial
-from types import TracebackType
-from typing import Self
+from typing import NamedTuple
 
 import numpy as np
 
 from permix.data.labels import Array
-from permix.data.preferences import Preferences
-from permix.distributions.base import one_thread
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
-from permix.errors import DataError
-from permix.mallows.em import Follow, MallowsEM, Run, responsibilities, total_log_likelihood
-from permix.mallows.fit import MallowsFit
+from permix.errors import Argument, DataError, Message
+from permix.mallows.em import Follow, MallowsEM, Run
 from permix.mallows.parameters import MallowsParameters
-from permix.mallows.predict import joint_log_probabilities
 from permix.mallows.start import first_components, seeded_center
-from permix.sampling.compiling import announce_compilation
-from permix.sampling.loop import n_threads_for
-from permix.sampling.seeds import seed_sequence
-from permix.sampling.status import StatusLine
+from permix.runtime.interrupts import Interrupts
+from permix.runtime.progress import Display
+from permix.runtime.seeds import seed_sequence
+from permix.runtime.threads import at_most, run_in_threads
 
-POLL_SECONDS = 0.05
 # Rows in exact or in sampled steps beyond which starts are tried on a part of the agents.
 MOST_EXACT = 20_000
 MOST_SAMPLED = 1_500
@@ -38,16 +29,25 @@ AT_ONCE = 4
 N_STOCHASTIC_AGAIN = 5
 
 
-def best_of_restarts(preferences: Preferences, settings: MallowsParameters) -> MallowsFit:
+class Climbed(NamedTuple):
+    """The best run, what every start reached, and numbers that name the random numbers to come."""
+
+    best: Run
+    reached: Array
+    key: Array
+    interrupted: bool
+
+
+def best_of_restarts(profile: Profile, settings: MallowsParameters) -> Climbed:
     """Climb from ``settings.n_init`` starts and go on from the best."""
-    profile = Profile.of(preferences)
     _check(profile, settings)
     # One start is enough where there is only one component: the consensus of all.
     n_restarts = settings.n_init if settings.n_components > 1 else 1
     seeds = seed_sequence(settings.random_state).spawn(n_restarts + 1)
     rng = np.random.default_rng(seeds[-1])
     part = _race_track(profile, n_restarts, rng)
-    with _Workers(settings, n_restarts) as workers:
+    with at_most(settings.n_jobs), Interrupts() as interrupts, Display(settings.progress) as display:
+        workers = _Workers(settings, interrupts, display)
 
         def climb(index: int) -> Run:
             rng = np.random.default_rng(seeds[index])
@@ -69,7 +69,7 @@ def best_of_restarts(preferences: Preferences, settings: MallowsParameters) -> M
         if not em.exact:
             workers.phase = "averaging"
             best = workers.one(partial(em.average, best))
-    return _fit_of(profile, settings, best, reached, _key(rng), workers.interrupted)
+    return Climbed(best, reached, _key(rng), workers.interrupted)
 
 
 def _race_track(profile: Profile, n_restarts: int, rng: np.random.Generator) -> Profile:
@@ -85,7 +85,7 @@ def _race_track(profile: Profile, n_restarts: int, rng: np.random.Generator) -> 
 def _relocated(em: MallowsEM, best: Run, rng: np.random.Generator, workers: _Workers) -> Run:
     """Take a component away and put it elsewhere; keep what climbs higher.
 
-    The usual bad optimum has two components on one kind of agent and one on two kinds. Starting anew
+    The usual bad optimum has two components on one group of agents and one on two groups. Starting anew
     rarely mends that; moving one component does.
     """
     workers.phase = "moving components"
@@ -122,75 +122,46 @@ def _key(rng: np.random.Generator) -> Array:
 
 
 class _Workers:
-    """Threads that climb, a line about them on the terminal, and Ctrl-C that keeps what was reached."""
+    """Runs of EM in threads, a line about them on the terminal, and Ctrl-C that keeps what was reached."""
 
-    def __init__(self, settings: MallowsParameters, n_tasks: int) -> None:
-        self.n_threads = n_threads_for(settings.n_jobs, max(n_tasks, AT_ONCE))
-        self._alone = settings.n_jobs == 1  # not even threads within a run
-        self.status = StatusLine(settings.progress)
-        self.stop = threading.Event()
-        self.interrupted = False
+    def __init__(self, settings: MallowsParameters, interrupts: Interrupts, display: Display) -> None:
+        self.n_jobs = settings.n_jobs
+        self.interrupts = interrupts
+        self.display = display
         self.phase = "starting"
-        self._state: dict[int, tuple[int, float]] = {}
-        self._stack = ExitStack()
+        self._reached: dict[int, tuple[int, float]] = {}
 
-    def __enter__(self) -> Self:
-        self._pool = ThreadPoolExecutor(self.n_threads)
-        self._stack.enter_context(announce_compilation(self.status.wanted))
-        self._stack.enter_context(self.status)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop.set()
-        self._stack.close()
-        self._pool.shutdown(wait=kind is None, cancel_futures=True)
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user pressed Ctrl-C."""
+        return self.interrupts.interrupted
 
     def follow(self, index: int) -> Follow:
         """Let one task report and hear of Ctrl-C."""
 
         def report(iteration: int, value: float) -> None:
-            self._state[index] = (iteration, value)
+            self._reached[index] = (iteration, value)
+            reached = list(self._reached.values())
+            iteration, best = max(count for count, _ in reached), max(value for _, value in reached)
+            self.display.update(f"iteration {iteration} · log-likelihood {best:,.1f}")
 
-        return Follow(report, self.stop.is_set)
+        return Follow(report, lambda: self.interrupts.stopped)
 
     def all(self, task: Callable[[int], Run], n: int) -> list[Run]:
-        """Run tasks 0..n-1; after Ctrl-C those that had begun end soon, and the others do not begin."""
-        self._state.clear()
+        """Run tasks 0..n-1; after Ctrl-C those that had begun end soon, and only the first still begins."""
+        self._reached.clear()
+        self.display.begin(f"EM, {self.phase}", n if n > 1 else None)
 
-        def work(index: int) -> Run | None:
-            if self.stop.is_set() and index:
-                return None
-            with one_thread() if n > 1 or self._alone else nullcontext():
-                return task(index)
+        def work(index: int) -> Run:
+            run = task(index)
+            self.display.step()
+            return run
 
-        futures = [self._pool.submit(work, index) for index in range(n)]
-        while True:
-            try:
-                if not wait(futures, POLL_SECONDS).not_done:
-                    break
-                self.status.update(self._describe(futures))
-            except KeyboardInterrupt:
-                if self.interrupted:
-                    raise
-                self.interrupted = True
-                self.stop.set()
-        return [run for future in futures if (run := future.result()) is not None]
+        return run_in_threads(work, range(n), self.n_jobs, interrupts=self.interrupts, least=1)
 
     def one(self, task: Callable[[Follow], Run]) -> Run:
         """Run a single task, which may use all threads, and also after Ctrl-C: it then ends soon."""
         return self.all(lambda index: task(self.follow(index)), 1)[0]
-
-    def _describe(self, futures: list[Future[Run | None]]) -> str:
-        state = dict(self._state)
-        if not state:
-            return f"EM, {self.phase}"
-        done = sum(future.done() for future in futures)
-        iteration = max(count for count, _ in state.values())
-        best = max(value for _, value in state.values())
-        runs = f" · {done} of {len(futures)} runs done" if len(futures) > 1 else ""
-        return f"EM, {self.phase}{runs} · iteration {iteration} · log-likelihood {best:,.1f}"
 
 
 def _check(profile: Profile, settings: MallowsParameters) -> None:
@@ -200,26 +171,8 @@ def _check(profile: Profile, settings: MallowsParameters) -> None:
     n_agents = int(profile.counts[stated].sum())
     if settings.n_components > n_agents:
         raise DataError(
-            f"n_components={settings.n_components} is more than the {n_agents} agents who said something"
+            Message(
+                Argument("n_components", settings.n_components),
+                f" is more than the {n_agents} agents who said something",
+            )
         )
-
-
-def _fit_of(
-    profile: Profile, settings: MallowsParameters, best: Run, reached: Array, key: Array, interrupted: bool
-) -> MallowsFit:
-    components = best.components.sorted_by_weight()
-    # Exact where sums are affordable, and otherwise with more particles than in a round.
-    joint, errors = joint_log_probabilities(
-        components, profile.preferences, 8 * settings.n_particles, np.random.SeedSequence(key.tolist())
-    )
-    return MallowsFit(
-        settings=settings,
-        components=components,
-        probabilities=responsibilities(joint, np.logaddexp.reduce(joint, axis=1)),
-        counts=np.array(profile.counts),
-        log_likelihood=total_log_likelihood(joint, errors, profile.counts),
-        history=best.history,
-        restart_log_likelihoods=reached,
-        converged=best.converged,
-        interrupted=interrupted,
-    )

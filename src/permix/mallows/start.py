@@ -13,10 +13,10 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
-from permix.distributions.base import over_rows
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.mallows.parameters import MallowsParameters
+from permix.runtime.threads import over_rows
 
 # Agents that take part, per component and at most; more do not make a better start.
 PER_COMPONENT = 1000
@@ -133,7 +133,10 @@ class _KMeans:
         rows = np.flatnonzero(weights)
         part = self.part if len(rows) == len(weights) else self.part[rows]
         implied = np.ones(len(rows), dtype=np.bool_)
-        pairs: Array = preference_pair_counts(part.arrays(), implied, weights[rows], part.n_items)
+        # An order stated twice is the same order: repeats are no votes here.
+        pairs: Array = preference_pair_counts(
+            part.arrays(), implied, weights[rows], part.n_items, repeats=False
+        )
         return pairs
 
     def _n_stated(self) -> Array:

@@ -31,7 +31,6 @@ from permix.moves.permutation_jit import (
 )
 from permix.moves.state import MixtureState, PartitionState, learned_concentration
 from permix.partitions.concentration_jit import draw_concentration, log_mean_power
-from permix.partitions.priors import FiniteDirichlet
 
 FloatArray = npt.NDArray[np.float64]
 Method = Literal["beam", "approximate", "exact"]
@@ -89,13 +88,14 @@ class Permutation(Move):
         if self.order not in ("uniform", "markov"):
             raise DataError(
                 f"order must be 'uniform' or 'markov', got {self.order!r}; random projections are an "
-                "optimiser for burn-in: see permix.moves.Projection"
+                "optimizer for burn-in: see permix.moves.Projection"
             )
         check_beam(self.width, self.tolerance)
         if self.n_clusters is not None:
             check_number(self.n_clusters, "n_clusters")
         if not isinstance(self.integrate, bool):
             raise DataError(f"integrate must be True or False, got {self.integrate!r}")
+        self.draws_concentration = self.integrate
         self._expected = self.n_clusters
         self._scratch: Scratch | None = None
 
@@ -170,8 +170,7 @@ class Permutation(Move):
         if gamma is not None and self.integrate:
             below = max(math.floor(at), 1)
             return log_count(below + 1) - log_count(below)
-        if isinstance(state.prior_spec, FiniteDirichlet):
-            at = min(at, state.prior_spec.n - 0.5)
+        at = min(at, state.prior_spec.most_clusters(state.n) - 0.5)
         return float(log_weight_of_one_more(state.prior, at)) - float(digamma(at + 1.0))
 
     def _propose(self, rng: np.random.Generator, state: MixtureState, scratch: Scratch, slope: float) -> int:

@@ -52,7 +52,7 @@ def log_new_clusters(prior, n_clusters):
 
 @kernel
 def log_weight_of_one_more(prior, n_clusters):
-    """:func:`log_weight_new`, callable from Python, between whole numbers too."""
+    """:func:`log_weight_new`, callable from Python; between whole numbers that of the smaller, or between."""
     return log_weight_new(prior, n_clusters)
 
 

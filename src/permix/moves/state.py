@@ -33,11 +33,11 @@ class PartitionState(abc.ABC):
     n_moved: int
 
     @property
-    def prior(self) -> tuple[float, ...]:
+    def prior(self) -> tuple[Any, ...]:
         """The prior as compiled code sees it, at the present concentration."""
         if isinstance(self.prior_spec, DirichletProcess):
-            return self.prior_spec.kernel(self.concentration)
-        return self.prior_spec.kernel()
+            return self.prior_spec.kernel(self.n, self.concentration)
+        return self.prior_spec.kernel(self.n)
 
     @property
     @abc.abstractmethod

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from permix.errors import DataError
 from permix.partitions.labels import IntArray, as_draws, as_labels
-from permix.partitions.threads import run_in_threads
+from permix.runtime.threads import run_in_threads
 
 FloatArray = npt.NDArray[np.float64]
 Loss = Literal["vi", "binder"]

@@ -1,4 +1,4 @@
-"""One partition to stand for many: the minimiser of the posterior expected loss."""
+"""One partition to stand for many: the minimizer of the posterior expected loss."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from permix.errors import DataError, PermixWarning
 from permix.partitions.geometry import FloatArray, Loss, loss_scale, loss_table, losses_to
 from permix.partitions.labels import IntArray, as_draws, canonical_labels
 from permix.partitions.search import Search
-from permix.partitions.threads import run_in_threads
+from permix.runtime.interrupts import Interrupts
+from permix.runtime.progress import Display
+from permix.runtime.seeds import RandomState, generator
+from permix.runtime.threads import run_in_threads
 
 if TYPE_CHECKING:
     from permix.partitions.search_jit import Draws
@@ -27,7 +30,7 @@ LARGEST_COMPARISON = 10**10
 
 @dataclass(frozen=True)
 class PointEstimate:
-    """A partition that summarises posterior draws; see :func:`point_estimate`.
+    """A partition that summarizes posterior draws; see :func:`point_estimate`.
 
     Attributes
     ----------
@@ -38,7 +41,7 @@ class PointEstimate:
     sizes : ndarray of int64
         Cluster sizes.
     loss : {"vi", "binder"}
-        The loss whose posterior mean was minimised.
+        The loss whose posterior mean was minimized.
     expected_loss : float
         Its mean over all draws at ``labels`` (variation of information in bits).
     best_draw_loss : float
@@ -76,8 +79,9 @@ def point_estimate(
     loss: Loss = "vi",
     max_clusters: int | None = None,
     n_runs: int | None = None,
-    random_state: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_state: RandomState = None,
     n_jobs: int | None = None,
+    progress: bool | None = None,
 ) -> PointEstimate:
     """Partition of least posterior expected loss.
 
@@ -100,7 +104,10 @@ def point_estimate(
     random_state : int, Generator, SeedSequence or None
         Source of randomness.
     n_jobs : int, optional
-        Number of threads; None or -1 uses all cores. The result does not depend on it.
+        Number of threads; None or -1 uses all processors. The result does not depend on it.
+    progress : bool, optional
+        True shows a display, False does not; by default it appears after two seconds in a terminal or a
+        notebook.
 
     Returns
     -------
@@ -138,18 +145,20 @@ def point_estimate(
         starts[0] = distinct[candidates[allowed][np.argmin(totals[allowed])]]
 
     shared, space = _lay_out(distinct, n_clusters, weights, f, capacity)
-    stop = np.zeros(1, np.uint8)
-    generators = np.random.default_rng(random_state).spawn(n_runs)
-    found = run_in_threads(
-        lambda task: Search(shared, capacity, space, task[0], stop).run(task[1]),
-        zip(generators, starts, strict=True),
-        n_jobs,
-        stop,
-    )
+    generators = generator(random_state).spawn(n_runs)
+    with Interrupts() as interrupts, Display(progress) as display:
+        display.begin("finding the partition nearest to all draws", n_runs)
+
+        def search(task: tuple[np.random.Generator, IntArray | None]) -> IntArray | None:
+            labels = Search(shared, capacity, space, task[0], interrupts.flag).run(task[1])
+            display.step()
+            return labels
+
+        found = run_in_threads(search, zip(generators, starts, strict=True), n_jobs, interrupts=interrupts)
     complete = [canonical_labels(labels) for labels in found if labels is not None]
     if starts[0] is not None:
         complete.append(starts[0])
-    if stop[0]:
+    if interrupts.interrupted:
         if not complete:
             raise KeyboardInterrupt
         warnings.warn(

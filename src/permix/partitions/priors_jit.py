@@ -1,16 +1,21 @@
 # mypy: ignore-errors
 """Compiled priors over partitions.
 
-The three priors are one two-parameter family (Pitman 1995, with concentration alpha and discount
-sigma): the Dirichlet process has sigma = 0, Pitman-Yor 0 <= sigma < 1, and the finite symmetric
-Dirichlet with m components and pseudo-count g is the same with sigma = -g and alpha = m g. With n
-data seated in K clusters of sizes n_k the next one
+Dirichlet process and Pitman-Yor process are one two-parameter family (Pitman 1995, with concentration
+alpha and discount sigma, 0 for the Dirichlet process). With data seated in K clusters of sizes n_k the
+next one
 
     joins cluster k        with weight n_k - sigma,
-    opens a new cluster    with weight alpha + K sigma,
+    opens a new cluster    with weight alpha + K sigma.
 
-out of a total of alpha + n. A sampler calls the four functions of the contract with a prior's
-NamedTuple; Numba picks the implementation by its type.
+Finite mixtures have the first weight with sigma = -g for a pseudo-count g, and as the second whatever the
+prior on the number of components makes of it: a table over K. One compiled type serves them all, be the
+number known (a finite symmetric Dirichlet: g (m - K) for m components) or not (a mixture of finite
+mixtures: g V_n(K+1)/V_n(K), Miller & Harrison 2018). The table belongs to one number of data n, that of the
+whole partition: the weights are those of the last datum given all others.
+
+A sampler calls the functions of the contract with a prior's NamedTuple; Numba picks the implementation
+by its type.
 """
 
 from __future__ import annotations
@@ -40,11 +45,12 @@ class PitmanYorPrior(NamedTuple):
     discount: float
 
 
-class FiniteDirichletPrior(NamedTuple):
-    """Symmetric Dirichlet over ``n`` components as compiled code sees it."""
+class FiniteMixturePrior(NamedTuple):
+    """Partitions of n data by finite mixtures, of a known number of components or not."""
 
-    n: int
     pseudo_count: float
+    log_one: float  # ln g V_n(1)
+    log_new: np.ndarray  # (at most n,) log weight of a new cluster beside 0, 1, ...; minus infinity beyond
 
 
 # --- the contract -------------------------------------------------------------------------------
@@ -58,11 +64,6 @@ def log_weight_existing(prior, size):
 def log_weight_new(prior, n_clusters):
     """Log unnormalised weight of opening a cluster beside ``n_clusters`` occupied ones."""
     raise NotImplementedError(f"no compiled log_weight_new for {type(prior).__name__}")
-
-
-def log_normalizer(prior, n):
-    """Log total weight when ``n`` data are seated: weights divided by it are probabilities."""
-    raise NotImplementedError(f"no compiled log_normalizer for {type(prior).__name__}")
 
 
 def log_partition(prior, sizes, n_clusters):
@@ -79,7 +80,7 @@ def _log_weight_existing(prior, size):
         return lambda prior, size: math.log(size)
     if is_instance(prior, PitmanYorPrior):
         return lambda prior, size: math.log(size - prior.discount)
-    if is_instance(prior, FiniteDirichletPrior):
+    if is_instance(prior, FiniteMixturePrior):
         return lambda prior, size: math.log(size + prior.pseudo_count)
     return None
 
@@ -92,32 +93,16 @@ def _log_weight_new(prior, n_clusters):
 
         def pitman_yor(prior, n_clusters):
             weight = prior.concentration + prior.discount * n_clusters
-            # The first datum opens a cluster even where concentration <= 0 (log_normalizer agrees).
+            # The first datum opens a cluster even where concentration <= 0.
             return math.log(weight) if weight > 0.0 else 0.0
 
         return pitman_yor
-    if is_instance(prior, FiniteDirichletPrior):
+    if is_instance(prior, FiniteMixturePrior):
 
         def finite(prior, n_clusters):
-            return math.log(prior.pseudo_count * (prior.n - n_clusters)) if n_clusters < prior.n else -np.inf
+            return prior.log_new[int(n_clusters)] if n_clusters < prior.log_new.shape[0] else -np.inf
 
         return finite
-    return None
-
-
-@overload(log_normalizer)
-def _log_normalizer(prior, n):
-    if is_instance(prior, DirichletProcessPrior):
-        return lambda prior, n: math.log(prior.concentration + n)
-    if is_instance(prior, PitmanYorPrior):
-
-        def pitman_yor(prior, n):
-            total = prior.concentration + n
-            return math.log(total) if total > 0.0 else 0.0
-
-        return pitman_yor
-    if is_instance(prior, FiniteDirichletPrior):
-        return lambda prior, n: math.log(prior.n * prior.pseudo_count + n)
     return None
 
 
@@ -125,15 +110,15 @@ def _log_normalizer(prior, n):
 def _log_partition(prior, sizes, n_clusters):
     if is_instance(prior, DirichletProcessPrior):
         return lambda prior, sizes, n_clusters: log_two_parameter_partition(
-            prior.concentration, 0.0, np.inf, sizes, n_clusters
+            prior.concentration, 0.0, sizes, n_clusters
         )
     if is_instance(prior, PitmanYorPrior):
         return lambda prior, sizes, n_clusters: log_two_parameter_partition(
-            prior.concentration, prior.discount, np.inf, sizes, n_clusters
+            prior.concentration, prior.discount, sizes, n_clusters
         )
-    if is_instance(prior, FiniteDirichletPrior):
-        return lambda prior, sizes, n_clusters: log_two_parameter_partition(
-            prior.n * prior.pseudo_count, -prior.pseudo_count, prior.n, sizes, n_clusters
+    if is_instance(prior, FiniteMixturePrior):
+        return lambda prior, sizes, n_clusters: log_finite_mixture_partition(
+            prior.pseudo_count, prior.log_one, prior.log_new, sizes, n_clusters
         )
     return None
 
@@ -171,7 +156,7 @@ def _stirling_tail(x):
 
 
 @kernel
-def log_two_parameter_partition(concentration, discount, max_clusters, sizes, n_clusters):
+def log_two_parameter_partition(concentration, discount, sizes, n_clusters):
     """Exchangeable partition probability function (Pitman 1995, Proposition 9), in logs."""
     concentration = float(concentration)
     discount = float(discount)
@@ -183,8 +168,6 @@ def log_two_parameter_partition(concentration, discount, max_clusters, sizes, n_
         if size == 0:
             continue
         if occupied > 0:
-            if occupied >= max_clusters:
-                return -np.inf
             total += math.log(concentration + occupied * discount)
         total += log_rising_factorial(1.0 - discount, size - 1)
         occupied += 1
@@ -192,6 +175,24 @@ def log_two_parameter_partition(concentration, discount, max_clusters, sizes, n_
     if n == 0:
         return 0.0
     return total - log_rising_factorial(concentration + 1.0, n - 1)
+
+
+@kernel
+def log_finite_mixture_partition(pseudo_count, log_one, log_new, sizes, n_clusters):
+    """V_n(K) times g (g + 1) ... (g + n_k - 1) of every cluster, in logs; the table is that of n data."""
+    total = 0.0
+    occupied = 0
+    for slot in range(n_clusters):
+        size = int(sizes[slot])
+        if size == 0:
+            continue
+        if occupied > 0:
+            if occupied >= log_new.shape[0]:
+                return -np.inf
+            total += log_new[occupied]
+        total += log_rising_factorial(1.0 + pseudo_count, size - 1)
+        occupied += 1
+    return total + log_one if occupied > 0 else 0.0
 
 
 @kernel

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from permix.convergence import ess_bulk, ess_tail, mcse_mean, rank_r_hat
 from permix.errors import Argument, ConvergenceWarning, DataError, Message
-from permix.posterior.convergence import ess_bulk, ess_tail, mcse_mean, rank_r_hat
 from permix.sampling.draws import Draws
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ FEWEST_DRAWS = 4
 # How rarely chains that agree may be reported: the probability per quantity is about this.
 FALSE_ALARM = 1e-3
 PROBABILITY = 0.89
+# Digits in which numbers that should be equal are, though computed in another order.
+DIGITS = 10
 
 
 def summary(tree: xr.DataTree | Draws, var_names: Sequence[str] | None = None) -> pd.DataFrame:
@@ -162,7 +164,19 @@ def _scalars(
     for name in scalar if var_names is None else var_names:
         if name not in scalar:
             raise DataError(f"{name!r} is not one number per draw; there are: {', '.join(scalar) or 'none'}.")
-        yield name, arrays[name].astype(np.float64)
+        yield name, _without_rounding_errors(arrays[name].astype(np.float64))
+
+
+def _without_rounding_errors(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Make equal what differs by rounding alone.
+
+    Chains that are nearly always at the same partition have its likelihood with the rounding errors of the
+    way they came. Ranks would take these for a difference between chains.
+    """
+    largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+    if largest == 0.0:
+        return values
+    return np.round(values, min(DIGITS - 1 - math.floor(math.log10(largest)), 300))
 
 
 def _row(values: npt.NDArray[np.float64]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import cached_property
 from typing import Any
 
@@ -17,8 +16,6 @@ Array = npt.NDArray[Any]
 MAX_ESTIMATE_DRAWS = 1000
 # From this many labels on, few searches do: they nearly always agree.
 MANY_LABELS, FEW_RUNS = 500_000, 3
-# From this many labels on, that takes more than two seconds.
-SLOW_ESTIMATE = 2_000_000
 
 
 class EstimatedPartition:
@@ -51,15 +48,14 @@ def nearest_partition(
     there would be more groups than in any draw.
     """
     labels = evenly_spaced(draws.arrays[quantity], MAX_ESTIMATE_DRAWS)
-    if labels.size > SLOW_ESTIMATE and settings.progress is not False and sys.stderr.isatty():
-        print("finding the partition nearest to all draws ...", file=sys.stderr)
     return point_estimate(
         labels,
         loss=settings.loss,
-        max_clusters=int(np.median(draws.arrays[number])),
+        max_clusters=max(1, int(np.median(draws.arrays[number]))),
         n_runs=FEW_RUNS if labels.size > MANY_LABELS else None,
         random_state=0,
         n_jobs=settings.n_jobs,
+        progress=settings.progress,
     )
 
 

@@ -30,7 +30,8 @@ from permix.sampling.protocol import Array
 
 FORMAT = "permix-chains"
 VERSION = 1
-# A store is the user's own; its blocks may be as large as the draws that fit into memory.
+# A store is the user's own; its blocks may be as large as the draws that fit into memory. (That no file
+# unpacks to more than it can hold is checked here too.)
 _MAX_BYTES = 2**45
 
 
@@ -119,7 +120,8 @@ class ChainFolder:
         """
         n_blocks, n_draws = self._n_blocks, self._n_draws
         if block is not None:
-            write_archive(self._block_path(n_blocks), {"kind": "chain-draws", "first_draw": n_draws}, block)
+            about = {"kind": "chain-draws", "first_draw": n_draws}
+            write_archive(self._block_path(n_blocks), about, block, max_bytes=_MAX_BYTES)
             n_blocks, n_draws = n_blocks + 1, n_draws + length(block)
         manifest = {
             "kind": "chain-state",
@@ -131,7 +133,7 @@ class ChainFolder:
             "tally": tally,
             "seconds": seconds,
         }
-        write_archive(self._path / "state.npz", manifest, snapshot.arrays)
+        write_archive(self._path / "state.npz", manifest, snapshot.arrays, max_bytes=_MAX_BYTES)
         self._n_blocks, self._n_draws = n_blocks, n_draws
 
     def _block_path(self, index: int) -> Path:

@@ -20,7 +20,7 @@ from permix.data import Preferences, Rankings
 from permix.distributions import Mallows
 from permix.errors import DataError, PermixWarning
 from permix.estimators.preference_input import as_preferences
-from permix.sampling import status
+from permix.runtime import progress
 from tests.oracles import mallows_kde as oracle
 from tests.oracles.posets_all import closure, is_partitioned, labelled_posets, random_posets
 
@@ -443,7 +443,7 @@ def test_arrays_and_rankings_are_alike():
 
 
 def test_plain_lines_of_progress(monkeypatch, capsys):
-    monkeypatch.setattr(status, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     data = stated_as_levels(WEAK_ORDERS, 4, COUNTS)
     MallowsKDE(0.5, progress=True).fit(data).score(data)
     assert "comparing 75 rows with 75" in capsys.readouterr().err

@@ -25,8 +25,8 @@ from permix.datasets import make_generalized_mallows_mixture
 from permix.errors import DataError, PermixWarning
 from permix.estimators.ranking_lists import as_top_lists
 from permix.partitions import adjusted_rand
-from permix.sampling import status
-from permix.sampling.status import StatusLine
+from permix.runtime import progress
+from permix.runtime.progress import Display
 from tests.oracles import mallows_kde as oracle
 from tests.reference import mean_shift as reference
 
@@ -61,7 +61,7 @@ def shift_once(lists, n_items, length, decay):
     """One iteration of compiled code, as a dictionary."""
     table = as_rankings(lists, n_items)
     data, _ = distinct_lists(table.orders, table.counts)
-    shift = BlurringShift(data, n_items, length, MeanShiftParameters(), StatusLine(False))
+    shift = BlurringShift(data, n_items, length, MeanShiftParameters(), Display(False))
     moved = shift.shifted(decay).tolist()
     return {
         tuple(item for item in old if item >= 0): tuple(item for item in new if item >= 0)
@@ -447,7 +447,7 @@ def test_warnings():
 
 
 def test_plain_lines_of_progress(monkeypatch, capsys):
-    monkeypatch.setattr(status, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     BlurringMeanShift(progress=True).fit(DATA)
     err = capsys.readouterr().err
     assert "iteration 1, distances of" in err

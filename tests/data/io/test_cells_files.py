@@ -398,7 +398,8 @@ class TestNpz:
             row=np.array([7]),
             col=np.array([0]),
         )
-        with pytest.raises(DataError, match="not taken"):
+        # Refused by the reader already, before the matrix is looked at.
+        with pytest.raises(FileFormatError, match=r"shape \(1099511627776, 2\)"):
             read_cells(path)
 
     def test_pickles_are_not_opened(self, tmp_path):
@@ -439,7 +440,7 @@ class TestNpz:
                 read_cells(path)
 
     def test_bombs(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("permix.data.io.cells_io.MAX_BYTES", 10**5)
+        monkeypatch.setenv("PERMIX_MAX_BYTES", str(10**5))
         with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
             stream = io.BytesIO()
             np.save(stream, np.zeros(10**5))
@@ -447,3 +448,10 @@ class TestNpz:
             archive.writestr("format.npy", b"")
         with pytest.raises(FileFormatError, match="unpack to"):
             read_cells(tmp_path / "bomb.npz")
+
+    @pytest.mark.parametrize("shape", [[10**11, 2], [2, 10**11], [2**62, 2**62]])
+    def test_shapes_beyond_the_memory_are_refused_before_it_is_taken(self, tmp_path, shape):
+        parts = {"data": np.array([1.0]), "row": np.array([0]), "col": np.array([0])}
+        path = self._write(tmp_path / "m.npz", format=np.array("coo"), shape=np.array(shape), **parts)
+        with pytest.raises(FileFormatError, match="PERMIX_MAX_BYTES"):
+            read_cells(path)

@@ -143,7 +143,7 @@ def test_ties_written_as_categories(tmp_path):
     votes = Preferences.from_levels([[["a"], ["b", "c"]], [["b", "c"], ["a"]]], items=["a", "b", "c"])
     write_preflib(votes, tmp_path / "v.cat")
     back = read_preflib(tmp_path / "v.cat")
-    assert back.metadata["CATEGORY NAME 2"] == "Category 2"
+    assert back.metadata["CATEGORY NAME 2"] == "Category 2 (worst)"
     assert np.array_equal(back.levels, votes.levels)
 
 

@@ -188,6 +188,15 @@ def test_rankings_and_levels_as_pairs_say_the_same(tmp_path):
         stated = obj if isinstance(obj, Preferences) else Preferences.from_rankings(obj)
         assert len(back.pairs) == n_pairs
         assert np.array_equal(back.pairwise_counts(), stated.pairwise_counts())
+    repeated = Preferences.from_pairs(
+        [("x", "a", "b")] * 9 + [("x", "b", "a"), ("y", "b", "a"), ("y", "b", "a")], on_cycle="keep"
+    )
+    write_table(repeated, tmp_path / "t.csv")
+    assert read_table(tmp_path / "t.csv", on_cycle="keep") == repeated
+    levels_too = repeated._replaced(level_indptr=[0, 2, 2], level_items=[0, 1], levels=[0, 1])
+    write_table(levels_too, tmp_path / "t.csv")
+    back = read_table(tmp_path / "t.csv", on_cycle="keep")
+    assert np.array_equal(back.pairwise_counts(), levels_too.pairwise_counts())
     joined = PAIRS._replaced(level_indptr=[0, 2, 2], level_items=[0, 1], levels=[0, 1])
     write_table(joined, tmp_path / "t.csv")
     back = read_table(tmp_path / "t.csv", items=joined.items)

@@ -154,8 +154,9 @@ def test_items_choose_the_columns_of_ranks(tmp_path):
 def test_square_tables_of_numbers_must_be_named(tmp_path, names):
     path = put(tmp_path, f"{names}\n2,3,1\n3,1,2\n")
     with pytest.raises(DataError, match=r"could be orders .* or ranks .*layout='orders' or layout='ranks'"):
-        read_table(path)
-    orders, ranks = read_table(path, layout="orders"), read_table(path, layout="ranks")
+        read_table(path, header=True)
+    orders = read_table(path, layout="orders", header=True)
+    ranks = read_table(path, layout="ranks", header=True)
     assert orders.orders.tolist() == [[1, 2, 0], [2, 0, 1]]
     assert ranks.orders.tolist() == [[2, 0, 1], [1, 2, 0]]
 
@@ -168,7 +169,7 @@ def test_text_or_repeats_decide_where_names_do_not(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("pos1,pos2,age\na,b,30\n", "'age' is not; drop it"),
+        ("pos1,pos2,age\na,b,30\n", "'age' is not; leave it out with ignore='age'"),
         ("tea,milk,town\n1,2,Rome\n", "'town' holds text"),
         ("count\n3\n", "no columns are left"),
         (
@@ -400,8 +401,8 @@ def test_unknown_items_are_named_by_line_and_column(tmp_path):
     [
         (b"", "empty"),
         (b"pos1,pos2\n", "no rows after it"),
-        (b"pos1,pos2\na,b\na\n", "line 3: 1 fields where the header has 2"),
-        (b"pos1,pos2\na,b\na,b,c\n", "line 3: 3 fields where the header has 2"),
+        (b"pos1,pos2\na,b\na\n", "line 3: 1 fields where the first line has 2"),
+        (b"pos1,pos2\na,b\na,b,c\n", "line 3: 3 fields where the first line has 2"),
         (b'pos1,pos2\na,"b\n', "line 2"),
         (b"pos1,pos1\na,b\n", "line 1: two columns are called 'pos1'"),
         (b"pos1,pos2\na,\xe9\n", "line 2: byte 0xe9 is not UTF-8"),

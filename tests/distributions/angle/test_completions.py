@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from permix.data.rankings import Rankings
-from permix.distributions import base
 from permix.distributions.angle import completions as angle_completions
 from permix.distributions.angle.angle_jit import standard_scores
 from permix.distributions.angle.completions import log_compatible_sums, sample_completions
 from permix.distributions.angle.completions_jit import QUICK_TERMS, n_terms
 from permix.errors import DataError
+from permix.runtime import threads
 
 
 def tilts_of(n_components, t, concentration, seed=0):
@@ -71,10 +71,31 @@ def test_all_lists_of_a_kind_share_the_whole():
         np.testing.assert_allclose(shares.sum(axis=0), 1.0, rtol=1e-12)
 
 
+def test_one_table_for_all_top_lists_says_what_tables_of_their_own_say(monkeypatch):
+    """Also where a list is so improbable that the common table underflows."""
+    for t, length in ((4, 3.0), (9, 12.0), (9, 2500.0)):
+        rankings, tilts = mixed_rows(300, t, lengths=list(range(1, t + 1))), tilts_of(2, t, length)
+        with monkeypatch.context() as patch:
+            patch.setattr(angle_completions, "MOST_TABLED_ITEMS", 0)
+            alone, _ = log_compatible_sums(rankings, tilts)
+        together, errors = log_compatible_sums(rankings, tilts)
+        assert not errors.any()
+        np.testing.assert_allclose(together, alone, rtol=1e-10, atol=1e-9)
+        with monkeypatch.context() as patch:  # what is below taken for unknown
+            patch.setattr(angle_completions, "MOST_TABLED_ITEMS", 0)
+            twin = Rankings.from_orders(
+                [row[:n].tolist() for row, n in zip(rankings.orders, rankings.lengths, strict=True)],
+                n_items=t,
+                unlisted="unknown",
+            )
+            assert not np.allclose(together, log_compatible_sums(twin, tilts)[0], atol=0.1)
+
+
 def test_annealing_where_tables_would_be_too_large(monkeypatch):
     rankings, tilts = mixed_rows(60, 9, lengths=[1, 2, 3, 4, 5]), tilts_of(2, 9, 12.0)
     exact, _ = log_compatible_sums(rankings, tilts)
     monkeypatch.setattr(angle_completions, "MOST_TERMS", 0)
+    monkeypatch.setattr(angle_completions, "MOST_TABLED_ITEMS", 0)
     sums, errors = log_compatible_sums(rankings, tilts, n_particles=100, random_state=3)
     z = (sums - exact) / errors
     assert np.abs(z).max() < 5.0
@@ -108,10 +129,12 @@ def test_threads_do_not_matter(monkeypatch):
         sums, errors = log_compatible_sums(rankings, tilts, n_particles=4)
         return sums, errors, sample_completions(rankings, tilts, labels, n_sweeps=3, random_state=1)
 
-    with base.one_thread():
+    with threads.at_most(1):
         alone = results()
-    monkeypatch.setattr(base, "WORTH_THREADS", 0)
-    for one, other in zip(alone, results(), strict=True):
+    monkeypatch.setattr(threads, "WORTH_THREADS", 0)
+    with threads.at_most(3):
+        several = results()
+    for one, other in zip(alone, several, strict=True):
         assert np.array_equal(one, other)
 
 

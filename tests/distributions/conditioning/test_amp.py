@@ -2,7 +2,6 @@
 
 from itertools import pairwise, permutations
 
-import numba
 import numpy as np
 import pytest
 
@@ -20,6 +19,7 @@ from permix.distributions.conditioning.draws import amp_draws, importance_log_no
 from permix.kernels.codes import insertion_code, invert_order
 from permix.kernels.streams import new_stream, open_stream
 from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.runtime.threads import at_most
 from tests.oracles import posets_all as oracle
 from tests.oracles.ranking_models import total_variation, total_variation_bound
 from tests.reference.amp_dense import amp_dense
@@ -326,14 +326,10 @@ def test_threads_do_not_matter():
     laws = geometric_laws(np.array([0.1, 0.4]), m)
     centers = np.stack([rng.permutation(m) for _ in range(2)]).astype(np.int32)
     job = (levels.arrays(), np.arange(700), rng.integers(0, 2, 700), centers, laws)
-    before = numba.get_num_threads()
     results = []
-    try:
-        for threads in (1, max(before, 2) if numba.config.NUMBA_NUM_THREADS > 1 else 1):
-            numba.set_num_threads(threads)
+    for n_threads in (1, 3):
+        with at_most(n_threads):
             results.append(amp_draws(KEY, 7, *job, 3))
-    finally:
-        numba.set_num_threads(before)
     for one, two in zip(*results, strict=True):
         np.testing.assert_array_equal(one, two)
     # Without orderings, the same numbers; in another sweep, others.

@@ -6,12 +6,13 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from permix.convergence import ess_mean
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions import Mallows, RepeatedInsertion
 from permix.distributions.conditioning.annealing import ladder
 from permix.distributions.conditioning.bounds import largest_antichain
-from permix.distributions.conditioning.chain import effective_size, scale_reduction
+from permix.distributions.conditioning.chain import scale_reduction
 from permix.errors import CycleError, DataError, PermixWarning
 from tests.oracles import posets_all as oracle
 from tests.oracles.ranking_models import total_variation, total_variation_bound
@@ -348,10 +349,10 @@ def test_effective_size():
     series[0] = noise[0] / np.sqrt(1 - 0.8**2)
     for t in range(1, len(noise)):
         series[t] = 0.8 * series[t - 1] + noise[t]
-    assert effective_size(series) == pytest.approx(20_000 * 0.2 / 1.8, rel=0.15)
-    assert effective_size(noise) > 15_000
-    assert effective_size(np.zeros(7)) == 7
-    assert effective_size(np.zeros(0)) == 0
+    assert ess_mean(series[None]) == pytest.approx(20_000 * 0.2 / 1.8, rel=0.15)
+    assert ess_mean(noise[None]) > 15_000
+    assert ess_mean(np.zeros((1, 7))) == 7
+    assert ess_mean(np.zeros((1, 0))) == 0
 
 
 def test_scale_reduction():

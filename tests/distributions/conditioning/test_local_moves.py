@@ -2,7 +2,6 @@
 
 from itertools import pairwise, permutations
 
-import numba
 import numpy as np
 import pytest
 
@@ -23,6 +22,7 @@ from permix.distributions.conditioning.local_moves_jit import (
     set_places,
 )
 from permix.kernels.codes import insertion_code
+from permix.runtime.threads import at_most
 from tests.oracles import posets_all as oracle
 from tests.oracles.ranking_models import total_variation, total_variation_bound
 
@@ -302,14 +302,10 @@ def test_threads_do_not_matter():
         np.arange(m)[None],
         geometric_laws(np.array([0.1]), m),
     )
-    before = numba.get_num_threads()
     results = []
-    try:
-        for threads in (1, max(before, 2) if numba.config.NUMBA_NUM_THREADS > 1 else 1):
-            numba.set_num_threads(threads)
+    for n_threads in (1, 3):
+        with at_most(n_threads):
             results.append(mmp_draws(KEY, 7, *work, 4, 20, 3, local_moves=True))
-    finally:
-        numba.set_num_threads(before)
     for one, two in zip(*results, strict=True):
         np.testing.assert_array_equal(one, two)
 

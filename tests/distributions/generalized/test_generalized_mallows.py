@@ -7,7 +7,6 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from numba import get_num_threads, set_num_threads
 
 from permix import Preferences, Rankings
 from permix.distributions import Mallows
@@ -15,6 +14,7 @@ from permix.distributions.generalized.generalized_mallows import GeneralizedMall
 from permix.distributions.generalized.generalized_mallows_jit import skip_moments
 from permix.errors import DataError
 from permix.kernels.codes import stage_codes
+from permix.runtime.threads import at_most
 from tests.oracles import generalized_mallows as oracle
 from tests.oracles import mallows as summaries
 from tests.oracles import ranking_models
@@ -165,13 +165,10 @@ def test_draws_of_any_size_have_the_mean_skips(n, length):
 
 def test_draws_do_not_depend_on_threads_size_or_length():
     model = GeneralizedMallows(range(100), np.linspace(1.0, 0.0, 99))
-    threads = get_num_threads()
-    many = model.sample(2000, random_state=11)
-    set_num_threads(1)
-    try:
+    with at_most(3):
+        many = model.sample(2000, random_state=11)
+    with at_most(1):
         alone = model.sample(2000, random_state=11)
-    finally:
-        set_num_threads(threads)
     assert many == alone
     assert model.sample(7, random_state=11) == many[:7]
     assert model.sample(2000, random_state=12) != many

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from permix import Rankings
+from permix.convergence import ess_bulk
 from permix.distributions.generalized import posterior as room
 from permix.distributions.generalized.generalized_mallows import GeneralizedMallows
 from permix.errors import ConvergenceWarning, DataError
-from permix.posterior.convergence import ess_bulk
 from tests.oracles import generalized_mallows as oracle
 from tests.oracles.ranking_models import total_variation, total_variation_bound
 

@@ -11,7 +11,7 @@ from permix.baselines.row_densities.row_pairs import RowPairs
 from permix.baselines.row_densities.split_rows import SplitRows, split_rows
 from permix.data.labels import Array
 from permix.errors import Argument, Message, PermixWarning
-from permix.sampling.status import StatusLine
+from permix.runtime.progress import Display
 
 GRID, SAMPLED_GRID = 32, 12
 # Precision of ln λ; where sums are sampled, their noise makes more of it idle.
@@ -25,7 +25,7 @@ def search_dispersion(
     rows: SplitRows, settings: KDEParameters, keys: Array, rng: np.random.Generator
 ) -> tuple[float, Array, bool]:
     """Return the best dispersion, all that were tried with their scores, and whether the user stopped it."""
-    with StatusLine(settings.progress) as meter:
+    with Display(settings.progress) as meter:
         search = _Search(rows, settings, keys, rng, meter)
         try:
             search.run()
@@ -68,7 +68,7 @@ class _Search:
         settings: KDEParameters,
         keys: Array,
         rng: np.random.Generator,
-        meter: StatusLine,
+        meter: Display,
     ) -> None:
         self.meter = meter
         self.tried: dict[float, float] = {}

@@ -16,11 +16,11 @@ from permix.baselines.row_densities.split_rows import SplitRows, split_rows
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.base import Estimate, generator, sample_size
+from permix.distributions.base import Estimate, sample_size
 from permix.distributions.mallows import Mallows
 from permix.errors import Argument, DataError, Message
-from permix.sampling.seeds import seed_sequence
-from permix.sampling.status import StatusLine
+from permix.runtime.progress import Display
+from permix.runtime.seeds import seed_sequence
 
 # Items × rankings that are shuffled at once.
 MOST_CELLS = 2**22
@@ -78,7 +78,7 @@ class KDEFit:
     def log_density(self, queries: Preferences) -> tuple[Array, Array]:
         """Return ln p of every row, and the standard errors of these; 0 where exact."""
         settings = self.settings
-        with StatusLine(settings.progress) as meter:
+        with Display(settings.progress) as meter:
             pairs = RowPairs(
                 split_rows(queries),
                 self.rows,

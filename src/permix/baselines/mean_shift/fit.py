@@ -17,7 +17,7 @@ from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate
 from permix.estimators.agent_answers import refuse_too_large
-from permix.sampling.status import StatusLine
+from permix.runtime.progress import Display
 
 # Values of θ tried for the mixture before the best is made precise, and how precise in ln θ.
 GRID, PRECISION = 24, 1e-6
@@ -68,7 +68,7 @@ class MeanShiftFit:
     def log_density(self, lists: Rankings) -> Array:
         """Return ln p of every list under the mixture around the centers."""
         pairs = _pairs(lists, self.centers, self.settings)
-        with StatusLine(self.settings.progress) as meter:
+        with Display(self.settings.progress) as meter:
             return pairs.log_densities(np.array([self.decay]), meter)[0][:, 0]
 
     def log_joint(self, lists: Rankings) -> Iterator[Array]:
@@ -76,7 +76,7 @@ class MeanShiftFit:
         shares = np.log(self.centers.counts / self.centers.n_agents)
         queries = split_rows(Preferences.from_rankings(lists))
         centers = Preferences.from_rankings(self.centers)
-        with StatusLine(self.settings.progress) as meter:
+        with Display(self.settings.progress) as meter:
             for k in range(len(centers)):
                 pairs = RowPairs(queries, split_rows(centers[k]), n_jobs=self.settings.n_jobs)
                 yield pairs.log_densities(np.array([self.decay]), meter)[0][:, 0] + shares[k]
@@ -110,7 +110,7 @@ def fit_mean_shift(rankings: Rankings, settings: MeanShiftParameters) -> MeanShi
     asked = min(settings.length or int(rankings.lengths.max()), n_items)
     # A full ranking says no more than all its items but the last.
     data, row_of = distinct_lists(rankings.orders[:, : n_items - 1], rankings.counts)
-    with StatusLine(settings.progress) as meter:
+    with Display(settings.progress) as meter:
         shift = BlurringShift(data, n_items, min(asked, n_items - 1), settings, meter)
         shift.run()
         by_size = np.argsort(-shift.points.counts, kind="stable")

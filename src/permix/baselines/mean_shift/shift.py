@@ -11,8 +11,8 @@ import numpy as np
 from permix.baselines.mean_shift.parameters import MeanShiftParameters
 from permix.data.labels import Array
 from permix.errors import Argument, Message, PermixWarning
-from permix.partitions.threads import run_in_threads
-from permix.sampling.status import StatusLine
+from permix.runtime.progress import Display
+from permix.runtime.threads import run_in_threads
 
 # Pairs of lists in one piece of work: some milliseconds.
 PIECE_PAIRS = 2**16
@@ -51,7 +51,7 @@ class BlurringShift:
     """
 
     def __init__(
-        self, data: Lists, n_items: int, most: int, settings: MeanShiftParameters, meter: StatusLine
+        self, data: Lists, n_items: int, most: int, settings: MeanShiftParameters, meter: Display
     ) -> None:
         self.points, self.place = data, np.arange(len(data.orders))
         self.n_items, self.most, self.settings, self.meter = n_items, most, settings, meter

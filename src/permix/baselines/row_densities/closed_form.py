@@ -11,8 +11,8 @@ from permix.baselines.row_densities import partition_lists_jit as lists
 from permix.baselines.row_densities import partition_pairs_jit as kernels
 from permix.baselines.row_densities.partition_pairs_jit import Comparisons, PartitionRows
 from permix.data.labels import Array
-from permix.partitions.threads import run_in_threads
-from permix.sampling.status import StatusLine
+from permix.runtime.progress import Display
+from permix.runtime.threads import run_in_threads
 
 # Pairs of rows in one piece of work: some milliseconds, and memory for a few megabytes of what they have.
 PIECE_PAIRS = 2**18
@@ -56,7 +56,7 @@ class ClosedPairs:
         self._rows_at_once = max(1, min(PIECE_PAIRS // max(self.n_training, 1), -(-self.n_queries // 8)))
         self._starts = list(range(0, self.n_queries, self._rows_at_once))
 
-    def log_sums(self, decays: Array, meter: StatusLine) -> Array:
+    def log_sums(self, decays: Array, meter: Display) -> Array:
         """Return ln Σ_A c_A P(query | A) for every query (rows) and λ (columns)."""
         decays = np.array(decays, dtype=np.float64)
         out = np.full((self.n_queries, len(decays)), -np.inf)

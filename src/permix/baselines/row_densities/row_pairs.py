@@ -8,7 +8,7 @@ from permix.baselines.row_densities.closed_form import ClosedPairs
 from permix.baselines.row_densities.sampled import SampledPairs
 from permix.baselines.row_densities.split_rows import SplitRows
 from permix.data.labels import Array
-from permix.sampling.status import StatusLine
+from permix.runtime.progress import Display
 
 
 class RowPairs:
@@ -60,7 +60,7 @@ class RowPairs:
         self.is_closed = queries.is_closed and training.is_closed
         self.sampled = SampledPairs(queries, training, own, n_samples, keys, n_jobs)
 
-    def log_densities(self, decays: Array, meter: StatusLine) -> tuple[Array, Array]:
+    def log_densities(self, decays: Array, meter: Display) -> tuple[Array, Array]:
         """Return ln p and its standard errors for every query (rows) and λ (columns)."""
         shape = (len(self.queries.preferences), len(decays))
         total, variance = np.full(shape, -np.inf), np.full(shape, -np.inf)

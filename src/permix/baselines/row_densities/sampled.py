@@ -9,8 +9,6 @@ draw of its own reduces the error more than a second draw around the same s. Ran
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -21,8 +19,8 @@ from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.amp_insertions_jit import geometric_laws
 from permix.distributions.conditioning.draws import amp_draws
-from permix.partitions.threads import n_threads, run_in_threads
-from permix.sampling.status import StatusLine
+from permix.runtime.progress import Display
+from permix.runtime.threads import at_most, run_in_threads, threads_here
 
 # Rankings s at once, and pairs of a query and an s: they bound memory.
 MOST_RANKINGS = 1024
@@ -61,7 +59,7 @@ class SampledPairs:
         self.n_samples, self.keys, self.n_jobs = n_samples, keys, n_jobs
         self.n_items = training.preferences.n_items
 
-    def log_sums(self, decays: Array, meter: StatusLine) -> tuple[Array, Array]:
+    def log_sums(self, decays: Array, meter: Display) -> tuple[Array, Array]:
         """Return ln Σ_A c_A P(query | A) for every query (rows) and λ, and ln of its variance.
 
         The sum is over all A for queries that are no partitions, else over those A that are none.
@@ -77,7 +75,7 @@ class SampledPairs:
         meter.begin("sampling rankings", len(pieces))
         log_z = kernels.log_tables(decays, self.n_items)[0]
         of_blocks = kernels.block_sums(self.queries.partitions, self.n_items, log_z) - log_z[self.n_items]
-        with compiled_threads(self.n_jobs):
+        with at_most(self.n_jobs):
             for number, rows in enumerate(pieces):
                 orders, log_weights = self._rankings(rows, number)
                 if number < n_others:
@@ -130,7 +128,7 @@ class SampledPairs:
 
     def _compare(self, start: int, orders: Array, out: Array) -> None:
         """Discordances of queries from ``start`` on and orderings, in threads."""
-        part = -(-len(out) // (4 * n_threads(self.n_jobs)))
+        part = -(-len(out) // (4 * threads_here(self.n_jobs)))
 
         def compare(first: int) -> None:
             some = out[first : first + part]
@@ -186,20 +184,6 @@ class SampledPairs:
         variance[queries] = np.logaddexp(
             variance[queries], np.logaddexp.reduce(2.0 * log_counts + log_variances, axis=1)
         )
-
-
-@contextmanager
-def compiled_threads(n_jobs: int | None) -> Iterator[None]:
-    """Let AMP use this many threads, in this thread's calls."""
-    import numba
-
-    before = numba.get_num_threads()
-    most: Any = numba.config  # its attributes come from the environment
-    numba.set_num_threads(min(n_threads(n_jobs), most.NUMBA_NUM_THREADS))
-    try:
-        yield
-    finally:
-        numba.set_num_threads(before)
 
 
 def weighted_means(logs: Array, log_weights: Array) -> tuple[Array, Array]:

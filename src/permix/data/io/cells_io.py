@@ -8,8 +8,8 @@ long or wide
     and no pair of them does: then the caller must say. So could one of four columns that nobody named, such
     as user, item, rating and time.
 header
-    The first line holds names when some entry is no number while all below are numbers, or when all is
-    text and none of its entries occurs below it. Where it holds 1, 2, 3, … the caller must say.
+    By the rules of ``headers``; in a long table the values decide. Where the first line could
+    be both, as one with 1, 2, 3, …, the caller must say.
 names of rows
     The first column holds names when it has no name itself or is called ``name``, ``id``, ``user`` and the
     like, or when it is text beside numbers. Where it holds 1, 2, 3, … the caller must say.
@@ -19,9 +19,6 @@ from __future__ import annotations
 
 import re
 import warnings
-import zipfile
-import zlib
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -31,29 +28,35 @@ from permix.data.cells_arrays import sparse_entries
 from permix.data.cells_checks import MOST_EXACT, TOO_LONG, as_floats, clean_values, encode_names, unless_plain
 from permix.data.cells_codes import Missing, MissingCodes, stands_for_nothing
 from permix.data.io.cells_layout import (
-    ROW_NAMES,
     could_be_long,
-    counts_up,
+    has_no_names,
+    is_usual_cell_name,
+    long_has_header,
     long_places,
     places_to_read,
     row_name_place,
     warn_of_identifiers,
 )
-from permix.data.io.column_names import plain
-from permix.data.io.frames import DECIMAL_COMMA, NOTHING
+from permix.data.io.headers import (
+    DECIMAL_COMMA,
+    NOTHING,
+    has_header,
+    is_number_or_decimal_comma,
+    split_header,
+)
+from permix.data.io.headers import is_number as is_plain_number
+from permix.data.io.numpy_files import read_sparse
 from permix.data.io.table_columns import (
     Table,
-    file_rows,
     guess_delimiter,
     missing_mask,
     naturals,
-    refuse_same_names,
     table_from_frame,
+    table_of_lines,
 )
 from permix.data.io.text_files import PathLike, plain_suffix, read_text
 from permix.data.labels import Array, Label, as_column, as_objects, factorize
-from permix.errors import Argument, DataError, FileFormatError, Message, ParameterError, PermixWarning
-from permix.files import MAX_BYTES
+from permix.errors import Argument, DataError, Message, ParameterError, PermixWarning
 
 LAYOUTS = ("auto", "wide", "long")
 # A float has no whole number of more digits.
@@ -129,8 +132,9 @@ def read_cells(
             )
         return looked_over(_read_npz(path, codes, new_rows), codes, new_rows)
     table = _table_of_file(path, delimiter, header, layout, codes)
+    no_names = ", without a header" if has_no_names(table) else ""
     cells = _cells_of_table(
-        table, layout, row_column, f"from {path}", codes, from_text=True, new_rows=new_rows
+        table, layout, row_column, f"from {path}{no_names}", codes, from_text=True, new_rows=new_rows
     )
     return looked_over(cells, codes, new_rows)
 
@@ -348,17 +352,13 @@ def _parsed(texts: Array, where: Any) -> Array:
         return np.array([distinct[entry] for entry in texts.tolist()], dtype=np.float64)
     if any(value == value for value in distinct.values()):
         at, odd = next((place, entry) for place, entry in enumerate(texts.tolist()) if entry not in distinct)
-        code = (", or say ", Argument("missing", odd), " if it stands for missing")
-        warnings.warn(
-            PermixWarning(
-                Message(
-                    f"{where(at)}: {odd!r} is not a number, while other cells hold numbers; all are taken as "
-                    "text. Mend it if it is a slip",
-                    *(code if stands_for_nothing(odd) else ()),
-                )
-            ),
-            stacklevel=6,
+        said = (
+            f"{where(at)}: {odd!r} is not a number, while other cells hold numbers; all are taken as text. "
+            "Mend it if it is a slip"
         )
+        code = (", or say ", Argument("missing", odd), " if it stands for missing")
+        parts = code if stands_for_nothing(odd) else ()
+        warnings.warn(PermixWarning(Message(said, *parts)), stacklevel=6)
     return as_objects([None if entry is None or entry in NOTHING else entry for entry in texts.tolist()])
 
 
@@ -397,22 +397,24 @@ def _table_of_file(
 ) -> Table:
     text = read_text(path)
     delimiter = delimiter or guess_delimiter(path, text)
-    rows = list(file_rows(path, text, delimiter, header=False))
-    lines = [line for line, _ in rows]
-    fields = [row for _, row in rows]
-    if header is None:
-        header = _has_header(path, fields, layout, codes)
-    names: list[Label] = list(range(len(fields[0])))
-    if header:
-        refuse_same_names(path, fields[0], lines[0])
-        names = list(fields[0])
-        lines, fields = lines[1:], fields[1:]
-        if not fields:
-            raise FileFormatError(f"{path}: a header, but no rows after it", path)
-    columns = [as_objects(list(column)) for column in zip(*fields, strict=True)]
+    plain_number = is_number_or_decimal_comma if delimiter == ";" else is_plain_number
+
+    def number(entry: str) -> bool:
+        return plain_number(entry) or codes.holds(entry)
+
+    def decide(fields: list[list[str]]) -> bool:
+        if len(fields) > 1 and long_places(fields[0]) is not None:
+            return True
+        if layout == "long" and len(fields[0]) > 2 and len(fields) > 1:
+            return long_has_header(path, fields, number)
+        return has_header(path, fields, number=number, known=is_usual_cell_name)
+
+    found, lines, fields = split_header(path, text, delimiter, header, decide)
+    names: list[Label] = list(range(len(fields[0]))) if found is None else list(found)
+    table = table_of_lines(path, names, lines, fields)
     if delimiter == ";":
-        columns = [_decimal_points(column) for column in columns]
-    return Table(names, columns, lambda row: f"{path}, line {lines[row]}", str(path))
+        table.columns[:] = [_decimal_points(column) for column in table.columns]
+    return table
 
 
 def _decimal_points(column: Array) -> Array:
@@ -425,91 +427,6 @@ def _decimal_points(column: Array) -> Array:
     return as_objects([entry.replace(",", ".") for entry in entries])
 
 
-def _has_header(path: PathLike, fields: list[list[str]], layout: str, codes: MissingCodes) -> bool:
-    """Whether the first line holds names; an error where that is open."""
-
-    def is_number(text: str) -> bool:
-        return _is_number(text) or codes.holds(text)
-
-    first, body = fields[0], fields[1:]
-    if not body:
-        return not all(is_number(entry) for entry in first)
-    if long_places(first) is not None:
-        return True
-    if layout == "long":
-        # Values tell: names of rows and columns may be anything.
-        return len(first) > 2 and not is_number(first[2]) and all(is_number(row[2]) for row in body)
-    if first[0] == "" and all(row[0] != "" for row in body):
-        return True
-    if plain(first[0]) in ROW_NAMES | {"index"}:
-        return True
-    named = [place for place in range(len(first)) if not is_number(first[place])]
-    if named:
-        numeric_below = [place for place in named if all(is_number(row[place]) for row in body)]
-        if numeric_below:
-            return True
-        below = {entry for row in body for entry in row}
-        return len(set(first)) == len(first) and not set(first) & below
-    values = np.array(
-        [float(entry) if _is_number(entry) and entry not in NOTHING else np.nan for entry in first]
-    )
-    rest = values[1:] if len(values) > 3 and not counts_up(values) else values
-    if counts_up(rest):
-        raise FileFormatError(
-            Message(
-                f"{path}, line 1: the first line holds {rest[0]:g}, {rest[1]:g}, {rest[2]:g}, …: it could "
-                "number the columns or be part of the matrix; say ",
-                Argument("header", True),
-                " or ",
-                Argument("header", False),
-            ),
-            path,
-            1,
-        )
-    return False
-
-
-def _is_number(text: str) -> bool:
-    if text in NOTHING:
-        return True
-    try:
-        _number(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _read_npz(path: PathLike, codes: MissingCodes, new_rows: bool) -> Cells:
-    """Read a sparse matrix without trusting the file: nothing is unpickled, sizes and indices are checked."""
-    import scipy.sparse
-
-    file = Path(path)
-    if file.is_dir():
-        raise IsADirectoryError(f"{path} is a folder, not a file")
-    if not file.exists():
-        raise FileNotFoundError(f"there is no file {path}")
-    try:
-        with zipfile.ZipFile(file) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-            if size > MAX_BYTES:
-                raise FileFormatError(f"{path}: it would unpack to {size} bytes, more than {MAX_BYTES}", path)
-            members = {member.filename.removesuffix(".npy") for member in archive.infolist()}
-        if "format" not in members:
-            raise FileFormatError(
-                f"{path}: no sparse matrix in it; write it with scipy.sparse.save_npz(path, matrix)", path
-            )
-        matrix = scipy.sparse.load_npz(file)
-        if hasattr(matrix, "check_format"):
-            matrix.check_format(full_check=True)
-        if matrix.dtype.kind not in "biuf":
-            raise FileFormatError(f"{path}: values of type {matrix.dtype} are no numbers", path)
-    except FileFormatError:
-        raise
-    except (
-        *(zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, LookupError, TypeError),
-        *(AttributeError, OverflowError, RuntimeError, MemoryError),
-    ) as error:
-        reason = str(error) or type(error).__name__
-        raise FileFormatError(f"{path}: not a sparse matrix, or damaged ({reason})", path) from error
-    entries = sparse_entries(matrix, codes)
+    entries = sparse_entries(read_sparse(path), codes)
     return Cells(*entries, origin=f"from {path}, a sparse matrix", new_rows=new_rows)

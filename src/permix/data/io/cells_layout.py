@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -10,8 +11,16 @@ import numpy as np
 from permix.data.cells_checks import meant
 from permix.data.io.column_names import USUAL_NAMES, plain
 from permix.data.io.table_columns import BLANK, Table, missing_mask, numbers
+from permix.data.io.text_files import PathLike, shorten
 from permix.data.labels import Array, some_names
-from permix.errors import Argument, DataError, Message, PermixWarning, Spelled
+from permix.errors import (
+    Argument,
+    DataError,
+    FileFormatError,
+    Message,
+    PermixWarning,
+    Wording,
+)
 
 ROW_NAMES = USUAL_NAMES["agent"] | {"row", "rows", "rowname", "name", "id", "document", "doc", "gene", "i"}
 COLUMN_NAMES = USUAL_NAMES["item"] | {"column", "columns", "columnname", "col", "feature", "variable"}
@@ -19,7 +28,7 @@ COLUMN_NAMES |= {"word", "term", "question", "j"}
 VALUE_NAMES = USUAL_NAMES["rating"] | {"values", "cell", "answer", "count", "level", "entry", "x"}
 
 # How a user says that no column names the rows.
-NO_ROW_NAMES = Spelled("row_column=False", '--id ""')
+NO_ROW_COLUMN = Wording("row_column=False", '--id ""')
 
 # From so many rows on, a column of different whole numbers is likely to name the rows.
 MANY_ROWS = 20
@@ -46,6 +55,39 @@ def long_places(names: list[Any]) -> LongPlaces | None:
             return None
         found.append(places[0])
     return LongPlaces(*found)
+
+
+def is_usual_cell_name(name: str) -> bool:
+    """Whether the columns of a matrix or of a long table are usually called so."""
+    return plain(name) in ROW_NAMES | COLUMN_NAMES | VALUE_NAMES | {"index"}
+
+
+def long_has_header(path: PathLike, fields: list[list[str]], number: Callable[[str], bool]) -> bool:
+    """Whether the first line of a long table holds names; an error where that is open.
+
+    Values tell: names of rows and columns may be anything. Where values are words, those of a row come back
+    below, and names of columns do not.
+    """
+    first, body = fields[0], fields[1:]
+    if number(first[2]):
+        return False
+    below = [[row[place] for row in body] for place in range(3)]
+    if all(number(value) for value in below[2]):
+        return True
+    new = [first[place] not in set(below[place]) for place in range(3)]
+    usual = (ROW_NAMES, COLUMN_NAMES, VALUE_NAMES)
+    if any(is_new and plain(name) in names for is_new, name, names in zip(new, first, usual, strict=False)):
+        return True
+    if not all(new):
+        return False
+    if len(set(below[2])) < len(below[2]):
+        return True
+    raise FileFormatError(
+        f"{path}, line 1: {shorten(', '.join(first), 40)!r} could name the columns or be a row; say "
+        "header=True or header=False",
+        path,
+        1,
+    )
 
 
 def has_no_names(table: Table) -> bool:
@@ -92,28 +134,23 @@ def places_to_read(table: Table) -> LongPlaces:
         )
         return LongPlaces(0, 1, 2)
     if n != 3:
-        wide: tuple[str | Argument, ...] = (" Rename its columns",)
+        looks: tuple[str | Argument, ...] = (" Rename its columns",)
         if n > 3:
-            wide = (" This looks wide: say ", Argument("layout", "wide"), ", or rename its columns")
+            looks = (" This looks wide: say ", Argument("layout", "wide"), ", or rename its columns")
         these = f"{n} without names" if has_no_names(table) else ", ".join(map(repr, table.names[:8]))
         raise DataError(
             Message(
                 f"{table.source}: a long table has columns row, column and value (or user, item, rating and "
                 f"the like); this one has {these}.",
-                *wide,
+                *looks,
             )
         )
     if looks_wide(table):
-        warnings.warn(
-            PermixWarning(
-                Message(
-                    f"{table.source}: no two lines agree in the first column, so that every row has one "
-                    "filled cell; this looks wide: ",
-                    Argument("layout", "wide"),
-                )
-            ),
-            stacklevel=5,
+        said = (
+            f"{table.source}: no two lines agree in the first column, so that every row has one filled cell; "
+            "this looks wide: "
         )
+        warnings.warn(PermixWarning(Message(said, Argument("layout", "wide"))), stacklevel=5)
     return LongPlaces(0, 1, 2)
 
 
@@ -162,7 +199,7 @@ def row_name_place(
                 "…: it could number the rows or be part of the matrix; say ",
                 Argument("row_column", name),
                 " or ",
-                NO_ROW_NAMES,
+                NO_ROW_COLUMN,
             )
         )
     return None
@@ -180,12 +217,8 @@ def warn_of_identifiers(table: Table, kept: list[int], named: int | None) -> Non
     if named is None and not has_no_names(table):
         way_out = ("if it names the rows, say ", Argument("row_column", name))
     more = f" (so have {len(found) - 1} others)" if len(found) > 1 else ""
-    warnings.warn(
-        PermixWarning(
-            Message(f"{table.source}: column {name!r} has a different value in every row{more}; ", *way_out)
-        ),
-        stacklevel=5,
-    )
+    said = f"{table.source}: column {name!r} has a different value in every row{more}; "
+    warnings.warn(PermixWarning(Message(said, *way_out)), stacklevel=5)
 
 
 def _identifies(column: Array) -> bool:

@@ -24,8 +24,8 @@ USUAL_NAMES = {
         *("reviewer", "subject", "user", "voter"),
     ),
     "item": _with_ids(
-        *("alternative", "book", "candidate", "film", "item", "joke", "movie", "object", "option"),
-        *("product", "song"),
+        *("alternative", "book", "candidate", "comment", "film", "item", "joke", "movie", "object"),
+        *("option", "product", "song", "statement"),
     ),
     "rating": frozenset(["grade", "points", "rating", "score", "stars", "value", "vote"]),
     "better": frozenset(["better", "chosen", "preferred", "prefers", "topitem", "winner"]),

@@ -10,20 +10,24 @@ go to ``metadata`` in file order; the header lines themselves are kept under ``"
 line is written back as it was unless its value has changed. The order of items within braces means
 nothing; where a file does not write them in ascending order, ``"SPELLING"`` remembers how it did.
 
-Levels cannot be empty, categories can: rows of ``.cat`` files have their place in the file, from 1,
-as agent id, and ``metadata["EMPTY CATEGORIES"]`` maps such an id (as text) to the 0-based
-categories that were left empty.
+Which category of a ``.cat`` file is best is read from the names of the categories, or asked for
+(:mod:`permix.data.io.categories`); ``metadata["CATEGORY ORDER"]`` has their 0-based places in the file, best
+first. Levels cannot be empty, categories can: rows of ``.cat`` files have their place in the file, from 1,
+as agent id, and ``metadata["EMPTY CATEGORIES"]`` maps such an id (as text) to the 0-based places of the
+categories that were left empty. Alternatives and categories may be numbered from 0, as in files of Polis.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterable
 from itertools import chain
 from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
+from permix.data.io.categories import category_order
 from permix.data.io.preflib_writer import SUFFIXES, UNIQUE_KEYS, groups_text
 from permix.data.io.preflib_writer import write_preflib as write_preflib
 from permix.data.io.text_files import PathLike, plain_suffix, read_text, shorten
@@ -46,7 +50,10 @@ class Body(NamedTuple):
 
 
 def read_preflib(
-    path: PathLike, unlisted: Unlisted | None = "below", strict: bool = True
+    path: PathLike,
+    unlisted: Unlisted | None = "below",
+    strict: bool = True,
+    categories: Literal["best-first", "worst-first"] | Iterable[str] | None = None,
 ) -> Rankings | Preferences:
     """Read a PrefLib file.
 
@@ -60,6 +67,10 @@ def read_preflib(
         unknown.
     strict : bool
         Whether numbers in the header that disagree with the body are an error or a warning.
+    categories : {"best-first", "worst-first"} or list of str, optional
+        The order of the categories in a ``.cat`` file, or all their names, best first. Left out, what their
+        names say (Yes, No, Approved, 4 stars, …); an error asks where they say nothing, and a warning tells
+        where they are taken in another order than that of the file.
 
     Returns
     -------
@@ -84,7 +95,9 @@ def read_preflib(
     reader.read_header()
     body = reader.read_body()
     reader.check_totals(body)
-    return reader.build(body, unlisted)
+    if categories is not None and reader.kind != "cat":
+        raise DataError(f"{path}: categories= is for .cat files, and this one is .{reader.kind}")
+    return reader.build(body, unlisted, categories)
 
 
 class _Reader:
@@ -101,6 +114,7 @@ class _Reader:
         self.kind = ""
         self.separator = ":"
         self.body_start = 0
+        self.first_number = 1
         self.spelling: dict[str, str] = {}
 
     def fail(self, line: int, reason: str) -> NoReturn:
@@ -146,7 +160,8 @@ class _Reader:
                 numbered[key.removeprefix("ALTERNATIVE NAME ")] = value
         if not numbered:
             raise FileFormatError(f"{self.path}: the header has no 'ALTERNATIVE NAME' line", self.path)
-        expected = [str(number + 1) for number in range(len(numbered))]
+        self.first_number = 0 if "0" in numbered else 1
+        expected = [str(number + self.first_number) for number in range(len(numbered))]
         if sorted(numbered) != sorted(expected):
             missing = next(number for number in expected if number not in numbered)
             raise FileFormatError(
@@ -201,7 +216,7 @@ class _Reader:
     # -- body --------------------------------------------------------------------------------
 
     def read_body(self) -> Body:
-        index = {str(number + 1): number for number in range(len(self.names))}
+        index = {str(number + self.first_number): number for number in range(len(self.names))}
         body = Body([], [], [])
         strict_order = self.kind in ("soc", "soi")
         for number, line in enumerate(self.lines[self.body_start :], start=self.body_start + 1):
@@ -229,11 +244,14 @@ class _Reader:
             except KeyError as error:
                 token = error.args[0]
                 what = (
-                    f"alternative {token!r} is not one of 1..{len(index)}" if token else "an entry is empty"
+                    f"alternative {token!r} is not one of {self.first_number}.."
+                    f"{len(index) - 1 + self.first_number}"
+                    if token
+                    else "an entry is empty"
                 )
                 self.fail(number, what)
             self._check_row(number, groups)
-            if "{" in text and text != (canonical := groups_text(groups)):
+            if self.first_number == 1 and "{" in text and text != (canonical := groups_text(groups)):
                 self.spelling[canonical] = text
             body.counts.append(int(left))
             body.rows.append(groups)
@@ -274,11 +292,45 @@ class _Reader:
 
     # -- result ------------------------------------------------------------------------------
 
-    def build(self, body: Body, unlisted: Unlisted) -> Rankings | Preferences:
+    def _categories(self, body: Body, said: Any) -> tuple[int, ...]:
+        """Read the names of the categories, numbered from 1 from here on, and return their order."""
+        numbered = {
+            key.removeprefix("CATEGORY NAME "): value
+            for key, value in self.header.items()
+            if key.startswith("CATEGORY NAME ")
+        }
+        first = 0 if "0" in numbered else 1
+        n = max(map(len, body.rows))
+        names = [numbered.get(str(place + first), f"Category {place + 1}") for place in range(n)]
+        if first == 0:
+            kept = {k: v for k, v in self.header.items() if not k.startswith("CATEGORY NAME ")}
+            self.header = kept | {f"CATEGORY NAME {place + 1}": name for place, name in enumerate(names)}
+        order = category_order(names, said, self.path)
+        if said is None and list(order) != sorted(order):
+            shown = ", ".join(repr(names[place]) for place in order)
+            warnings.warn(
+                f"{self.path}: the categories are taken best first as {shown}, as their names say; "
+                "categories='best-first' keeps the order of the file",
+                PermixWarning,
+                stacklevel=4,
+            )
+        return order
+
+    def build(self, body: Body, unlisted: Unlisted, said: Any = None) -> Rankings | Preferences:
+        order = self._categories(body, said) if self.kind == "cat" else ()
         metadata: dict[str, Any] = dict(self.header)
         metadata["HEADER"] = list(self.header_lines)
         if self.spelling:
             metadata["SPELLING"] = self.spelling
+        if order:
+            metadata["CATEGORY ORDER"] = list(order)
+            metadata["EMPTY CATEGORIES"] = {
+                str(row): [place for place, group in enumerate(groups) if not group]
+                for row, groups in enumerate(body.rows, start=1)
+                if not all(groups)
+            }
+            ordered = [[groups[place] for place in order if place < len(groups)] for groups in body.rows]
+            body = body._replace(rows=ordered)
         counts = np.array(body.counts, dtype=np.int64)
         lengths = np.array([sum(map(len, groups)) for groups in body.rows], dtype=np.int64)
         flat = np.fromiter(chain.from_iterable(chain.from_iterable(body.rows)), np.int32, int(lengths.sum()))
@@ -295,12 +347,6 @@ class _Reader:
                 unlisted_below=below,
                 metadata=metadata,
             )
-        if self.kind == "cat":
-            metadata["EMPTY CATEGORIES"] = {
-                str(row): [place for place, group in enumerate(groups) if not group]
-                for row, groups in enumerate(body.rows, start=1)
-                if not all(groups)
-            }
         levels = [
             level
             for groups in body.rows

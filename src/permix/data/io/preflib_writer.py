@@ -15,7 +15,7 @@ from permix.data.io.written_names import refuse_names
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, Message, PermixWarning, Spelled
+from permix.errors import Argument, DataError, Message, PermixWarning, Wording
 
 SUFFIXES = ("soc", "soi", "toc", "toi", "cat")
 UNIQUE_KEYS = ("NUMBER UNIQUE ORDERS", "NUMBER UNIQUE PREFERENCES")
@@ -103,7 +103,7 @@ def _groups(obj: Rankings | Preferences, kind: str) -> Iterator[list[list[int]]]
             raise DataError(
                 Message(
                     "pairwise statements have no place in a PrefLib file; ",
-                    Spelled(
+                    Wording(
                         "permix.write_table(obj, path, layout='pairs') keeps them",
                         "a .csv file with --to-layout pairs keeps them",
                     ),
@@ -169,21 +169,25 @@ def _row_text(
 def _with_empty_categories(
     obj: Rankings | Preferences, row: int, groups: list[list[int]], n_categories: int, where: str
 ) -> list[list[int]]:
-    if len(groups) == n_categories:
-        return groups
-    empty = obj.metadata.get("EMPTY CATEGORIES", {}).get(str(obj.agents[row]), ())
+    order = obj.metadata.get("CATEGORY ORDER", range(n_categories))
+    known = obj.metadata.get("EMPTY CATEGORIES", {})
+    empty = () if len(groups) == n_categories else known.get(str(obj.agents[row]), ())
     if len(groups) + len(empty) != n_categories:
         raise DataError(
             f"{where} has {len(groups)} levels for {n_categories} categories, and nothing says which are "
             "empty; use the ending .toc or .toi"
         )
     filled = iter(groups)
-    return [[] if place in empty else next(filled) for place in range(n_categories)]
+    in_file: list[list[int]] = [[] for _ in range(n_categories)]
+    for place in order:
+        if place not in empty:
+            in_file[place] = next(filled)
+    return in_file
 
 
 def _category_count(obj: Rankings | Preferences) -> int:
-    if "NUMBER CATEGORIES" in obj.metadata:
-        return int(obj.metadata["NUMBER CATEGORIES"])
+    if "CATEGORY ORDER" in obj.metadata:
+        return len(obj.metadata["CATEGORY ORDER"])
     if isinstance(obj, Rankings):
         raise DataError("rankings are not categories; use the ending .soc or .soi")
     return (
@@ -207,12 +211,14 @@ def _header(
         totals["NUMBER CATEGORIES"] = str(n_categories)
         for number in range(1, n_categories + 1):
             key = f"CATEGORY NAME {number}"
-            totals[key] = _one_line(obj.metadata.get(key, f"Category {number}"))
+            end = " (best)" if number == 1 else " (worst)" if number == n_categories else ""
+            totals[key] = _one_line(obj.metadata.get(key, f"Category {number}{end}"))
     names = {f"ALTERNATIVE NAME {i}": str(name) for i, name in enumerate(obj.items, start=1)}
     fixed = (
         "HEADER",
         "SPELLING",
         "EMPTY CATEGORIES",
+        "CATEGORY ORDER",
         "ALTERNATIVE NAME ",
         "CATEGORY NAME ",
         "NUMBER CATEGORIES",

@@ -24,8 +24,8 @@ def read(path: PathLike, **options: Any) -> Rankings | Preferences:
         (:func:`permix.read_table`); ``.gz`` may follow.
     **options
         Passed on: ``unlisted`` for both (left out, "unknown" for ratings and "below" for all else);
-        ``strict`` for PrefLib files; ``layout``, ``items``, ``agent_column``, ``count_column``, ``on_cycle``,
-        ``delimiter`` for tables.
+        ``strict``, ``categories`` for PrefLib files; ``layout``, ``items``, ``agent_column``,
+        ``count_column``, ``on_cycle``, ``ignore``, ``delimiter``, ``header`` for tables.
     """
     reader = preflib.read_preflib if _kind(path) == "preflib" else tables.read_table
     try:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from permix.data.io.column_names import column_places
-from permix.data.io.text_files import PathLike, plain_suffix, read_text, shorten
+from permix.data.io.text_files import PathLike, plain_suffix, shorten
 from permix.data.labels import Array, Label, is_missing
 from permix.errors import DataError, FileFormatError
 
@@ -55,6 +55,25 @@ class Table:
             found = " and ".join(repr(self.names[place]) for place in places)
             raise DataError(f"{self.source}: {found} could both be the {role}; name it with {role}_column=")
         return places[0] if places else None
+
+    def without(self, ignored: Label | Iterable[Label]) -> Table:
+        """Return the table without some of its columns."""
+        ignored = [ignored] if isinstance(ignored, str | int) else list(ignored)
+        for name in ignored:
+            if name not in self.names:
+                raise DataError(
+                    f"{self.source}: there is no column {name!r} to ignore; the columns are "
+                    f"{', '.join(map(repr, self.names))}"
+                )
+        kept = [place for place, name in enumerate(self.names) if name not in ignored]
+        if ignored and not kept:
+            raise DataError(f"{self.source}: every column is ignored; leave one")
+        return Table(
+            [self.names[place] for place in kept],
+            [self.columns[place] for place in kept],
+            self.where,
+            self.source,
+        )
 
     def take(self, rows: Array) -> Table:
         """Return some of the rows, which still know where they stood."""
@@ -138,36 +157,26 @@ def table_from_frame(frame: Any) -> Table:
     return Table(names, columns, lambda row: f"row {row} of the frame (counting from 0)", "the frame")
 
 
-def table_from_file(path: PathLike, delimiter: str | None = None) -> Table:
-    """Read a CSV or TSV file with a header line, plain or gzipped."""
-    rows = file_rows(path, read_text(path), delimiter)
-    _, names = next(rows)
-    lines, body = zip(*rows, strict=True)
+def table_of_lines(path: PathLike, names: list[Label], lines: list[int], rows: list[list[str]]) -> Table:
+    """Return the rows of a file as columns that know their lines."""
     columns = []
-    for fields in zip(*body, strict=True):
+    for fields in zip(*rows, strict=True):
         column = np.empty(len(fields), dtype=object)
         column[:] = fields
         columns.append(column)
-    return Table(list(names), columns, lambda row: f"{path}, line {lines[row]}", str(path))
+    return Table(names, columns, lambda row: f"{path}, line {lines[row]}", str(path))
 
 
-def file_rows(
-    path: PathLike, text: str, delimiter: str | None = None, *, header: bool = True
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield line number and stripped fields of the header and of every row; blank lines are skipped.
-
-    With ``header=False`` the first line is a row like all others, and its entries may be equal.
+def file_rows(path: PathLike, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield line number and stripped fields of every line; blank lines are skipped.
 
     Raises
     ------
     FileFormatError
-        For two columns of one name, a row that is longer or shorter than the header, a quote that is never
-        closed, and where no row follows the header.
+        For a line that is longer or shorter than the first, and a quote that is never closed.
     """
-    delimiter = delimiter or guess_delimiter(path, text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    names: list[str] = []
-    rows = 0
+    width = 0
     while True:
         # A quoted field may span lines: name the line on which the row starts.
         start = reader.line_num + 1
@@ -177,26 +186,18 @@ def file_rows(
             raise FileFormatError(f"{path}, line {start}: {error}", path, start) from error
         if row is None:
             break
-        if not row or (len(row) == 1 and not row[0].strip() and not (row == [""] and len(names) == 1)):
+        if not row or (len(row) == 1 and not row[0].strip() and not (row == [""] and width == 1)):
             continue  # a blank line; "" in quotes is a blank cell where there is one column
         fields = [field.strip() for field in row]
-        if not names:
-            names = fields
-            rows = 0 if header else 1
-            if header:
-                refuse_same_names(path, names, start)
-        elif len(fields) != len(names):
+        width = width or len(fields)
+        if len(fields) != width:
             raise FileFormatError(
-                f"{path}, line {start}: {len(fields)} fields where the "
-                f"{'header' if header else 'first line'} has {len(names)}: {shorten(delimiter.join(row))!r}",
+                f"{path}, line {start}: {len(fields)} fields where the first line has {width}: "
+                f"{shorten(delimiter.join(row))!r}",
                 path,
                 start,
             )
-        else:
-            rows += 1
         yield start, fields
-    if not rows:
-        raise FileFormatError(f"{path}: a header, but no rows after it", path)
 
 
 def refuse_same_names(path: PathLike, names: list[str], line: int) -> None:

@@ -24,7 +24,7 @@ import numpy as np
 
 from permix.data.io.column_names import LONG_RANKS, plain
 from permix.data.io.table_columns import Table, missing_mask, numbers
-from permix.data.labels import Array, Label
+from permix.data.labels import Array, Label, some_names
 from permix.errors import Argument, DataError, Message
 
 LAYOUTS = ("orders", "ranks", "pairs", "ratings")
@@ -35,6 +35,7 @@ _ORDINALS = (
 )
 _PLACE = "(?:choice|pick|place|position|preference|pref|pos)"
 _POSITION = re.compile(rf"{_PLACE}(\d+)\Z|(\d+)(?:st|nd|rd|th){_PLACE}?\Z|({'|'.join(_ORDINALS)}){_PLACE}?\Z")
+_MANY_ROWS = 20
 _SAYS_NOTHING = re.compile(r"(?:rank|x|v|var|col|column)?(\d+)\Z")
 _FOR_NUMBERS = "tables of answers or measurements go to permix.DPMixture (permix fit dp-mixture)"
 
@@ -46,6 +47,53 @@ def position(name: Label) -> int | None:
         return None
     words = match.group(3)
     return _ORDINALS.index(words) + 1 if words else int(match.group(1) or match.group(2))
+
+
+def is_place(name: Label) -> bool:
+    """Whether a column name could be a place in an ordering: ``pos3``, ``Third choice``, ``rank3``, ``3``."""
+    return position(name) is not None or _SAYS_NOTHING.match(plain(name)) is not None
+
+
+def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> None:
+    """Refuse columns that hold no items of an ordering beside others that do.
+
+    The names tell where some are names of places and others are not. Where none is, a column tells that
+    shares no entry with the others, while those share some; one entry all the way down could be a favorite of
+    everybody, unless there are many rows. ``named_items`` says that the caller has listed the items, so that
+    a stranger is noticed anyway.
+    """
+    places = [place for place in wide if is_place(table.names[place])]
+    others = [place for place in wide if place not in places]
+    why = f"it is not called a place, as {table.names[places[0]]!r} is" if places else ""
+    if not places:
+        others = [] if named_items else _strangers(table, wide)
+        why = "it shares no entry with the others"
+    if others:
+        names = [table.names[place] for place in others]
+        raise DataError(
+            f"{table.source}: column {names[0]!r} does not look like a place in an ordering: {why}, and its "
+            f"entries ({some_names(_entries(table, others[0])[:3])}) would become items. Leave it out with "
+            f"ignore={names[0]!r}, or name it with agent_column= or count_column="
+            + ("; if it is a place, rename it" if places else "; if it is a place, pass items=[...]")
+        )
+
+
+def _entries(table: Table, place: int) -> list[str]:
+    column = table.columns[place]
+    return list(dict.fromkeys(str(entry) for entry in column[~missing_mask(column)]))
+
+
+def _strangers(table: Table, wide: list[int]) -> list[int]:
+    if len(wide) < 3 or table.n_rows < 2:
+        return []
+    found = {place: set(_entries(table, place)) for place in wide}
+    alone = [
+        place
+        for place in wide
+        if (len(found[place]) > 1 or table.n_rows >= _MANY_ROWS)
+        and not any(found[place] & found[other] for other in wide if other != place)
+    ]
+    return alone if len(alone) <= len(wide) - 2 else []
 
 
 def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
@@ -66,7 +114,9 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
         raise DataError(
             Message(
                 f"{table.source}: some columns are places in an ordering ({first!r}), but {odd!r} is not; "
-                "drop it, or name it with ",
+                "leave it out with ",
+                Argument("ignore", odd),
+                ", or name it with ",
                 Argument("agent_column"),
                 " or ",
                 Argument("count_column"),

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from permix.data.agent_table import refuse_to_write
+from permix.data.io.categories import categories_of_levels
 from permix.data.io.column_names import USUAL_NAMES, column_places
 from permix.data.io.preflib_writer import level_groups
 from permix.data.io.table_columns import BLANK, DELIMITERS
@@ -21,7 +22,7 @@ from permix.data.io.written_names import refuse_table_names
 from permix.data.labels import Array, Label, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, Message, PermixWarning, Spelled
+from permix.errors import Argument, DataError, Message, PermixWarning, Wording
 
 MOST_PAIRS = 10_000_000
 Layout = Literal["auto", "orders", "ranks", "pairs", "ratings"]
@@ -36,8 +37,9 @@ def write_table(obj: Rankings | Preferences, path: PathLike, layout: Layout = "a
     path : path
     layout : {"auto", "orders", "ranks", "pairs", "ratings"}
         ``auto``: orders for rankings, ranks for preferences by levels, pairs for comparisons. Columns
-        ``agent``, ``count`` and ``unlisted`` are added where they say something. For ratings, an agent's
-        worst level becomes 1, the next 2, and so on. As pairs, levels and rankings become comparisons of
+        ``agent``, ``count`` and ``unlisted`` are added where they say something. For ratings, the
+        worst category of a ``.cat`` file becomes 1, the next 2, and so on; of other levels, each agent's
+        worst does. As pairs, levels and rankings become comparisons of
         each level with the next one.
 
     Raises
@@ -183,9 +185,7 @@ def _pairs_out(obj: Rankings | Preferences) -> Rows:
             f"{stated.row_name(int(np.argmin(n_pairs)))} states nothing, which a table of pairs cannot hold"
         )
     _refuse_agents_twice(stated, "pairs")
-    compared = np.fromiter(
-        chain.from_iterable(pair for _, *pair in _comparisons(stated)), np.int32, 2 * total
-    )
+    compared = np.fromiter(chain.from_iterable(pair for _, *pair in _comparisons(stated)), np.int32)
     _warn_of_items_left_out(stated.items, compared, "pairs")
     counted = bool(np.any(stated.counts != 1))
     header: list[Label] = ["agent", "better", "worse", *(["count"] if counted else [])]
@@ -198,15 +198,27 @@ def _pairs_out(obj: Rankings | Preferences) -> Rows:
 
 
 def _comparisons(stated: Preferences) -> Iterator[tuple[int, int, int]]:
-    """Yield (row, better, worse): each level over the next, the last over the rest, then what is stated."""
+    """Yield (row, better, worse): each level over the next, the last over the rest, then what is stated.
+
+    A comparison that levels gave already has one of its votes then.
+    """
     ends, pairs = stated.pair_indptr.tolist(), stated.pairs.tolist()
     for row, groups in enumerate(level_groups(stated)):
         if stated.rest_below[row]:
             listed = set(chain.from_iterable(groups))
             groups.append([item for item in range(stated.n_items) if item not in listed])
+        compared = pairs[ends[row] : ends[row + 1]]
+        given = set()
         for upper, lower in pairwise(groups):
-            yield from ((row, better, worse) for better, worse in product(upper, lower))
-        yield from ((row, better, worse) for better, worse in pairs[ends[row] : ends[row + 1]])
+            for pair in product(upper, lower):
+                yield (row, *pair)
+                if compared:
+                    given.add(pair)
+        for better, worse in compared:
+            if (better, worse) in given:
+                given.remove((better, worse))
+            else:
+                yield row, better, worse
 
 
 def _ratings_out(obj: Rankings | Preferences) -> Rows:
@@ -225,16 +237,25 @@ def _ratings_out(obj: Rankings | Preferences) -> Rows:
     _refuse_agents_twice(stated, "ratings")
     _warn_of_items_left_out(stated.items, stated.level_items, "ratings")
     row_of = _row_of_entry(stated)
-    worst = stated.levels[stated.level_indptr[1:] - 1]
     counted = bool(np.any(stated.counts != 1))
     header: list[Label] = ["agent", "item", "rating", *(["count"] if counted else [])]
     agents, items, counts = stated.agents.tolist(), stated.items, stated.counts.tolist()
-    scores = (worst[row_of] - stated.levels + 1).tolist()
+    scores = _scores(stated, row_of).tolist()
     body = (
         [agents[who], items[item], score, *([counts[who]] if counted else [])]
         for who, item, score in zip(row_of.tolist(), stated.level_items.tolist(), scores, strict=True)
     )
     return header, body
+
+
+def _scores(stated: Preferences, row_of: Array) -> Array:
+    """Ratings from 1: of categories, the same for everybody; otherwise of each agent's own levels."""
+    category = categories_of_levels(stated)
+    if category is not None:
+        return len(stated.metadata["CATEGORY ORDER"]) - category
+    worst = stated.levels[stated.level_indptr[1:] - 1]
+    result: Array = worst[row_of] - stated.levels + 1
+    return result
 
 
 def _row_of_entry(obj: Preferences) -> Array:
@@ -264,7 +285,7 @@ def _warn_of_items_left_out(items: Sequence[Label], written: Array, layout: str)
                 Message(
                     f"no row mentions {some_names(names)}, and a table of {layout} holds only items that "
                     "some row mentions; ",
-                    Spelled("read it back with items=[...], or use layout='ranks'", "use --to-layout ranks"),
+                    Wording("read it back with items=[...], or use layout='ranks'", "use --to-layout ranks"),
                 )
             ),
             stacklevel=4,  # the line that called write_table

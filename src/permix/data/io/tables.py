@@ -7,28 +7,40 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
+from permix.data.io.headers import has_header, is_usual_name, split_header, warn_of_no_header
 from permix.data.io.table_columns import (
     Table,
+    guess_delimiter,
     missing_mask,
     naturals,
     numbers,
-    table_from_file,
     table_from_frame,
+    table_of_lines,
 )
-from permix.data.io.table_layouts import LAYOUTS, detect_layout, ordered_places, position
+from permix.data.io.table_layouts import (
+    LAYOUTS,
+    detect_layout,
+    is_place,
+    ordered_places,
+    position,
+    refuse_other_columns,
+)
 from permix.data.io.table_writer import Layout
 from permix.data.io.table_writer import write_table as write_table
-from permix.data.io.text_files import PathLike
+from permix.data.io.text_files import PathLike, read_text
 from permix.data.labels import Array, Label, clean_items, encode_agents, encode_items
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, Message, PermixWarning, Spelled
+from permix.errors import Argument, DataError, Message, PermixWarning, Wording
 
 Unlisted = Literal["below", "unknown"]
+# Columns of long tables that nobody named.
+_LONG = {"pairs": ("agent", "better", "worse"), "ratings": ("agent", "item", "rating")}
 
 
 def from_frame(
@@ -40,6 +52,7 @@ def from_frame(
     agent_column: str | Literal[False] | None = None,
     count_column: str | Literal[False] | None = None,
     on_cycle: Literal["error", "drop", "keep"] = "error",
+    ignore: Label | Iterable[Label] = (),
 ) -> Rankings | Preferences:
     """Read rankings or preferences from a pandas or polars data frame.
 
@@ -67,6 +80,8 @@ def from_frame(
         several rows; a warning names the first who has.
     on_cycle : {"error", "drop", "keep"}
         For pairs, as in :meth:`permix.Preferences.from_pairs`.
+    ignore : name or sequence of names
+        Columns to leave out, such as a precinct beside the places of an ordering.
 
     Returns
     -------
@@ -82,7 +97,8 @@ def from_frame(
       0: tea ≻ milk × 3
       1: milk ≻ rest × 1
     """
-    return _build(table_from_frame(frame), layout, items, unlisted, agent_column, count_column, on_cycle)
+    table = table_from_frame(frame).without(ignore)
+    return _build(table, layout, items, unlisted, agent_column, count_column, on_cycle)
 
 
 def read_table(
@@ -94,20 +110,42 @@ def read_table(
     agent_column: str | Literal[False] | None = None,
     count_column: str | Literal[False] | None = None,
     on_cycle: Literal["error", "drop", "keep"] = "error",
+    ignore: Label | Iterable[Label] = (),
     delimiter: str | None = None,
+    header: bool | None = None,
 ) -> Rankings | Preferences:
-    """Read rankings or preferences from a CSV or TSV file with a header line, plain or gzipped.
+    """Read rankings or preferences from a CSV or TSV file, plain or gzipped.
 
     Parameters as in :func:`from_frame`; ``delimiter`` is a tab for ``.tsv`` and otherwise the most frequent
-    of comma, semicolon, tab and ``|`` in the header. Entries that are whole numbers throughout become
-    integers. Errors give the line of the file, the header being line 1.
+    of comma, semicolon, tab and ``|`` in the first line. ``header`` says whether the first line names the
+    columns; left out, it is found by what is in it (``headers``), a warning says where it was
+    taken for a row, and an error asks where it could be both. Without a header, columns are called 1, 2, …;
+    the three columns of pairs and ratings are taken in the order given above. Entries that are whole numbers
+    throughout become integers. Errors give the line of the file, the first being line 1.
 
     Examples
     --------
     >>> votes = permix.read_table("votes.csv", layout="ranks")  # doctest: +SKIP
     """
-    table = table_from_file(path, delimiter)
+    table = _table_of_file(path, delimiter, header, layout).without(ignore)
     return _build(table, layout, items, unlisted, agent_column, count_column, on_cycle)
+
+
+def _table_of_file(path: PathLike, delimiter: str | None, header: bool | None, layout: str) -> Table:
+    text = read_text(path)
+    decide = partial(has_header, path, known=_is_known, numbers_may_be_names=True)
+    names, lines, rows = split_header(path, text, delimiter or guess_delimiter(path, text), header, decide)
+    if names is None:
+        names = [str(place) for place in range(1, len(rows[0]) + 1)]
+        if len(names) == len(_LONG.get(layout, ())):
+            names = list(_LONG[layout])
+        if header is None:
+            warn_of_no_header(path, rows[0], ", ".join(names[:2]))
+    return table_of_lines(path, list(names), lines, rows)
+
+
+def _is_known(name: str) -> bool:
+    return is_usual_name(name) or (is_place(name) and not name.isdecimal())
 
 
 def _build(
@@ -147,6 +185,7 @@ def _build(
     below = _below(table, mark, unlisted or "below")
     result: Rankings | Preferences
     if layout == "orders":
+        refuse_other_columns(table, wide, named_items=names is not None)
         result = _orders(table, names, ordered_places(table, wide), counts, agents, below)
     else:
         result = _ranks(table, names, wide, counts, agents, below)
@@ -376,7 +415,7 @@ def _agents_of_rows(table: Table, agent: int | None, agent_column: object, layou
         return _required(table, agent)
     if agent_column is False and layout == "pairs":
         return np.arange(table.n_rows)
-    way_out = Spelled("; agent_column=False makes every row an agent of its own", "")
+    way_out = Wording("; agent_column=False makes every row an agent of its own", "")
     raise DataError(
         Message(
             f"{table.source}: no column for the agent; name it with ",

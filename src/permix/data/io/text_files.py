@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import gzip
 import os
-import zlib
 from pathlib import Path
 
 from permix.errors import DataError, FileFormatError
-from permix.files import atomic_writer
+from permix.files import atomic_writer, read_unpacked
 
 PathLike = str | os.PathLike[str]
-
-_GZIP_MAGIC = b"\x1f\x8b"
 
 
 def read_text(path: PathLike) -> str:
@@ -21,23 +18,17 @@ def read_text(path: PathLike) -> str:
     Raises
     ------
     FileFormatError
-        When the gzip stream is damaged or cut short, the bytes are not UTF-8, or nothing is in the file.
+        When the gzip stream is damaged, cut short or unpacks to more than the limit (1 GiB, or what the
+        environment variable ``PERMIX_MAX_BYTES`` says), the bytes are not UTF-8, or nothing is in the file.
     OSError
         When there is no such file, or it cannot be opened.
     """
     if Path(path).is_dir():
         raise IsADirectoryError(f"{path} is a folder, not a file")
     try:
-        raw = Path(path).read_bytes()
+        raw = read_unpacked(path)
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file {path}") from None
-    if raw[:2] == _GZIP_MAGIC:
-        try:
-            raw = gzip.decompress(raw)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise FileFormatError(
-                f"{path}: the gzip stream is truncated or damaged ({error}); fetch the file again", path
-            ) from error
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -51,6 +42,17 @@ def read_text(path: PathLike) -> str:
     if not text.strip():
         raise FileFormatError(f"{path}: the file is empty", path)
     return text
+
+
+def first_line(path: PathLike) -> str:
+    """Return the first line that is not blank of a file that :func:`read_text` has read before."""
+    with open(path, "rb") as raw:
+        packed = raw.read(2) == b"\x1f\x8b"
+    with gzip.open(path, "rb") if packed else open(path, "rb") as lines:
+        for line in lines:
+            if line.strip():
+                return line.decode("utf-8-sig")
+    return ""
 
 
 def write_text(path: PathLike, text: str) -> None:

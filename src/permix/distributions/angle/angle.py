@@ -1,4 +1,4 @@
-"""The angle-based model of Xu, Alvo & Yu (2018): P(R) ∝ exp(κ θ'y), y the standardised rank vector."""
+"""The angle-based model of Xu, Alvo & Yu (2018): P(R) ∝ exp(κ θ'y), y the standardized rank vector."""
 
 from __future__ import annotations
 
@@ -13,17 +13,10 @@ import numpy as np
 from permix.data.labels import Array, Label, clean_items, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.base import (
-    Estimate,
-    RandomState,
-    over_rows,
-    rankings_over,
-    read_only,
-    sample_size,
-    stream_key,
-    whole_number,
-)
+from permix.distributions.base import Estimate, rankings_over, read_only, sample_size, whole_number
 from permix.errors import DataError, ParameterError, PermixWarning
+from permix.runtime.seeds import RandomState, stream_key
+from permix.runtime.threads import over_rows
 
 # A table over all subsets of 20 items takes 8 MiB and about 12 ms.
 MOST_ITEMS_BY_DEFAULT = 20
@@ -45,13 +38,13 @@ class Angle:
         length one.
     concentration : float
         κ, from 0 (all rankings equally likely).
-    normalizer : {"auto", "vmf", "balanced", "exact"}
+    normalizer : {"auto", "exact", "balanced", "vmf"}
         How the sum over all t! rankings is found. "exact" sums over subsets of items, up to 22 items.
         "balanced" approximates it by a balanced matrix (McCullagh 2014), within a few hundredths of a nat for
-        20 items or more and κ up to 5 t, in t³ operations.
+        20 items or more and κ up to 5 t, in t³ operations. "auto" is exact up to 20 items, balanced beyond.
         "vmf" is the von Mises–Fisher approximation of the paper, an integral over the sphere: it depends
-        on κ and t alone, and :meth:`normalizer_error` says how far it is off. "auto" is exact up to 20
-        items.
+        on κ and t alone, and :meth:`normalizer_error` says how far it is off. It is never taken unless asked
+        for.
     items : sequence of str or int, optional
         Names of the items; by default the names in ``direction``, else 0, 1, ….
 
@@ -65,7 +58,7 @@ class Angle:
     tilts : ndarray
         κ θ: item i at a rank with score y adds tilts[i] y to the log-probability.
     normalizer : str
-        The one in use, "exact" or "vmf".
+        The one in use: "exact", "balanced" or "vmf".
     exact_draws : bool
         Whether :meth:`sample` is exact, or the end of a Markov chain.
     mode : tuple
@@ -74,8 +67,8 @@ class Angle:
     Notes
     -----
     The von Mises–Fisher approximation is good where κ is below t or so and no item stands out. Where it is
-    not, its probabilities can exceed one, and :meth:`log_prob` warns. What does not need the normaliser —
-    draws, rank marginals, pairs — is the same under both.
+    not, its probabilities can exceed one, and :meth:`log_prob` warns. What does not need the normalizer —
+    draws, rank marginals, pairs — is the same under all.
 
     Examples
     --------
@@ -95,7 +88,7 @@ class Angle:
         self,
         direction: Sequence[float] | Mapping[Any, float] | Array,
         concentration: float,
-        normalizer: Literal["auto", "vmf", "balanced", "exact"] = "auto",
+        normalizer: Literal["auto", "exact", "balanced", "vmf"] = "auto",
         items: Iterable[object] | None = None,
     ) -> None:
         from permix.distributions.angle.angle_jit import standard_scores
@@ -134,7 +127,7 @@ class Angle:
 
     @property
     def normalizer(self) -> str:
-        """The normaliser in use: "exact" or "vmf"."""
+        """The normalizer in use: "exact", "balanced" or "vmf"."""
         return self._normalizer
 
     @property
@@ -148,7 +141,7 @@ class Angle:
         return tuple(self._items[index] for index in np.argsort(self._direction, kind="stable"))
 
     def log_normalizer(self) -> float:
-        """Logarithm of Σ over all rankings of exp(κ θ'y), by the normaliser in use."""
+        """Logarithm of Σ over all rankings of exp(κ θ'y), by the normalizer in use."""
         if self._normalizer == "balanced":
             from permix.distributions.angle.balanced_jit import balanced_log_sum
 
@@ -303,7 +296,7 @@ class Angle:
     def mean_scores(self) -> Array:
         """Mean of y for each item: the gradient of :meth:`log_normalizer` in the tilts.
 
-        Exact under the exact normaliser; I_{(t-1)/2}(κ) / I_{(t-3)/2}(κ) times the direction under the
+        Exact under the exact normalizer; I_{(t-1)/2}(κ) / I_{(t-3)/2}(κ) times the direction under the
         von Mises–Fisher approximation.
         """
         if self._normalizer == "balanced":
@@ -379,7 +372,7 @@ class Angle:
         return np.asarray(draws.pairwise_counts() / n_samples)
 
     def entropy(self) -> float:
-        """Entropy in nats, ln Σ - κ θ'E[y], by the normaliser in use (so possibly below 0 under "vmf")."""
+        """Entropy in nats, ln Σ - κ θ'E[y], by the normalizer in use (so possibly below 0 under "vmf")."""
         return self.log_normalizer() - float(self._tilts @ self.mean_scores())
 
     def describe(self) -> dict[str, Any]:
@@ -442,15 +435,12 @@ class Angle:
         if above:
             from permix.distributions.angle.subset_table_jit import MOST_ITEMS
 
-            remedy = (
-                'use normalizer="exact"'
-                if self.n_items <= MOST_ITEMS
-                else f'normalizer="exact" takes up to {MOST_ITEMS} items; here subtract normalizer_error()'
-            )
+            better = "exact" if self.n_items <= MOST_ITEMS else "balanced"
             warnings.warn(
                 f"{above} of {len(log_probabilities)} rows get a probability above 1, the largest "
                 f"exp({float(log_probabilities.max()):.3g}): the von Mises–Fisher approximation fails at "
-                f"concentration {self._concentration:g} with {self.n_items} items; {remedy}",
+                f"concentration {self._concentration:g} with {self.n_items} items; use "
+                f'normalizer="{better}"',
                 PermixWarning,
                 stacklevel=3,
             )
@@ -515,10 +505,10 @@ def _concentration(concentration: object) -> float:
 def _normalizer_in_use(normalizer: object, n_items: int) -> str:
     from permix.distributions.angle.subset_table_jit import MOST_ITEMS
 
-    if normalizer not in ("auto", "vmf", "balanced", "exact"):
-        raise DataError(f"normalizer={normalizer!r} must be 'auto', 'vmf', 'balanced' or 'exact'")
+    if normalizer not in ("auto", "exact", "balanced", "vmf"):
+        raise DataError(f"normalizer={normalizer!r} must be 'auto', 'exact', 'balanced' or 'vmf'")
     if normalizer == "auto":
-        return "exact" if n_items <= MOST_ITEMS_BY_DEFAULT else "vmf"
+        return "exact" if n_items <= MOST_ITEMS_BY_DEFAULT else "balanced"
     if normalizer == "exact" and n_items > MOST_ITEMS:
         raise DataError(
             f"normalizer='exact' takes up to {MOST_ITEMS} items, and here are {n_items}; use "

@@ -156,7 +156,7 @@ def log_bessel_i(order, x):
 
 @ufunc
 def bessel_ratio(order, x):
-    """Return I_{ν+1}(x) / I_ν(x) elementwise: the mean of θ'x under a von Mises–Fisher law."""
+    """Return I_{ν+1}(x) / I_ν(x) elementwise: the mean of θ'x under a von Mises–Fisher distribution."""
     return bessel(order, x)[1]
 
 

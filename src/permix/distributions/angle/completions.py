@@ -6,11 +6,15 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.distributions.base import RandomState, over_rows, stream_key, whole_number
+from permix.distributions.base import whole_number
 from permix.errors import DataError
+from permix.runtime.seeds import RandomState, stream_key
+from permix.runtime.threads import over_rows
 
 # Terms of a table that is worth filling for one row: some hundredths of a second.
 MOST_TERMS = 2**24
+# One table over all subsets of so many items serves all top lists.
+MOST_TABLED_ITEMS = 20
 
 
 def log_compatible_sums(
@@ -54,11 +58,18 @@ def log_compatible_sums(
     key = stream_key(random_state)
     n_items, n_components = rankings.n_items, len(table)
     scores = standard_scores(n_items)
-    terms = _per_kind(n_terms, rankings)
+    terms = _by_length(n_terms, rankings)
     found = np.zeros((len(rankings), n_components))
     errors = np.zeros((len(rankings), n_components))
 
-    exact = np.flatnonzero(terms <= MOST_TERMS)
+    lists = np.flatnonzero(rankings.unlisted_below)
+    if n_items > MOST_TABLED_ITEMS or terms[lists].sum() <= 2.0**n_items * n_items:
+        lists = lists[:0]  # a table for each row is smaller than one for all
+    alone = np.ones(len(rankings), dtype=bool)
+    if len(lists):
+        found[lists], alone[lists] = _lists_log_sums(rankings, lists, table, scores)
+
+    exact = np.flatnonzero(alone & (terms <= MOST_TERMS))
     listed, lengths, below = _rows(rankings, exact)
     sums = np.empty((len(exact), n_components))
 
@@ -69,7 +80,7 @@ def log_compatible_sums(
         over_rows(add, len(exact), int(n_components * (n_items + terms[exact].mean())))
     found[exact] = sums
 
-    rest = np.flatnonzero(terms > MOST_TERMS)
+    rest = np.flatnonzero(alone & (terms > MOST_TERMS))
     if len(rest):
         listed, lengths, below = _rows(rankings, rest)
         sums, spread = np.empty((len(rest), n_components)), np.empty((len(rest), n_components))
@@ -84,11 +95,28 @@ def log_compatible_sums(
     return found, errors
 
 
+def _lists_log_sums(rankings: Rankings, rows: Array, tilts: Array, scores: Array) -> tuple[Array, Array]:
+    """Return the sums of these rows, top lists, by one table for each component (rows, components).
+
+    And which rows need a table of their own, since the common one has lost their digits.
+    """
+    from permix.distributions.angle.lists_jit import LEAST, weigh_lists
+
+    listed, lengths, _ = _rows(rankings, rows)
+    rest, subsets = np.empty(1 << rankings.n_items), np.empty(len(rows), np.int64)
+    sums = np.empty((len(tilts), len(rows)))
+    lost = np.zeros(len(rows), dtype=bool)
+    for tilt, out in zip(tilts, sums, strict=True):
+        weigh_lists(listed, lengths, tilt, scores, rest, subsets, out)
+        lost |= rest[subsets] <= LEAST
+    return sums.T, lost
+
+
 def is_cheap(rankings: Rankings) -> Array:
     """Say which rows have a sum by table, exact and quick; the others need annealing."""
     from permix.distributions.angle.completions_jit import n_terms
 
-    return np.asarray(_per_kind(n_terms, rankings) <= MOST_TERMS)
+    return np.asarray(_by_length(n_terms, rankings) <= MOST_TERMS)
 
 
 def annealing_cost(row: Rankings, tilts: Array, n_particles: int = 64) -> float:
@@ -118,7 +146,7 @@ def sample_completions(
     Parameters
     ----------
     rankings : Rankings
-        Rows of any kind; full rows come back as they are.
+        Full rankings, top lists and rankings of subsets; full rows come back as they are.
     tilts : array (components, items)
         Concentration times direction of each component.
     labels : array of int (rows,), optional
@@ -192,12 +220,12 @@ def _rows(rankings: Rankings, rows: Array) -> tuple[Array, Array, Array]:
     return listed, rankings.lengths[rows], rankings.unlisted_below[rows]
 
 
-def _per_kind(n_terms: object, rankings: Rankings) -> Array:
+def _by_length(n_terms: object, rankings: Rankings) -> Array:
     """Terms of the table of every row, asked for once for each length."""
     assert callable(n_terms)
     out = np.empty(len(rankings))
     for below in (False, True):
-        of_kind = rankings.unlisted_below == below
-        for length in np.unique(rankings.lengths[of_kind]).tolist():
-            out[of_kind & (rankings.lengths == length)] = n_terms(length, below, rankings.n_items)
+        rows = rankings.unlisted_below == below
+        for length in np.unique(rankings.lengths[rows]).tolist():
+            out[rows & (rankings.lengths == length)] = n_terms(length, below, rankings.n_items)
     return out

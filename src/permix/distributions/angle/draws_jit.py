@@ -41,7 +41,7 @@ _LEAST_UNUSED = 1e-15
 def balancing_potentials(tilts, scores):
     """Return u (by item) and v (by rank) such that exp(tilts_i scores_r - u_i - v_r) has sums near one.
 
-    Sinkhorn's iteration is slow in the smooth directions alone, so it runs on groups of neighbouring items
+    Sinkhorn's iteration is slow in the smooth directions alone, so it runs on groups of neighboring items
     and ranks first, and each solution starts the next finer problem. Rows sum to one exactly.
     """
     items = np.argsort(tilts)

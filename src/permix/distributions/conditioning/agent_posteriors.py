@@ -15,8 +15,8 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
-from permix.distributions.base import over_rows
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.runtime.threads import over_rows
 
 if TYPE_CHECKING:
     from permix.distributions.conditioning.amp_insertions_jit import InsertionLaws

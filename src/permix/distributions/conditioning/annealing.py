@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permix.data.labels import Array
-from permix.distributions.base import over_rows
+from permix.runtime.threads import over_rows
 
 if TYPE_CHECKING:
     from permix.distributions.conditioning.exact import Problem

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from permix.convergence import ess_mean, split_r_hat
 from permix.data.labels import Array
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def run_chain(
     n_chains = max(1, min(CHAINS, size)) if local_moves else 1
     length = -(-size // n_chains)
     states, distances, rate = problem.mmp(key, n_chains, length, n_burn_in, n_thin, bool(local_moves))
-    effective = min(float(size), sum(effective_size(chain) for chain in distances))
+    effective = min(float(size), ess_mean(np.asarray(distances, dtype=np.float64)))
     steps = n_burn_in + size * n_thin
     trouble = ""
     if not local_moves and rate * steps < min(FEW_EFFECTIVE, 0.5 * steps):
@@ -65,44 +66,23 @@ def run_chain(
             f"the chain accepted {rate:.2%} of {steps} proposals, so many draws are the same; pass a "
             "larger n_thin, or local_moves=True"
         )
-    elif local_moves and effective < min(FEW_EFFECTIVE, 0.2 * size):
-        trouble = (
-            f"the draws depend on each other and count for {effective:.0f} of {size}; pass a larger n_thin"
-        )
     elif local_moves and length >= ENOUGH and scale_reduction(states) > LARGEST_SCALE_REDUCTION:
         trouble = (
             f"{n_chains} chains disagree about the ranks of items, so the draws are not from the "
             "posterior yet; pass a larger n_burn_in and n_thin"
         )
+    elif local_moves and effective < min(FEW_EFFECTIVE, 0.2 * size):
+        trouble = (
+            f"the draws depend on each other and count for {effective:.0f} of {size}; pass a larger n_thin"
+        )
     return Chain(states.reshape(-1, problem.n_items)[:size], rate, effective, trouble)
-
-
-def effective_size(values: Array) -> float:
-    """Number of independent draws that tell as much about a mean as these successive states of a chain.
-
-    By Geyer's (1992) initial positive sequence; all of them where the values are the same.
-    """
-    size = len(values)
-    series = np.asarray(values, dtype=np.float64)
-    if size < 2 or np.ptp(series) == 0.0:
-        return float(size)
-    centered = series - series.mean()
-    spectrum = np.abs(np.fft.rfft(centered, 2 * size)) ** 2
-    correlation = np.fft.irfft(spectrum)[:size]
-    correlation /= correlation[0]
-    pairs = correlation[: size // 2 * 2].reshape(-1, 2).sum(axis=1)
-    stop = np.argmax(pairs <= 0.0) if np.any(pairs <= 0.0) else len(pairs)
-    return float(min(size, size / max(2.0 * pairs[:stop].sum() - 1.0, 1e-12)))
 
 
 def scale_reduction(orders: Array) -> float:
     """Return the largest R-hat of the ranks of items; ``orders`` (chains, states, items). 1: they agree."""
     some = orders[:, :: -(-orders.shape[1] // MOST_LOOKED_AT)]
     ranks = np.argsort(some, axis=2).astype(np.float64)
-    within = ranks.var(axis=1, ddof=1).mean(axis=0)
-    between = ranks.mean(axis=1).var(axis=0, ddof=1)
-    ratio = np.divide(between, within, out=np.where(between > 0.0, np.inf, 0.0), where=within > 0.0)
-    return float(np.sqrt(1.0 + ratio.max()))
+    return float(split_r_hat(ranks).max())
 
 
 def by_batches(orders: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:

@@ -11,16 +11,7 @@ import numpy as np
 from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.base import (
-    Estimate,
-    RandomState,
-    RankingDistribution,
-    aligned,
-    generator,
-    sample_size,
-    stream_key,
-    whole_number,
-)
+from permix.distributions.base import Estimate, RankingDistribution, aligned, sample_size, whole_number
 from permix.distributions.conditioning.annealing import (
     annealed_log_normalizer,
     can_anneal,
@@ -28,6 +19,7 @@ from permix.distributions.conditioning.annealing import (
 )
 from permix.distributions.conditioning.chain import by_batches, is_few, run_chain
 from permix.errors import Argument, DataError, Message, PermixWarning
+from permix.runtime.seeds import RandomState, generator, stream_key
 
 if TYPE_CHECKING:
     from permix.distributions.conditioning.bounds import Bounds

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from permix.data.labels import Array
-from permix.distributions.base import over_rows
+from permix.runtime.threads import over_rows
 
 
 def amp_draws(

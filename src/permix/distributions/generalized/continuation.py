@@ -8,8 +8,9 @@ import numpy as np
 
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
-from permix.distributions.base import RandomState, aligned, sample_size
+from permix.distributions.base import aligned, sample_size
 from permix.errors import Argument, DataError, Message
+from permix.runtime.seeds import RandomState
 
 if TYPE_CHECKING:
     from permix.distributions.generalized.generalized_mallows import GeneralizedMallows

@@ -9,15 +9,10 @@ import numpy as np
 
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
-from permix.distributions.base import (
-    RandomState,
-    RankingDistribution,
-    over_rows,
-    read_only,
-    sample_size,
-    stream_key,
-)
+from permix.distributions.base import RankingDistribution, read_only, sample_size
 from permix.errors import Argument, DataError, Message
+from permix.runtime.seeds import RandomState, stream_key
+from permix.runtime.threads import over_rows
 
 if TYPE_CHECKING:
     from permix.distributions.generalized.continuation import ListContinuation

@@ -9,9 +9,10 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.distributions.base import RandomState, generator, whole_number
+from permix.distributions.base import whole_number
 from permix.distributions.generalized.generalized_mallows import GeneralizedMallows
 from permix.distributions.generalized.list_statistics import list_statistics, top_lists
+from permix.runtime.seeds import RandomState, generator
 
 if TYPE_CHECKING:
     from permix.distributions.generalized.list_statistics_jit import ListStatistics

@@ -6,18 +6,20 @@ import itertools
 import math
 import warnings
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from permix.convergence import split_r_hat
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
-from permix.distributions.base import RandomState, aligned, generator, whole_number
+from permix.distributions.base import aligned, whole_number
 from permix.distributions.generalized.generalized_mallows import GeneralizedMallows
 from permix.distributions.generalized.list_statistics import list_statistics, top_lists
 from permix.errors import ConvergenceWarning, DataError
+from permix.runtime.seeds import RandomState, generator
+from permix.runtime.threads import run_in_threads
 
 if TYPE_CHECKING:
     from permix.distributions.generalized.finite_beta_jit import StageTables
@@ -268,8 +270,6 @@ def _by_chains(
     n_chains: int,
     rng: np.random.Generator,
 ) -> dict[str, Any]:
-    from numba import get_num_threads
-
     from permix.distributions.generalized.center_posterior_jit import run_center_chain
 
     centers = np.empty((n_chains, n_draws, stats.n_items), dtype=np.int32)
@@ -282,13 +282,12 @@ def _by_chains(
         return float(run_center_chain(key, chain, stats, tables, *rounds, *place))
 
     run(0, (0, 0, 1))  # compile, or load from the cache, once
-    with ThreadPoolExecutor(min(n_chains, int(get_num_threads()))) as pool:
-        rates = list(pool.map(lambda chain: run(chain, (n_burn_in, n_draws, n_thin)), range(n_chains)))
+    rates = run_in_threads(lambda chain: run(chain, (n_burn_in, n_draws, n_thin)), range(n_chains))
     orders = centers.reshape(-1, stats.n_items)
     ranks, before = _rank_laws(orders, np.full(len(orders), 1.0 / len(orders)))
     places = np.argsort(centers, axis=2)
     r_hat = max(
-        float(_r_hat(values).max(initial=1.0))
+        float(split_r_hat(values).max(initial=1.0))
         for values in (theta, density[..., None], places[..., stats.items])
     )
     if not r_hat <= LARGEST_R_HAT:  # NaN, for too few draws, included
@@ -317,16 +316,3 @@ def _rank_laws(orders: Array, weights: Array) -> tuple[Array, Array]:
     at = np.stack([np.bincount(ranks[:, item], weights, minlength=n) for item in range(n)])
     before = np.stack([weights @ (ranks[:, item : item + 1] < ranks) for item in range(n)])
     return at, before
-
-
-def _r_hat(values: Array) -> Array:
-    """Split R-hat of each quantity; ``values`` is (chain, draw, quantity). 1 for what never changes."""
-    half = values.shape[1] // 2
-    if half < 2:
-        return np.full(values.shape[2], np.nan)
-    halves = np.concatenate([values[:, :half], values[:, -half:]]).astype(np.float64)
-    within = halves.var(axis=1, ddof=1).mean(axis=0)
-    between = halves.mean(axis=1).var(axis=0, ddof=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.sqrt((half - 1) / half + between / within)
-    return np.where((within == 0) & (between == 0), 1.0, ratio)
