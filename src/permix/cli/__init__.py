@@ -34,13 +34,13 @@ def _explain(error: OSError) -> str:
 
 
 def main() -> None:
-    """Run the command line; a user's mistake gives one clear message and exit code 1."""
+    """Run the command line; a user's mistake gives one clear message and exit code 1, or 2 for an option."""
     from permix.cli.output import abandon_output, prepare_streams
     from permix.errors import Message, PermixError
 
     warnings.showwarning = _show_warning
     prepare_streams()
-    output = sys.stdout
+    output, code = sys.stdout, 1
     try:
         try:
             from permix.cli.app import build
@@ -56,6 +56,7 @@ def main() -> None:
     except PermixError as error:
         text = error.args[0] if error.args else str(error)
         said = text.as_options() if isinstance(text, Message) else text
+        code = getattr(error, "exit_code", 1)
     except BrokenPipeError:
         said = "standard output was closed before all was written"
         abandon_output()
@@ -74,4 +75,4 @@ def main() -> None:
     else:
         return
     print(f"permix: {said}", file=sys.stderr)
-    sys.exit(1)
+    sys.exit(code)
