@@ -8,12 +8,15 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 import permix
+from permix.dp_mixture.answers import labels
+from permix.dp_mixture.table_source import Table
 from permix.registries import FAMILIES, MOVES, PRIORS, move_names
 
 QUICK = ("--draws", 40, "--burn-in", 20)
@@ -358,3 +361,21 @@ def test_predictions_need_the_fitted_columns(run, points, tmp_path):
     new.write_text("weight\n5\n")
     assert "no column 'height'" in run("predict", fit, new)[2]
     assert run("predict", fit, new, "--layout", "orders")[0] == 2
+
+
+@pytest.mark.parametrize("sparse_rows", [False, True])
+def test_rows_that_are_alike_get_one_answer(sparse_rows, tmp_path):
+    rows = np.array([[1, 0], [1, 0], [0, 2], [1, 0], [0, 2], [5, 5]])
+    table = Table(tmp_path, sparse.csr_array(rows) if sparse_rows else rows, list("abcdef"), "row")
+    assert table.alike().tolist() == [0, 0, 1, 0, 1, 2]
+    # The second and the last but one are elsewhere in the point estimate, which the file does not repeat.
+    fit = SimpleNamespace(
+        n=6,
+        n_clusters=3,
+        labels=np.array([0, 1, 0, 0, 1, 2]),
+        confidence=np.array([0.9, 0.5, 0.6, 0.7, 0.5, 1]),
+    )
+    answer = labels(fit, table)
+    assert list(answer.rows) == [
+        ("a", 1, 0.8), ("b", 1, 0.8), ("c", 1, 0.6), ("d", 1, 0.8), ("e", 1, 0.6), ("f", 3, 1.0)
+    ]  # fmt: skip
