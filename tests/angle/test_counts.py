@@ -8,8 +8,8 @@ import pytest
 import permix
 from permix.angle import fit as angle_fit
 from permix.angle.data import AngleData
-from permix.angle.results import criteria
 from permix.angle.parameters import AngleParameters
+from permix.angle.results import criteria
 from permix.errors import DataError
 
 QUICK = {"n_draws": 60, "n_burn_in": 60, "n_chains": 1, "random_state": 0, "progress": False}

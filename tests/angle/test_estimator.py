@@ -22,8 +22,8 @@ from permix.angle import restarts as angle_restarts
 from permix.angle.ascent import climb
 from permix.angle.components import AnglePrior, cap_of, largest_concentration
 from permix.angle.data import AngleData
-from permix.angle.restarts import first_point
 from permix.angle.parameters import AngleParameters
+from permix.angle.restarts import first_point
 from permix.errors import ConvergenceWarning, DataError, PermixWarning
 from tests.estimators.conventions import CANNOT_APPLY_TO_CLUSTERERS, by_name
 from tests.oracles import angle as oracle
