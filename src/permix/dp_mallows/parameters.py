@@ -113,8 +113,8 @@ class DPMallowsParameters(ChainParameters):
         "auto",
         Choice("auto", "collapsed", "parallel"),
         "How agents move between groups, with the same posterior: one by one (collapsed), all at once in "
-        "threads (parallel), or by the number of agents (auto). The first integrates decays out, the second is "
-        'given decays and weights; "auto" takes the second from 1000 agents on.',
+        "threads (parallel), or by the number of agents (auto). The first integrates decays out, the second "
+        'is given decays and weights; "auto" takes the second from 1000 agents on.',
     )
     split_merge: bool = declare(
         True,
