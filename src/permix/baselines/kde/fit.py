@@ -20,7 +20,7 @@ from permix.distributions.base import Estimate, sample_size
 from permix.distributions.mallows import Mallows
 from permix.errors import Argument, DataError, Message
 from permix.runtime.progress import Display
-from permix.runtime.seeds import seed_sequence
+from permix.runtime.seeds import generator, seed_sequence
 
 # Items × rankings that are shuffled at once.
 MOST_CELLS = 2**22
