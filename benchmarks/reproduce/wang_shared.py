@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
+from permix.cocluster.settings import CoClusterSettings, EnsembleSettings
 
 from permix.cocluster.bases import as_bases
 from permix.cocluster.block_predict import BlockDraw, BlockPredictive, block_sums
@@ -15,7 +16,6 @@ from permix.cocluster.cells.block_sums_jit import log_blocks
 from permix.cocluster.chains import grid_engine, mixed_engine, mondrian_engine
 from permix.cocluster.ensemble import grid_consensus, mondrian_consensus
 from permix.cocluster.fit import BlockFit, CoClusterFit, drawn, encoded
-from permix.cocluster.settings import CoClusterSettings, EnsembleSettings
 from permix.data.cells import Cells
 from permix.datasets import load_jester, load_movielens, make_mondrian_matrix
 

@@ -17,9 +17,9 @@ from permix import AngleMixture, Rankings
 from permix.angle.components import AnglePrior, largest_concentration
 from permix.angle.data import AngleData
 from permix.angle.direct import Evidence, resample
-from permix.angle.published import second_order_density
-from permix.angle.predictive_jit import predictive_rows
 from permix.angle.parameters import AngleParameters
+from permix.angle.predictive_jit import predictive_rows
+from permix.angle.published import second_order_density
 from permix.errors import PermixWarning
 from tests.oracles import angle as oracle
 

@@ -7,7 +7,6 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from permix.mallows.parameters import MallowsParameters
 
 import permix
 from permix.data.preferences import Preferences
@@ -19,6 +18,7 @@ from permix.errors import DataError
 from permix.estimators.preference_input import as_preferences
 from permix.mallows.em import Follow, MallowsEM, total_log_likelihood
 from permix.mallows.fit import fit_mallows
+from permix.mallows.parameters import MallowsParameters
 from permix.mallows.start import first_components
 from tests.oracles import posets_all as oracle
 
@@ -284,9 +284,7 @@ def test_interrupt_keeps_the_best_so_far():
     preferences = all_kinds(3)[0]
     timer = threading.Timer(1.5, _thread.interrupt_main)
     timer.start()
-    fit = fit_mallows(
-        preferences, MallowsParameters(2, n_init=500, max_iter=10_000, tol=0.0, random_state=0)
-    )
+    fit = fit_mallows(preferences, MallowsParameters(2, n_init=500, max_iter=10_000, tol=0.0, random_state=0))
     timer.cancel()
     assert fit.interrupted
     assert np.isfinite(float(fit.log_likelihood))
@@ -344,7 +342,9 @@ def test_starts_race_on_a_part_of_many_agents(monkeypatch):
 def test_no_component_dies():
     """More components fit better, and nobody is left with weight zero while others could be helped."""
     data = as_preferences(make_mallows_mixture(40, 6, 4, dispersion=0.5, random_state=1).data)
-    found = [float(fit_mallows(data, MallowsParameters(k, random_state=1)).log_likelihood) for k in (8, 10, 12)]
+    found = [
+        float(fit_mallows(data, MallowsParameters(k, random_state=1)).log_likelihood) for k in (8, 10, 12)
+    ]
     assert found == sorted(found)
     many = as_preferences(make_mallows_mixture(300, 6, 3, dispersion=0.5, random_state=1).data)
     fit = fit_mallows(many, MallowsParameters(20, random_state=3, n_init=2))

@@ -10,11 +10,34 @@ from permix.data.labels import Label, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.base import aligned
-from permix.errors import CycleError, DataError
+from permix.errors import Argument, DataError, Wording
 
 
 def as_preferences(data: Any, items: tuple[Label, ...] | None = None) -> Preferences:
     """Return data as consistent preferences, over the given items where a model has them already.
+
+    Parameters
+    ----------
+    data, items
+        As in :func:`as_table`.
+    """
+    table = as_table(data, items)
+    if isinstance(table, Rankings):
+        table = Preferences.from_rankings(table)
+    if not table.consistent.all():
+        bad = np.flatnonzero(~table.consistent)
+        way_out = (
+            "A model of rankings needs agents who do not; leave these out, ",
+            Wording("as data[data.consistent] or ", ""),
+            "with ",
+            Argument("on_cycle", "drop"),
+        )
+        raise table._cycle_error_with(int(bad[0]), len(bad), way_out)
+    return table
+
+
+def as_table(data: Any, items: tuple[Label, ...] | None = None) -> Preferences | Rankings:
+    """Return data as the table it is, over the given items where a model has them already.
 
     Parameters
     ----------
@@ -38,18 +61,7 @@ def as_preferences(data: Any, items: tuple[Label, ...] | None = None) -> Prefere
         raise DataError("there are no rows; pass at least one")
     if items is not None and table.items != items:
         table = _over_items(table, items)
-    if isinstance(table, Rankings):
-        table = Preferences.from_rankings(table)
-    if not table.consistent.all():
-        bad = np.flatnonzero(~table.consistent)
-        error = table._cycle_error(int(bad[0]), len(bad))
-        raise CycleError(
-            f"{str(error).partition('. Mend them')[0]}. A model of rankings needs agents who do not; leave "
-            "these out, as data[data.consistent] or with on_cycle='drop'",
-            error.agent,
-            error.cycle,
-        )
-    result: Preferences = table
+    result: Preferences | Rankings = table
     return result
 
 

@@ -56,9 +56,7 @@ def print_mallows(report: dict[str, Any], title: str) -> None:
     )
     width = terminal_width() - len("group  ")
     centers = [fitting(part["center"], width) for part in parts]
-    print_table(
-        "Centers, best first", ["group", "center"], [[k + 1, text] for k, text in enumerate(centers)]
-    )
+    print_table("Centers, best first", ["group", "center"], [[k + 1, text] for k, text in enumerate(centers)])
     if any(text != ORDER.join(part["center"]) for text, part in zip(centers, parts, strict=True)):
         print("centers are cut to the width of the terminal; --json shows all\n")
     for remark in report["remarks"]:

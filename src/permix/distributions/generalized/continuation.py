@@ -9,7 +9,7 @@ import numpy as np
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
 from permix.distributions.base import aligned, sample_size
-from permix.errors import DataError
+from permix.errors import Argument, DataError, Message
 from permix.runtime.seeds import RandomState
 
 if TYPE_CHECKING:
@@ -44,8 +44,12 @@ class ListContinuation:
         given = aligned(given, distribution.items)
         if not given.unlisted_below[0]:
             raise DataError(
-                f"{given.row_name(0)} leaves the items it does not rank unknown; a generalized Mallows model "
-                "can only go on with a list whose unlisted items are below (unlisted='below')"
+                Message(
+                    f"{given.row_name(0)} leaves the items it does not rank unknown; a generalized Mallows "
+                    "model can only go on with a list whose unlisted items are below (",
+                    Argument("unlisted", "below"),
+                    ")",
+                )
             )
         self.distribution = distribution
         self.preferences = given
