@@ -186,7 +186,7 @@ def test_mistakes_are_named(planted):
         quick().fit(part, None)
     with pytest.raises(DataError, match="class_weights='odd'"):
         quick(class_weights="odd").fit(part, planted.labels[:20])
-    with pytest.raises(DataError, match="class 'few': 3 components are more than the 2 agents"):
+    with pytest.raises(DataError, match="class 'few': n_components=3 is more than the 2 agents"):
         quick(n_components=3).fit(part, ["few"] * 2 + ["many"] * 18)
     with pytest.raises(DataError, match="two items"):
         quick().fit(np.array([[0, 1], [1, 0]]), [0, 1])

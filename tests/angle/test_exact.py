@@ -32,7 +32,7 @@ def mean_under(tilts):
 def climbed(mean, start=None, max_iter=200):
     t = len(mean)
     tilts = np.zeros(t) if start is None else start.copy()
-    value, log_sum = kernels.maximise(
+    value, log_sum = kernels.maximize(
         mean, oracle.scores(t), tilts, np.empty(1 << t), np.empty(1 << t), max_iter
     )
     return tilts, value, log_sum

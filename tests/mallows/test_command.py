@@ -394,6 +394,8 @@ def test_clusters_of_new_rows_and_new_rows(run, points, tmp_path):
         ),
         (["fit", "mallows", "votes.csv", "-k", "1", "-o", "x", "--labels", "x"], ["given twice"]),
         (["fit", "mallows", "votes.csv", "-k", "400", "-o", "x"], ["--components 400", "150 agents"]),
+        (["fit", "mallows", "votes.csv", "-k", "0", "-o", "x"], ["--components 0 must be a whole number"]),
+        (["fit", "mallows", "votes.csv", "-k", "1", "--jobs", "0", "-o", "x"], ["--jobs 0 must be a number"]),
         (["fit", "mallows", "drinks.permix", "-k", "1", "-o", "x"], ["fitted model"]),
         (["predict", "votes.csv", "strangers.csv"], ["votes.csv", "the model comes first"]),
         (["predict", "drinks.permix", "strangers.csv"], ["does not know", "'beer'"]),
@@ -425,14 +427,12 @@ PREDICT = ["predict", "drinks.permix", "votes.csv"]
         ([*FIT, "-k", "2", "--rule", "best"], "--rule belongs to --select"),
         ([*FIT, "--select", "3-1"], "1-10"),
         ([*FIT, "--select", "few"], "1-10"),
-        ([*FIT, "-k", "0"], "-k"),
-        ([*FIT, "-k", "1", "--jobs", "0"], "--jobs"),
         ([*FIT, "-k", "1", "--plot", "x.gif"], ".png, .svg, .pdf"),
         ([*FIT, "-k", "1", "--on-cycle", "keep"], "--on-cycle drop"),
         (["fit", "mallows", "votes.csv", "-k", "1", "-o", "model.csv"], "model.permix"),
         (["fit", "mallows", "votes.csv", "-k", "1", "-o", "model.soc.gz"], "model.permix"),
-        ([*PREDICT, "--top", "3"], "--what pairwise"),
-        ([*PREDICT, "--id", "agent"], "--agent-column"),
+        ([*PREDICT, "--top", "3"], "--top says nothing to a MallowsMixture about --what groups"),
+        ([*PREDICT, "--id", "agent"], "--id says nothing to a MallowsMixture"),
         ([*PREDICT, "--what", "fortune"], "fortune"),
         ([*PREDICT, "--on-cycle", "keep"], "--on-cycle drop"),
         ([*PREDICT, "-o", "kinds.soc"], ".csv or .tsv"),
@@ -545,17 +545,6 @@ def test_an_unsettled_fit_never_rose_by_less_than_nothing():
     with pytest.warns(permix.errors.ConvergenceWarning) as caught:
         warn_if_unsettled(dataclasses.replace(fit, history=falling))
     assert "rose" not in str(caught[0].message)
-
-
-def test_many_tried_dispersions_are_thinned():
-    tried = [0.9, *np.linspace(0.05, 0.8, 40).tolist()]
-    shown = _thinned(tried, 17)
-    assert 17 in shown
-    assert len(shown) <= 12
-    values = [tried[i] for i in shown]
-    assert values == sorted(values)
-    assert (values[0], values[-1]) == (0.05, 0.9)
-    assert _thinned([0.3, 0.1], 0) == [1, 0]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT to this process")

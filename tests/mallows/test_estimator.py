@@ -108,7 +108,7 @@ def test_what_a_fit_shows(fitted, planted):
 def test_summary(fitted):
     table = fitted.summary()
     assert list(table.columns) == ["weight", "agents", "dispersion", "expected_distance", "center"]
-    assert table.index.name == "component"
+    assert table.index.name == "group"
     assert table["agents"].sum() == pytest.approx(900)
     assert table["expected_distance"].tolist() == [part.expected_distance() for part in fitted.components_]
     assert table["center"][0] == "0 ≻ 1 ≻ 2 ≻ 3 ≻ 4 ≻ 5"
@@ -336,7 +336,7 @@ def test_stopping_too_early_is_remarked(planted):
         (quick(n_particles=1), "n_particles"),
         (quick(tol=-1.0), "tol"),
         (quick(min_dispersion=0.0), "min_dispersion"),
-        (quick(center_search="global"), "center_search must be 'local' or 'exact'"),
+        (quick(center_search="global"), 'center_search=\'global\' must be "local" or "exact"'),
         (quick(progress="yes"), "progress"),
         (quick(7), "n_components=7 is more than the 6 agents"),
     ],

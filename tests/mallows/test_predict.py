@@ -9,8 +9,8 @@ from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import CycleError, DataError, PermixWarning
+from permix.estimators import agent_answers
 from permix.mallows import posterior as mallows_posterior
-from permix.mallows import predict as mallows_predict
 from permix.mallows.predict import (
     complete,
     predict_pairwise,
@@ -178,7 +178,7 @@ def test_pairs_by_name():
 
 
 def test_too_large_answers_are_refused(monkeypatch):
-    monkeypatch.setattr(mallows_predict, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(agent_answers, "MOST_BYTES", 10_000)
     components, agents = components_of(TWO), agents_of(POSETS)
     with pytest.raises(DataError, match=r"219 agents × 4 × 4 items, would take .* pairs="):
         predict_pairwise(components, agents)

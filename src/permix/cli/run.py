@@ -222,6 +222,8 @@ def _finish(
     if command.measures and not (partial or interrupted):
         report |= part(command.measures)(fit, data, values)
     _show(command, {"file": str(targets.output), **report, **extra}, selection, report, as_json)
+    if targets.curve is not None and not as_json:
+        print(f"{targets.curve}: what the choice rests on, by number of groups")
     if partial or interrupted:
         _say_interrupted(targets, partial)
         raise typer.Exit(130)
