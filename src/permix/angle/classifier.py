@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class AngleClassifier(  # type: ignore[misc]
-    ClassifierMixin, RankingEstimator, parameters=AngleClassifierParameters
+class AngleClassifier(
+    ClassifierMixin,  # type: ignore[misc]
+    RankingEstimator,
+    parameters=AngleClassifierParameters,
 ):
     """Tell classes of people apart by their rankings (Xu, Alvo & Yu 2018, section 6.3).
 

@@ -18,6 +18,7 @@ the third the concentrations and directions, in which the modes of inference dif
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 
 import numpy as np
 
@@ -58,7 +59,11 @@ def parameter_move(settings: AngleParameters, n_items: int) -> Move:
         return DelayedTilts()
     if normalizer != "vmf":
         return MetropolisTilts(EXACT_STEPS if normalizer == "exact" else BALANCED_STEPS)
-    moves = {"quadrature": ByQuadrature, "sir": ByResampling, "vi": ByVariationalPosterior}
+    moves: dict[str, Callable[[], Move]] = {
+        "quadrature": ByQuadrature,
+        "sir": ByResampling,
+        "vi": ByVariationalPosterior,
+    }
     return moves[settings.inference]()
 
 

@@ -286,7 +286,7 @@ def _by_chains(
     ranks, before = _rank_probabilities(orders, np.full(len(orders), 1.0 / len(orders)))
     places = np.argsort(centers, axis=2)
     r_hat = max(
-        float(split_r_hat(values).max(initial=1.0))
+        float(split_r_hat(values.astype(np.float64)).max(initial=1.0))
         for values in (theta, density[..., None], places[..., stats.items])
     )
     if not r_hat <= LARGEST_R_HAT:  # NaN, for too few draws, included
