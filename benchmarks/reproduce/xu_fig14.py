@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from permix.angle.predict import joint_log_probabilities
 
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
 from benchmarks.reproduce.xu_shared import model, quiet
 from permix import AngleClassifier, Rankings
-from permix.angle.predict import joint_log_probabilities
 from permix.datasets.fetch import DataNotFound, data_folders
 
 # Genes of hsa04915 that occur in the data.

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from permix.angle.settings import AngleSettings
 
 from benchmarks.timing import timed
 from permix import Angle, AngleMixture, Rankings
 from permix.angle.components import AnglePrior
 from permix.angle.direct import Evidence, resample
-from permix.angle.settings import AngleSettings
 from permix.distributions.angle.angle_jit import standard_scores
 from permix.distributions.angle.bessel_jit import bessel_ratio
 from permix.errors import PermixWarning

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from permix.angle.settings import AngleSettings
 
 import permix
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
@@ -17,7 +18,6 @@ from benchmarks.reproduce.xu_shared import PAPER_PRIOR, model, quiet
 from permix.angle.ascent import Variational, VariationalPosterior, climb
 from permix.angle.components import AngleComponents, AnglePrior
 from permix.angle.data import AngleData
-from permix.angle.settings import AngleSettings
 from permix.data.rankings import Rankings
 from permix.distributions.angle.angle_jit import draw_direction, standard_scores
 

@@ -15,7 +15,6 @@ import pytest
 from scipy import sparse
 
 import permix
-from permix.cli import in_options
 
 VOTES = """# FILE NAME: votes.soi
 # TITLE: Lunch
@@ -239,7 +238,7 @@ def test_other_kinds_of_data(run, tmp_path):
         ),
         (
             ["fit", "dp-mixture", "points.csv", "-o", "x", "--id", "name", "--moves", "projection"],
-            ["optimiser", "burn-in only"],
+            ["optimizer", "burn-in only"],
         ),
         (["fit", "dp-mixture", "points.csv", "-o", "no/x", "--id", "name"], ["folder no"]),
         (["fit", "dp-mixture", "points.csv", "-o", ".", "--id", "name"], ["is a folder"]),
@@ -332,16 +331,34 @@ def test_a_shorter_run_keeps_the_chains_of_a_longer_one(run, points, tmp_path):
     assert permix.load(fit).posterior_["posterior"].sizes["draw"] == 30
 
 
-def test_messages_speak_of_options():
-    assert in_options("pass on_cycle='drop', n_draws=5 or layout='ranks'") == (
-        "pass --on-cycle drop, --draws 5 or --layout ranks"
-    )
-    assert in_options("unlisted items; say layout= or count_column") == (
-        "unlisted items; say --layout or --count-column"
-    )
-    assert in_options("n_components=5 is too much for max_iter, tol=0.1 and a tolerance") == (
-        "--components 5 is too much for --max-iter, --tol 0.1 and a tolerance"
-    )
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b,c\n1,x,2\n2,y,1\n", "name them with --layout ranks"),
+        ("a,b\nx,y\ny,x\n", "say --layout orders if each row"),
+        ("pos1,pos2,Wk\nx,y,3\n", "name it with --agent-column or --count-column"),
+        ("better,worse\nx,y\n", "no column for the agent; name it with --agent-column\n"),
+        ("v1,v2,v3\n1,2,3\n2,3,1\n", "say --layout orders or --layout ranks"),
+        ("a,b\n1,7\n2,1\n", "is set apart with --count-column or --agent-column"),
+    ],
+)
+def test_messages_speak_of_options(run, tmp_path, text, words):
+    path = tmp_path / "votes.csv"
+    path.write_text(text)
+    code, _, err = run("info", path)
+    assert code == 1
+    assert words in err
+
+
+def test_what_is_written_has_an_option_of_its_own(run, tmp_path):
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("agent,better,worse\nann,x,y\nbob,y,x\n")
+    code, _, err = run("convert", pairs, tmp_path / "out.csv", "--to-layout", "ratings")
+    assert code == 1
+    assert "comparisons do not fit --to-layout ratings; use --to-layout pairs" in err
+    code, _, err = run("convert", pairs, tmp_path / "out.soi")
+    assert code == 1
+    assert "a .csv file with --to-layout pairs keeps them" in err
 
 
 class Killed(BaseException):

@@ -18,7 +18,6 @@ import pandas as pd
 import pytest
 
 import permix
-from permix.baselines.kde import MallowsKDE
 from permix.cli.predict import open_pairs
 from permix.mallows.command import _thinned, fitting, mallows_report, print_mallows
 from permix.mallows.results import warn_if_unsettled
@@ -382,33 +381,6 @@ def test_clusters_of_new_rows_and_new_rows(run, points, tmp_path):
         assert all(word in err for word in words)
     for options in (["--what", "ranking"], ["--layout", "ranks"], ["--unlisted", "below"]):
         assert run("predict", fit, new, *options)[0] == 2
-
-
-def test_a_kernel_estimate(run, made, tmp_path):
-    fit, new = tmp_path / "kernel.permix", tmp_path / "new.csv"
-    rows = [["tea", "milk", "juice"], ["milk", "tea", "juice"], ["milk", "juice", "tea"]]
-    MallowsKDE(dispersion=0.4).fit(permix.Rankings.from_orders(rows)).save(fit)
-    new.write_text("agent,pos1,pos2,pos3\nann,tea,milk,juice\nbob,juice,tea,milk\n")
-    code, out, err = run("predict", fit, new, "--json")
-    assert code == 0, err
-    answer = json.loads(out)["rows"]
-    assert [row["agent"] for row in answer] == ["ann", "bob"]
-    bumps = [
-        permix.Mallows(row, 0.4).log_prob([["tea", "milk", "juice"], ["juice", "tea", "milk"]])
-        for row in rows
-    ]
-    np.testing.assert_allclose([row["log_density"] for row in answer], np.log(np.exp(bumps).mean(axis=0)))
-    report = json.loads(run("summary", fit, "--json")[1])
-    assert report["model"] == "MallowsKDE"
-    assert report["dispersion"] == pytest.approx(0.4)
-    assert report["closed_form"] is True
-    assert "closed form" in run("info", fit)[1]
-    drawn = list(csv.reader(io.StringIO(run("sample", fit, "-n", 20)[1])))[1:]
-    assert all(sorted(row) == ["juice", "milk", "tea"] for row in drawn)
-    assert len(drawn) == 20
-    assert run("predict", fit, new, "--what", "pairwise")[0] == 2
-    MallowsKDE().fit(made.data).save(fit)
-    assert "left out" in run("summary", fit)[1]  # what cross-validation looked at
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,7 @@ def test_projections_respect_a_finite_prior_whatever_its_weights():
 
 
 def test_projections_are_refused_after_burn_in():
-    with pytest.raises(DataError, match="optimiser"):
+    with pytest.raises(DataError, match="optimizer"):
         run_chains(
             lambda rng: some_state(),
             Cycle([Gibbs(), Projection()]),
@@ -217,8 +217,8 @@ def test_moves_that_learn_get_half_of_a_given_burn_in():
 
 
 @pytest.mark.parametrize("moves", ["projection", ["gibbs", Projection()], Cycle([Gibbs(), Projection()])])
-def test_optimisers_are_named_when_refused(moves):
-    with pytest.raises(DataError, match="projection in moves is an optimiser, for burn-in only"):
+def test_optimizers_are_named_when_refused(moves):
+    with pytest.raises(DataError, match="projection in moves is an optimizer, for burn-in only"):
         moves_of(moves, "auto", 10)
 
 

@@ -62,7 +62,7 @@ def test_random_scan_follows_its_weights():
     assert abs(written.count("b") - 3000) < 5 * np.sqrt(4000 * 0.75 * 0.25)
 
 
-def test_optimisers_make_their_composition_an_optimiser():
+def test_optimizers_make_their_composition_an_optimizer():
     climber = Note("x", exact=False)
     assert not Cycle([Note("a"), climber]).exact
     assert not RandomScan([Note("a"), climber]).exact

@@ -94,7 +94,7 @@ def test_sequential_weights_are_ratios_of_partition_probabilities(prior):
     for seat in range(4):
         ratio = prior.log_prob([*labels, seat]) - prior.log_prob(labels)
         assert weights[seat] == pytest.approx(ratio, abs=1e-8)
-    raw = prior.sequential_log_weights(sizes, normalised=False)
+    raw = prior.sequential_log_weights(sizes, normalized=False)
     np.testing.assert_allclose(raw - raw[0], weights - weights[0], atol=1e-12)
 
 

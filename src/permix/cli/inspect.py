@@ -6,7 +6,7 @@ import shutil
 import sys
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import typer
@@ -15,12 +15,6 @@ from permix.cli.output import count_of, print_json, print_table
 from permix.cli.votes import ReadOptions
 from permix.errors import DataError
 
-if TYPE_CHECKING:
-    pass
-
-# A table of clusters in the terminal shows at most this many columns of parameters and this many rows.
-MAX_COLUMNS = 5
-MAX_CLUSTERS = 30
 PICTURES = (".png", ".svg", ".pdf")
 
 
@@ -140,8 +134,9 @@ def run_convert(options: ReadOptions, target: Path, to_layout: str, force: bool,
     try:
         write(votes, target, **({} if to_layout == "auto" else {"layout": str(to_layout)}))
     except DataError as error:
-        # The writer's layout is the one this command calls --to-layout.
-        raise DataError(str(error).replace("layout=", "to_layout=")) from error
+        from permix.cli.run import in_options
+
+        raise in_options(error, {"layout": "--to-layout"}) from error
     scale = category_scale(votes) if to_layout == "ratings" else {}
     if as_json:
         meant = {"ratings": scale} if scale else {}

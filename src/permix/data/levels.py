@@ -21,7 +21,7 @@ from permix.data.labels import (
     encode_items,
     some_names,
 )
-from permix.errors import DataError
+from permix.errors import DataError, ParameterError
 
 
 class Scores(NamedTuple):
@@ -105,7 +105,7 @@ def read_ratings(
 ) -> Scores:
     """Ratings in any accepted form as scores; see ``Preferences.from_ratings``."""
     if layout not in ("auto", "long", "matrix"):
-        raise DataError(f"layout={layout!r} must be 'auto', 'long' or 'matrix'")
+        raise ParameterError("layout", layout, "'auto', 'long' or 'matrix'")
     sparse = hasattr(ratings, "tocoo")
     if layout == "long" or (layout == "auto" and not sparse and _looks_long(ratings)):
         return _read_long(ratings, items, agents)

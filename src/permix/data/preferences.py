@@ -14,7 +14,7 @@ from permix.data.csr import gather, indptr_of, row_bytes
 from permix.data.labels import Array, Label, clean_counts, resolve_item
 from permix.data.levels import Levels, levels_from_scores, matrix_scores, read_groups, read_ratings
 from permix.data.rankings import Rankings, rank_matrix
-from permix.errors import CycleError, DataError, PermixWarning
+from permix.errors import Argument, CycleError, DataError, Message, ParameterError, PermixWarning
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -337,7 +337,7 @@ class Preferences(AgentTable):
     def _with_cycles(self, on_cycle: str) -> Self:
         """Find agents who contradict themselves and do what ``on_cycle`` says about them."""
         if on_cycle not in ("error", "drop", "keep"):
-            raise DataError(f"on_cycle={on_cycle!r} must be 'error', 'drop' or 'keep'")
+            raise ParameterError("on_cycle", on_cycle, "'error', 'drop' or 'keep'")
         if len(self.pairs) == 0:
             return self
         from permix.kernels.posets import consistent_agents
@@ -360,6 +360,17 @@ class Preferences(AgentTable):
         return self[consistent]
 
     def _cycle_error(self, row: int, n_bad: int = 1) -> CycleError:
+        way_out = (
+            "Mend them, or pass ",
+            Argument("on_cycle", "drop"),
+            " to leave such agents out, or ",
+            Argument("on_cycle", "keep"),
+            " to keep the raw comparisons for models with an error term",
+        )
+        return self._cycle_error_with(row, n_bad, way_out)
+
+    def _cycle_error_with(self, row: int, n_bad: int, way_out: tuple[str | Argument, ...]) -> CycleError:
+        """Return the error about one of so many contradicting agents; ``way_out`` says what to do."""
         from permix.kernels.posets import find_cycle
 
         found = find_cycle(self.arrays(), row, self.n_items).tolist()
@@ -370,9 +381,11 @@ class Preferences(AgentTable):
         shown = closed if len(closed) <= 12 else [*closed[:6], "…", *closed[-5:]]
         more = f" ({n_bad} agents contradict themselves in all)" if n_bad > 1 else ""
         return CycleError(
-            f"agent {agent!r}: these comparisons contradict each other: {' ≻ '.join(map(str, shown))}{more}. "
-            "Mend them, or pass on_cycle='drop' to leave such agents out, or on_cycle='keep' to keep the raw "
-            "comparisons for models with an error term",
+            Message(
+                f"agent {agent!r}: these comparisons contradict each other: {' ≻ '.join(map(str, shown))}"
+                f"{more}. ",
+                *way_out,
+            ),
             agent=agent,
             cycle=tuple(closed),
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from permix.data.agent_table import AgentTable, row_name
 from permix.data.labels import Array, Label, as_column, clean_agents, clean_counts, clean_items, encode_items
-from permix.errors import DataError
+from permix.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -373,7 +373,7 @@ def _unlisted_below(unlisted: object, n: int) -> Array:
         )
     bad = (kinds != "below") & (kinds != "unknown")
     if n and np.any(bad):
-        raise DataError(f"unlisted={kinds.tolist()[int(np.argmax(bad))]!r} must be 'below' or 'unknown'")
+        raise ParameterError("unlisted", kinds.tolist()[int(np.argmax(bad))], "'below' or 'unknown'")
     return np.asarray(kinds == "below", dtype=np.bool_)
 
 

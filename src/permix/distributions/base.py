@@ -12,7 +12,7 @@ from permix.data.agent_table import AgentTable
 from permix.data.labels import Array, Label, OverItems, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import DataError
+from permix.errors import DataError, Message
 from permix.runtime.seeds import RandomState, stream_key
 from permix.runtime.threads import over_rows
 
@@ -134,7 +134,7 @@ class RankingDistribution(Distribution):
     """
 
     # What to do about rankings of a subset of the items.
-    _about_subsets: ClassVar[str] = (
+    _about_subsets: ClassVar[Message] = Message(
         "its probability is a sum over all rankings that agree. Use "
         ".condition(rankings[row]).log_normalizer()"
     )
@@ -225,8 +225,11 @@ class RankingDistribution(Distribution):
         long = np.flatnonzero(~table.unlisted_below & (table.lengths > 2))
         if len(long):
             raise DataError(
-                f"{table.row_name(int(long[0]))} ranks {table.lengths[long[0]]} of {self.n_items} items and "
-                f"leaves the rest unknown ({len(long)} such row(s)); {self._about_subsets}"
+                Message(
+                    f"{table.row_name(int(long[0]))} ranks {table.lengths[long[0]]} of {self.n_items} items "
+                    f"and leaves the rest unknown ({len(long)} such row(s)); ",
+                    *self._about_subsets.parts,
+                )
             )
 
     @abc.abstractmethod

@@ -1,67 +1,34 @@
-"""Dirichlet-process mixtures, as a scikit-learn estimator."""
+"""Mixtures of vectors with an unknown number of groups, as a scikit-learn estimator."""
 
 from __future__ import annotations
 
-import os
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from permix.data.agent_table import AgentTable
-from permix.dp_mixture.fit import MixtureFit, MixtureSettings, as_family, fit_mixture, naming_columns
+from permix.dp_mixture.fit import MixtureFit, fit_mixture, naming_columns
+from permix.dp_mixture.parameters import DPMixtureParameters, as_family
+from permix.dp_mixture.predict import log_density, membership_of, sample_rows
 from permix.errors import DataError
-from permix.estimators.load import save_mixture
-from permix.families import FAMILIES, Family, GaussianNIW
+from permix.estimators.base import Estimator
+from permix.families import Family
 from permix.families.base import DATES, refuse_odd_cells
-from permix.moves.naming import Moves
-from permix.moves.start import Start
-from permix.partitions import PartitionPrior
-from permix.posterior import summary, to_datatree
+from permix.posterior import summary
+from permix.registries import FAMILIES
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
 
 Array = npt.NDArray[Any]
 
 
-class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """Mixture with an unknown number of clusters, sampled by Markov chain Monte Carlo.
-
-    Parameters
-    ----------
-    family : Family or str, optional
-        What a cluster is made of: :class:`~permix.Gaussian`, :class:`~permix.GaussianNIW` (the default),
-        :class:`~permix.Multinomial`, :class:`~permix.Categorical`, or their names "gaussian", "gaussian-niw",
-        "multinomial", "categorical". The scale and the degrees of freedom of a GaussianNIW that leaves them
-        open are chosen by the log joint, in short chains before those that are kept.
-    prior : partition prior, optional
-        :class:`~permix.MixtureOfFiniteMixtures` (the default, with its default parameters),
-        :class:`~permix.DirichletProcess`, :class:`~permix.PitmanYor` or :class:`~permix.FiniteDirichlet`.
-    moves : "auto", a name, a move, or a sequence of these
-        What one iteration does. "auto" is a sweep of collapsed Gibbs, splits and merges, and an update of the
-        concentration. Names are "gibbs", "split-merge", "permutation" and "concentration"; the last is added
-        at the end where nothing else updates the concentration. See :mod:`permix.moves` for moves with
-        settings.
-    burn_in_moves : "auto", a name, a move, or a sequence of these
-        What burn-in begins with. "auto" climbs along random projections, which finds good clusters in a few
-        iterations, and goes on with ``moves``. Other moves, among them "projection", last for all of burn-in,
-        or for its first half if ``moves`` have something to learn.
-    init : "both", "sequential", "one-cluster", "random" or int
-        Where chains start: from sequential prediction in random order, from one cluster, from a partition
-        drawn from the prior, or from so many clusters at random. "both" takes the first and the second in
-        turn, one for each chain: where chains from many and from few clusters do not meet, R-hat shows it.
-    n_draws, n_burn_in, n_thin, n_chains : int
-        Each chain makes ``n_burn_in`` iterations, then keeps ``n_draws``, one in ``n_thin``.
-    loss : "vi" or "binder"
-        The loss whose posterior expectation ``labels_`` minimises.
-    random_state : int, SeedSequence, Generator, RandomState or None
-        The same seed gives the same draws whatever ``n_jobs`` is.
-    n_jobs : int, optional
-        How many chains run at once; default as many as there are processors.
-    progress : bool, optional
-        Live display: by default on a terminal, once a fit has taken two seconds.
-    store : path, optional
-        A folder that keeps the chains while they run: a fit that was killed goes on where it stopped.
+class DPMixture(ClusterMixin, Estimator, parameters=DPMixtureParameters):  # type: ignore[misc]
+    """Groups of rows of numbers, counts or categories, without being told how many there are.
 
     Attributes
     ----------
@@ -103,41 +70,8 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     (2, [30, 20])
     """
 
-    def __init__(
-        self,
-        family: Family | str | None = None,
-        prior: PartitionPrior | None = None,
-        moves: Moves = "auto",
-        *,
-        burn_in_moves: Moves = "auto",
-        init: Start = "both",
-        n_draws: int = 1000,
-        n_burn_in: int = 500,
-        n_thin: int = 1,
-        n_chains: int = 2,
-        loss: Literal["vi", "binder"] = "vi",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool | None = None,
-        store: str | os.PathLike[str] | None = None,
-    ) -> None:
-        self.family = family
-        self.prior = prior
-        self.moves = moves
-        self.burn_in_moves = burn_in_moves
-        self.init = init
-        self.n_draws = n_draws
-        self.n_burn_in = n_burn_in
-        self.n_thin = n_thin
-        self.n_chains = n_chains
-        self.loss = loss
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.store = store
-
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Run the chains on ``X`` and summarise them.
+        """Run the chains on ``X`` and summarize them.
 
         Parameters
         ----------
@@ -149,25 +83,37 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        family = as_family(self.family)
-        table = self._table(X, family, reset=True)
+        settings = self._settings()
+        table = self._table(X, as_family(settings.family), reset=True)
         names = getattr(self, "feature_names_in_", None)
-        settings = MixtureSettings(**self.get_params(deep=False))
         return self._adopt(fit_mixture(table, settings, None if names is None else tuple(map(str, names))))
 
     def _adopt(self, fit: MixtureFit) -> Self:
         """Show a fit under scikit-learn's names."""
         self._fit = fit
+        self.n_features_in_ = fit.family.n_features
+        if fit.feature_names is not None:
+            self.feature_names_in_ = np.array(fit.feature_names, dtype=object)
         self.family_ = fit.family
         self.prior_ = fit.prior
         self.point_estimate_ = fit.estimate
         self.labels_ = fit.labels
         self.n_clusters_ = fit.n_clusters
         self.cluster_sizes_ = fit.cluster_sizes
-        self.cluster_parameters_ = fit.cluster_parameters
         self.log_likelihood_ = float(fit.draws.arrays["log_likelihood"].mean())
-        self.posterior_ = to_datatree(fit.draws)
         return self
+
+    @property
+    def cluster_parameters_(self) -> dict[str, Array]:
+        """Posterior means of the groups' parameters given ``labels_``."""
+        check_is_fitted(self)
+        return self._fit.cluster_parameters
+
+    @property
+    def posterior_(self) -> xr.DataTree:
+        """All draws in ArviZ's schema, put together when they are first asked for."""
+        check_is_fitted(self)
+        return self._fit.posterior
 
     def _table(self, X: Any, family: Family, *, reset: bool) -> Any:
         """Check shape and names as scikit-learn does; cells are checked later, by messages that name them."""
@@ -182,41 +128,41 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _new_data(self, X: Any) -> tuple[Any, int]:
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self)
         table = self._table(X, self.family_, reset=False)
         with naming_columns(self._fit.feature_names):
             return self.family_.encode(table), int(table.shape[0])
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
-        """Return the most probable cluster of ``labels_`` for each new row."""
+        """Return the most probable group of ``labels_`` for each new row."""
         labels: npt.NDArray[np.int64] = self.predict_proba(X).argmax(axis=1)
         return labels
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each cluster of ``labels_``, given that a new row is in one of them."""
-        data, m = self._new_data(X)
-        joint = self._fit.joint_under_estimate(data, m)[:, :-1]
-        probabilities: Array = np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None])
-        return probabilities
+        """Return the probability of each group of ``labels_``, given that a new row is in one of them."""
+        return membership_of(self._fit, *self._new_data(X)).known
 
     def predict_novelty(self, X: Any) -> Array:
-        """Return the probability that each new row belongs to no cluster of ``labels_``."""
-        data, m = self._new_data(X)
-        joint = self._fit.joint_under_estimate(data, m)
-        novelty: Array = np.exp(joint[:, -1] - np.logaddexp.reduce(joint, axis=1))
-        return novelty
+        """Return the probability that each new row belongs to no group of ``labels_``."""
+        return membership_of(self._fit, *self._new_data(X)).novelty
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: Any, *, return_error: bool = False) -> Any:
         """Return ln of the posterior predictive density of each row, averaged over draws.
 
         At most 200 draws, evenly spaced over all chains, enter the average.
-        """
-        data, m = self._new_data(X)
-        return self._fit.log_density(data, m)
 
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean of :meth:`score_samples`."""
-        return float(self.score_samples(X).mean())
+        Parameters
+        ----------
+        X : array, frame or sparse matrix of shape (n, d)
+        return_error : bool
+            Return the Monte Carlo errors as well, estimated from batches of successive draws.
+
+        Returns
+        -------
+        ndarray (rows,), or two of them
+        """
+        scores, errors = log_density(self._fit, *self._new_data(X))
+        return (scores, errors) if return_error else scores
 
     def sample(self, size: int = 1, random_state: Any = None) -> Array:
         """Draw new rows from the posterior predictive.
@@ -225,42 +171,38 @@ class DPMixture(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         size : int
             How many.
-        random_state : int, Generator or None
+        random_state : int, SeedSequence, Generator or None
             Seed.
 
         Returns
         -------
         ndarray of shape (size, d)
         """
-        check_is_fitted(self, "posterior_")
-        return self._fit.sample(size, random_state)
+        check_is_fitted(self)
+        return sample_rows(self._fit, size, random_state)
 
-    def summary(self) -> Any:
-        """Return mean, spread, effective sample size and R-hat of every scalar quantity, as a data frame."""
-        check_is_fitted(self, "posterior_")
-        return summary(self.posterior_)
+    def summary(self) -> pd.DataFrame:
+        """Return size, how sure its members are, and the main parameter of each group, the largest first."""
+        import pandas as pd
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file; :func:`permix.load` reads it.
+        check_is_fitted(self)
+        fit = self._fit
+        index = pd.RangeIndex(fit.n_clusters, name="group")
+        sure = pd.Series(fit.confidence).groupby(fit.labels).mean()
+        main = fit.cluster_parameters[fit.family.main_parameter]
+        names = fit.family.parameter_names(fit.columns)
+        frame = pd.DataFrame({"size": fit.cluster_sizes, "how_sure": sure.to_numpy()}, index=index)
+        return frame.join(pd.DataFrame(main, index=index, columns=names))
 
-        The file is a zip of JSON and ``.npy`` arrays; it holds the draws and the data.
-        """
-        check_is_fitted(self, "posterior_")
-        save_mixture(self._fit, path)
-
-    @classmethod
-    def _from_fit(cls, fit: MixtureFit) -> Self:
-        settings = fit.settings
-        model = cls(**{name: getattr(settings, name) for name in cls._get_param_names()})
-        model.n_features_in_ = fit.family.n_features
-        if fit.feature_names is not None:
-            model.feature_names_in_ = np.array(fit.feature_names, dtype=object)
-        return model._adopt(fit)
+    def diagnostics(self) -> pd.DataFrame:
+        """Return mean, spread, effective sample size and R-hat of every scalar quantity."""
+        check_is_fitted(self)
+        return summary(self._fit.draws)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        family = FAMILIES.get(self.family, GaussianNIW) if isinstance(self.family, str) else self.family
-        family = GaussianNIW if family is None else family
+        known = isinstance(self.family, Family) or (isinstance(self.family, str) and self.family in FAMILIES)
+        family = as_family(self.family if known else None)
         tags.input_tags.sparse = family.accepts_sparse
         tags.input_tags.allow_nan = family.accepts_missing
         tags.input_tags.categorical = family.accepts_categories
@@ -273,7 +215,7 @@ def _refuse_what_is_not_a_table(X: Any, family: Family) -> None:
     if isinstance(X, AgentTable):
         raise DataError(
             f"{type(X).__name__} are not rows of numbers: their item codes would be clustered as if they "
-            "were measurements. For mixtures of rankings see permix.MallowsMixture."
+            "were measurements. For groups of rankings see permix.MallowsMixture."
         )
     if not hasattr(X, "columns"):
         refuse_odd_cells(X)

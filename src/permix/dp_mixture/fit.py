@@ -6,67 +6,36 @@ The command line uses this directly; the estimator adds scikit-learn's conventio
 from __future__ import annotations
 
 import dataclasses
-import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from permix.dp_mixture.predict import MixturePredictive
+from permix.dp_mixture.parameters import DPMixtureParameters, as_family, as_prior
 from permix.errors import CellError, DataError, PermixWarning
-from permix.families import FAMILIES, Family, GaussianNIW
+from permix.families import Family
+from permix.families.contract_jit import seat_all
 from permix.moves import describe_move
-from permix.moves.naming import Moves
 from permix.moves.recipe import describe_burn_in, moves_of
 from permix.moves.start import Start, check_start, seat_all_data, start_of_chain
 from permix.moves.state import MixtureState, score_empty
-from permix.partitions import FiniteDirichlet, MixtureOfFiniteMixtures, PartitionPrior
+from permix.partitions import FiniteDirichlet, PartitionPrior
 from permix.partitions.point_estimate import PointEstimate
-from permix.posterior import warn_if_chains_disagree
-from permix.posterior.estimated import EstimatedPartition, evenly_spaced, nearest_partition
-from permix.runtime.seeds import generator
-from permix.runtime.settings import check_run_settings
+from permix.posterior import to_datatree, warn_if_chains_disagree
+from permix.posterior.estimated import EstimatedPartition, nearest_partition
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
+if TYPE_CHECKING:
+    import xarray as xr
+
 Array = npt.NDArray[Any]
-# The predictive density is averaged over at most this many draws, evenly spaced over all chains.
-MAX_PREDICTIVE_DRAWS = 200
 # Hyper-parameters are chosen by chains of at most this many iterations, two under each candidate.
 MAX_TRIAL_STEPS = 20
-
-
-@dataclasses.dataclass(frozen=True)
-class MixtureSettings:
-    """What a user may choose; see :class:`permix.DPMixture` for what each means."""
-
-    family: Family | str | None = None
-    prior: PartitionPrior | None = None
-    moves: Moves = "auto"
-    burn_in_moves: Moves = "auto"
-    init: Start = "both"
-    n_draws: int = 1000
-    n_burn_in: int = 500
-    n_thin: int = 1
-    n_chains: int = 2
-    loss: Literal["vi", "binder"] = "vi"
-    random_state: Any = None
-    n_jobs: int | None = None
-    progress: bool | None = None
-    store: str | os.PathLike[str] | None = None
-
-    def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, np.generic):
-                object.__setattr__(self, field.name, value.item())
-        if self.loss not in ("vi", "binder"):
-            raise DataError(f"loss must be 'vi' or 'binder', got {self.loss!r}")
-        check_run_settings(self.n_jobs, self.progress)
 
 
 @dataclasses.dataclass
@@ -75,7 +44,7 @@ class MixtureFit(EstimatedPartition):
 
     Attributes
     ----------
-    settings : MixtureSettings
+    settings : DPMixtureParameters
         As asked for.
     family, prior
         As fitted, defaults filled in.
@@ -84,12 +53,14 @@ class MixtureFit(EstimatedPartition):
     draws : Draws
         Kept draws of all chains.
     estimate : PointEstimate
-        Partition that minimises the posterior expected loss.
+        Partition that minimizes the posterior expected loss.
     feature_names : tuple of str, optional
         Names of the columns.
     """
 
-    settings: MixtureSettings
+    model: ClassVar[str] = "DPMixture"
+
+    settings: DPMixtureParameters
     family: Family
     prior: PartitionPrior
     data: Any
@@ -98,59 +69,42 @@ class MixtureFit(EstimatedPartition):
     estimate: PointEstimate
     feature_names: tuple[str, ...] | None = None
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user stopped the chains: the draws made until then are here."""
+        return self.draws.interrupted
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of the data, numbers from 1 on where they have none."""
+        return self.feature_names or tuple(f"column {j + 1}" for j in range(self.family.n_features))
+
     @cached_property
     def cluster_parameters(self) -> dict[str, Array]:
         """Posterior means of the clusters' parameters given ``labels``."""
-        return self.predictive().cluster_parameters(self.labels)
+        stats = self.family.statistics(self.n_clusters)
+        seat_all(stats, self.data, self.labels.astype(np.int32), self.n_clusters)
+        return self.family.parameters(stats, self.n_clusters)
 
-    def predictive(self) -> MixturePredictive:
-        """Return a fresh scorer of new data; it has a state of its own, so threads do not share it."""
-        return MixturePredictive(self.family, self.prior, self.data, self.n)
+    @cached_property
+    def posterior(self) -> xr.DataTree:
+        """All draws in ArviZ's schema."""
+        return to_datatree(self.draws)
 
-    def joint_under_estimate(self, data: Any, m: int) -> Array:
-        """Return ln(weight × density) of new data under each cluster of ``labels`` and, last, a new one."""
-        predictive = self.predictive()
-        concentration = self.draws.arrays.get("concentration")
-        log_weights = predictive.condition(
-            self.labels, float(np.mean(concentration)) if concentration is not None else 0.0
-        )
-        joint = predictive.log_joint(data, m, score_empty(self.family, data, m), log_weights)
-        impossible = np.flatnonzero(~np.isfinite(joint.max(axis=1, initial=-np.inf)))
-        if impossible.size:
-            raise DataError(
-                f"row {impossible[0] + 1} has probability zero under every cluster: it is too far away"
-            )
-        # condition() numbers clusters by first appearance.
-        first = np.unique(self.labels, return_index=True)[1]
-        place = np.argsort(np.argsort(first))
-        return np.column_stack([joint[:, place], joint[:, -1]])
+    @cached_property
+    def confidence(self) -> Array:
+        """How sure the label of each row is: the mean probability that it is with its fellow members."""
+        from permix.partitions import assignment_confidence
 
-    def log_density(self, data: Any, m: int) -> Array:
-        """Return ln of the posterior predictive density of new data, averaged over draws."""
-        return self.predictive().log_density(data, m, *self.spaced_draws())
-
-    def sample(self, size: int, random_state: Any) -> Array:
-        """Draw new data from the posterior predictive, in the user's terms."""
-        if size < 1:
-            raise DataError(f"size must be at least 1, got {size}")
-        rows = self.predictive().sample(generator(random_state), size, *self.spaced_draws())
-        return self.family.decode(rows)
-
-    def spaced_draws(self) -> tuple[Array, Array]:
-        """Labels and concentrations of evenly spaced draws, few enough to average over."""
-        labels = evenly_spaced(self.draws.arrays["labels"], MAX_PREDICTIVE_DRAWS)
-        concentration = self.draws.arrays.get("concentration")
-        if concentration is None:
-            return labels, np.zeros(len(labels))
-        return labels, evenly_spaced(concentration, MAX_PREDICTIVE_DRAWS)
+        return np.asarray(assignment_confidence(self.draws.arrays["labels"], self.labels))
 
 
 def fit_mixture(
-    table: Any, settings: MixtureSettings, feature_names: tuple[str, ...] | None = None
+    table: Any, settings: DPMixtureParameters, feature_names: tuple[str, ...] | None = None
 ) -> MixtureFit:
-    """Run chains on a table, summarise them, and warn where chains disagree."""
+    """Run chains on a table, summarize them, and warn where chains disagree."""
     family = as_family(settings.family)
-    prior = _as_prior(settings.prior)
+    prior = as_prior(settings.prior)
     n = int(table.shape[0])
     if n == 0:
         raise DataError("there are no rows to cluster")
@@ -216,7 +170,7 @@ def _first_states(
 
 
 def _most_probable(
-    candidates: Sequence[Family], data: Any, n: int, prior: PartitionPrior, settings: MixtureSettings
+    candidates: Sequence[Family], data: Any, n: int, prior: PartitionPrior, settings: DPMixtureParameters
 ) -> Family:
     """Return the candidate whose best partition has the largest log joint with the data.
 
@@ -264,28 +218,3 @@ def naming_columns(names: Sequence[str] | None) -> Iterator[None]:
         yield
     except CellError as error:
         raise error if names is None else error.with_names(names) from None
-
-
-def as_family(family: Family | str | None) -> Family:
-    """Return a family given as an object, by name, or not at all."""
-    if family is None:
-        return GaussianNIW()
-    if isinstance(family, str):
-        if family not in FAMILIES:
-            raise DataError(f"unknown family {family!r}; known are {', '.join(FAMILIES)}")
-        return FAMILIES[family]()
-    if not isinstance(family, Family):
-        raise DataError(f"family must be a permix family or its name, got {family!r}")
-    return family
-
-
-def _as_prior(prior: PartitionPrior | None) -> PartitionPrior:
-    if prior is None:
-        return MixtureOfFiniteMixtures()
-    if not isinstance(prior, PartitionPrior):
-        raise DataError(
-            "prior must be MixtureOfFiniteMixtures, DirichletProcess, PitmanYor or FiniteDirichlet, "
-            f"got {prior!r}; "
-            "for a fixed concentration write DirichletProcess(2.0)"
-        )
-    return prior

@@ -7,17 +7,25 @@ so only labels and the concentration need to be kept.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from permix.dp_mixture.fit import MixtureFit
+from permix.errors import DataError
 from permix.families import Family
 from permix.families.contract_jit import draw_many, score_new_data, seat_all
 from permix.moves.state import MixtureState, learned_concentration, score_empty
 from permix.partitions.priors import DirichletProcess, PartitionPrior
+from permix.posterior.estimated import evenly_spaced
+from permix.runtime.seeds import generator
 
 FloatArray = npt.NDArray[np.float64]
+# The predictive density is averaged over at most this many draws, evenly spaced over all chains.
+MAX_PREDICTIVE_DRAWS = 200
+# Its Monte Carlo error is taken from the means of so many batches of successive draws.
+N_BATCHES = 20
 
 
 class MixturePredictive:
@@ -40,7 +48,7 @@ class MixturePredictive:
         self._state = MixtureState(family, data, n, prior, empty_scores=np.empty(0))
 
     def condition(self, labels: npt.NDArray[Any], concentration: float) -> FloatArray:
-        """Take a partition; returns log weights of its clusters and, last, of a new one, normalised."""
+        """Take a partition; returns log weights of its clusters and, last, of a new one, normalized."""
         state = self._state
         state.set_labels(labels)
         state.make_room(state.n_clusters + 1)
@@ -60,15 +68,27 @@ class MixturePredictive:
 
     def log_density(
         self, data: Any, m: int, label_draws: npt.NDArray[Any], concentrations: FloatArray
-    ) -> FloatArray:
-        """Return ln of the predictive density of each new datum, averaged over the draws."""
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return ln of the predictive density of each new datum, averaged over the draws, and its error.
+
+        The error is that of the mean of batches of successive draws, carried over to the logarithm.
+        """
         empty = score_empty(self.family, data, m)
-        total = np.full(m, -np.inf)
-        for labels, concentration in zip(label_draws, concentrations, strict=True):
-            log_weights = self.condition(labels, concentration)
-            joint = self.log_joint(data, m, empty, log_weights)
-            total = np.logaddexp(total, np.logaddexp.reduce(joint, axis=1))
-        return total - np.log(len(label_draws))
+        n_batches = min(N_BATCHES, len(label_draws))
+        batches = np.full((n_batches, m), -np.inf)
+        batch_of = np.arange(len(label_draws)) * n_batches // len(label_draws)
+        for batch, labels, concentration in zip(batch_of, label_draws, concentrations, strict=True):
+            joint = self.log_joint(data, m, empty, self.condition(labels, concentration))
+            batches[batch] = np.logaddexp(batches[batch], np.logaddexp.reduce(joint, axis=1))
+        total = np.logaddexp.reduce(batches, axis=0) - np.log(len(label_draws))
+        if n_batches == 1:
+            return total, np.zeros(m)
+        sizes = np.bincount(batch_of)
+        possible = np.isfinite(total)
+        relative = np.exp(batches[:, possible] - np.log(sizes)[:, None] - total[possible])
+        errors = np.zeros(m)
+        errors[possible] = relative.std(axis=0, ddof=1) / np.sqrt(n_batches)
+        return total, errors
 
     def sample(
         self,
@@ -92,12 +112,57 @@ class MixturePredictive:
             rows[chosen] = drawn
         return rows
 
-    def cluster_parameters(self, labels: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
-        """Posterior means of the parameters of each cluster, in the order of the labels 0 ... K-1."""
-        state = self._state
-        state.set_labels(labels)
-        parameters = self.family.parameters(state.stats, state.n_clusters)
-        # set_labels renumbers by first appearance: put the rows back in the caller's order.
-        order = np.empty(state.n_clusters, dtype=np.int64)
-        order[np.asarray(labels)] = state.labels
-        return {name: values[order] for name, values in parameters.items()}
+
+class Membership(NamedTuple):
+    """Where new data belong, given the point estimate."""
+
+    known: FloatArray  # (m, K) probability of each group, given that it is one of these
+    novelty: FloatArray  # (m,) probability that it is none of these
+
+
+def predictive_of(fit: MixtureFit) -> MixturePredictive:
+    """Return a fresh scorer of new data; it has a state of its own, so threads do not share it."""
+    return MixturePredictive(fit.family, fit.prior, fit.data, fit.n)
+
+
+def membership_of(fit: MixtureFit, data: Any, m: int) -> Membership:
+    """Return where new data belong under the point estimate."""
+    predictive = predictive_of(fit)
+    concentration = fit.draws.arrays.get("concentration")
+    log_weights = predictive.condition(
+        fit.labels, float(np.mean(concentration)) if concentration is not None else 0.0
+    )
+    joint = predictive.log_joint(data, m, score_empty(fit.family, data, m), log_weights)
+    impossible = np.flatnonzero(~np.isfinite(joint.max(axis=1, initial=-np.inf)))
+    if impossible.size:
+        raise DataError(f"row {impossible[0] + 1} has probability zero under every group: it is too far away")
+    # condition() numbers clusters by first appearance.
+    first = np.unique(fit.labels, return_index=True)[1]
+    known = joint[:, np.argsort(np.argsort(first))]
+    return Membership(
+        np.exp(known - np.logaddexp.reduce(known, axis=1)[:, None]),
+        np.exp(joint[:, -1] - np.logaddexp.reduce(joint, axis=1)),
+    )
+
+
+def log_density(fit: MixtureFit, data: Any, m: int) -> tuple[FloatArray, FloatArray]:
+    """Return ln of the posterior predictive density of new data, averaged over draws, and its error."""
+    return predictive_of(fit).log_density(data, m, *spaced_draws(fit))
+
+
+def sample_rows(fit: MixtureFit, size: int, random_state: Any) -> npt.NDArray[Any]:
+    """Draw new data from the posterior predictive, in the user's terms."""
+    if size < 1:
+        raise DataError(f"size must be at least 1, got {size}")
+    rows = predictive_of(fit).sample(generator(random_state), size, *spaced_draws(fit))
+    decoded: npt.NDArray[Any] = fit.family.decode(rows)
+    return decoded
+
+
+def spaced_draws(fit: MixtureFit) -> tuple[npt.NDArray[Any], FloatArray]:
+    """Labels and concentrations of evenly spaced draws, few enough to average over."""
+    labels = evenly_spaced(fit.draws.arrays["labels"], MAX_PREDICTIVE_DRAWS)
+    concentration = fit.draws.arrays.get("concentration")
+    if concentration is None:
+        return labels, np.zeros(len(labels))
+    return labels, evenly_spaced(concentration, MAX_PREDICTIVE_DRAWS)

@@ -1,7 +1,7 @@
 """What a family is to the rest of permix: hyper-parameters, a way to encode data, empty statistics.
 
 A family object is a frozen dataclass of hyper-parameters. ``resolve`` fills in what depends on the
-data (dimensions, defaults scaled to the data); the compiled side is in the ``*_kernel`` files.
+data (dimensions, defaults scaled to the data); the compiled side is in the ``*_jit.py`` files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ DATES = "turn dates into numbers, such as days since the first, or leave them ou
 class Family(abc.ABC):
     """Base of all families."""
 
+    #: What users and files call it; the key in :data:`permix.registries.FAMILIES`.
     name: ClassVar[str]
+    #: Which of :meth:`parameters` tables of groups show: one number for each of :meth:`parameter_names`.
+    main_parameter: ClassVar[str]
+    #: The arrays that :meth:`pack` gives: for each its type and the names of its dimensions, in the words of
+    #: :mod:`permix.estimators.fields`.
+    packed: ClassVar[Mapping[str, tuple[str, ...]]] = {"table": ("real", "observations", "columns")}
     accepts_sparse: ClassVar[bool] = False
     #: Whether the marginal likelihood of a cluster costs less than scoring its members.
     quick_marginal: ClassVar[bool] = True
@@ -52,9 +58,16 @@ class Family(abc.ABC):
     def decode(self, rows: np.ndarray) -> Any:
         """Turn drawn rows back into the user's terms."""
 
-    def decode_data(self, data: Any) -> Any:
-        """Turn encoded data back into the user's units; families that rescale say how."""
-        return data
+    def points(self, data: Any) -> tuple[np.ndarray, bool]:
+        """Return encoded data as points to draw, and whether these are the user's columns as they are.
+
+        Families of data that are no points say which vectors stand for them.
+        """
+        return data, True
+
+    def parameter_names(self, columns: Sequence[str]) -> list[str]:
+        """Name the entries of a row of the main parameter, by default one for each column of the data."""
+        return list(columns)
 
     @abc.abstractmethod
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -44,6 +44,8 @@ class Categorical(Family):
     levels: Sequence[Sequence[Any]] | None = None
 
     name: ClassVar[str] = "categorical"
+    main_parameter: ClassVar[str] = "probabilities"
+    packed: ClassVar[Mapping[str, tuple[str, ...]]] = {"table": ("int32", "observations", "columns")}
     accepts_missing: ClassVar[bool] = True
     accepts_categories: ClassVar[bool] = True
 
@@ -146,6 +148,18 @@ class Categorical(Family):
         decoded = np.stack(columns, axis=1)
         numeric = all(isinstance(level, int | float) for levels in self.levels for level in levels)
         return decoded.astype(np.float64) if numeric else decoded
+
+    def points(self, data: Any) -> tuple[np.ndarray, bool]:
+        """Return an indicator for every answer."""
+        assert self.levels is not None
+        indicators = [data[:, [j]] == np.arange(len(levels)) for j, levels in enumerate(self.levels)]
+        return np.concatenate(indicators, axis=1).astype(float), False
+
+    def parameter_names(self, columns: Sequence[str]) -> list[str]:
+        """Name the answers, as column=answer."""
+        assert self.levels is not None
+        pairs = zip(columns, self.levels, strict=True)
+        return [f"{column}={level}" for column, levels in pairs for level in levels]
 
     def check_encoded(self, data: Any, n: int) -> None:
         """Refuse codes that are not codes of this family's answers."""

@@ -13,22 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permix.families.contract_jit import (
-    add,
-    add_vector,
-    clear,
-    clear_members,
-    copy_cluster,
-    draw,
-    extend,
-    log_marginal,
-    log_predictive,
-    log_predictive_without,
-    merge,
-    project,
-    remove,
-    score_and_add,
-)
+import permix.families.contract_jit as contract
 from permix.kernels.jit import implements, kernel
 
 
@@ -55,7 +40,7 @@ def _change(stats, data, i, k, sign):
             stats.log_totals[j, k] = math.log(stats.pseudo_totals[j] + stats.totals[j, k])
 
 
-@implements(clear, CategoricalStats)
+@implements(contract.clear, CategoricalStats)
 def _clear(stats, k):
     for level in range(stats.counts.shape[0]):
         stats.counts[level, k] = 0.0
@@ -65,17 +50,17 @@ def _clear(stats, k):
         stats.log_totals[j, k] = math.log(stats.pseudo_totals[j])
 
 
-@implements(add, CategoricalStats)
+@implements(contract.add, CategoricalStats)
 def _add(stats, data, i, k):
     _change(stats, data, i, k, 1.0)
 
 
-@implements(remove, CategoricalStats)
+@implements(contract.remove, CategoricalStats)
 def _remove(stats, data, i, k):
     _change(stats, data, i, k, -1.0)
 
 
-@implements(clear_members, CategoricalStats)
+@implements(contract.clear_members, CategoricalStats)
 def _clear_members(stats, data, order, first, last, k):
     # Levels nobody has are empty already.
     for place in range(first, last):
@@ -94,7 +79,7 @@ def _clear_members(stats, data, order, first, last, k):
                     stats.log_weights[level, k] = math.log(stats.pseudo_counts[level])
 
 
-@implements(log_predictive, CategoricalStats)
+@implements(contract.log_predictive, CategoricalStats)
 def _log_predictive(stats, data, i, n_clusters, out):
     for k in range(n_clusters):
         out[k] = 0.0
@@ -106,12 +91,7 @@ def _log_predictive(stats, data, i, n_clusters, out):
                 out[k] += log_weight[k] - log_total[k]
 
 
-@implements(extend, CategoricalStats)
-def _extend(stats, data, i, starts, n_clusters, out):
-    score_and_add(stats, data, i, starts, n_clusters, out)
-
-
-@implements(log_predictive_without, CategoricalStats)
+@implements(contract.log_predictive_without, CategoricalStats)
 def _log_predictive_without(stats, data, i, k):
     score = 0.0
     for j in range(data.shape[1]):
@@ -123,7 +103,7 @@ def _log_predictive_without(stats, data, i, k):
     return score
 
 
-@implements(log_marginal, CategoricalStats)
+@implements(contract.log_marginal, CategoricalStats)
 def _log_marginal(stats, k):
     total = 0.0
     for j in range(stats.totals.shape[0]):
@@ -138,7 +118,7 @@ def _log_marginal(stats, k):
     return total
 
 
-@implements(project, CategoricalStats)
+@implements(contract.project, CategoricalStats)
 def _project(stats, data, i, direction):
     # A row is the vector of its indicators; a missing entry has none.
     total = 0.0
@@ -148,14 +128,14 @@ def _project(stats, data, i, direction):
     return total
 
 
-@implements(add_vector, CategoricalStats)
+@implements(contract.add_vector, CategoricalStats)
 def _add_vector(stats, data, i, weight, direction):
     for j in range(data.shape[1]):
         if data[i, j] >= 0:
             direction[stats.offsets[j] + data[i, j]] += weight
 
 
-@implements(copy_cluster, CategoricalStats)
+@implements(contract.copy_cluster, CategoricalStats)
 def _copy_cluster(stats, source, target):
     for level in range(stats.counts.shape[0]):
         stats.counts[level, target] = stats.counts[level, source]
@@ -165,7 +145,7 @@ def _copy_cluster(stats, source, target):
         stats.log_totals[j, target] = stats.log_totals[j, source]
 
 
-@implements(merge, CategoricalStats)
+@implements(contract.merge, CategoricalStats)
 def _merge(stats, source, target):
     for level in range(stats.counts.shape[0]):
         stats.counts[level, target] += stats.counts[level, source]
@@ -175,7 +155,7 @@ def _merge(stats, source, target):
         stats.log_totals[j, target] = math.log(stats.pseudo_totals[j] + stats.totals[j, target])
 
 
-@implements(draw, CategoricalStats)
+@implements(contract.draw, CategoricalStats)
 def _draw(rng, stats, k, out):
     for j in range(stats.totals.shape[0]):
         first = stats.offsets[j]
@@ -187,3 +167,6 @@ def _draw(rng, stats, k, out):
                 break
             level += 1
         out[j] = level - first
+
+
+contract.use_defaults(CategoricalStats, contract.extend)

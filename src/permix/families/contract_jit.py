@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from permix.kernels.jit import kernel
+from permix.kernels.jit import implements, kernel
 
 # In implementations, copy with loops: Numba compiles an assignment to a slice with all of its error texts,
 # three seconds a time.
@@ -106,6 +106,44 @@ def score_and_add(stats, data, i, starts, n_clusters, out):
     for k in range(n_clusters):
         if starts[k] >= 0:
             add(stats, data, i, k)
+
+
+# --- what serves where a family has nothing better ------------------------------------------------
+
+
+def _clear_all(stats, data, order, first, last, k):
+    clear(stats, k)
+
+
+def _project_row(stats, data, i, direction):
+    total = 0.0
+    for j in range(direction.shape[0]):
+        total += direction[j] * data[i, j]
+    return total
+
+
+def _add_row(stats, data, i, weight, direction):
+    for j in range(direction.shape[0]):
+        direction[j] += weight * data[i, j]
+
+
+DEFAULTS = {
+    extend: score_and_add.py_func,
+    clear_members: _clear_all,
+    project: _project_row,
+    add_vector: _add_row,
+}
+
+
+def use_defaults(stats_class, *declared):
+    """Implement functions of the contract as for any family: ``extend`` by a score and an addition,
+    ``clear_members`` by ``clear``, ``project`` and ``add_vector`` on rows of a table as they are.
+    """
+    for function in declared:
+        implements(function, stats_class)(DEFAULTS[function])
+
+
+# --- kernels that serve all families ---------------------------------------------------------------
 
 
 @kernel

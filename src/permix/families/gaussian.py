@@ -18,16 +18,16 @@ FAR = 10.0
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Gaussian(Family):
-    """Gaussian clusters of known noise; only the centre of a cluster is learned.
+    """Gaussian clusters of known noise; only the center of a cluster is learned.
 
     Parameters
     ----------
     noise_scale : float or sequence of float
         Standard deviation within a cluster: one number, or one per column.
     prior_mean : float or sequence of float
-        Where cluster centres are expected.
+        Where cluster centers are expected.
     prior_scale : float or sequence of float
-        Standard deviation of cluster centres around ``prior_mean``.
+        Standard deviation of cluster centers around ``prior_mean``.
 
     Notes
     -----
@@ -45,6 +45,7 @@ class Gaussian(Family):
     prior_scale: float | Sequence[float] | np.ndarray = 10.0
 
     name: ClassVar[str] = "gaussian"
+    main_parameter: ClassVar[str] = "mean"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -105,10 +106,10 @@ class Gaussian(Family):
         """Drawn rows are in the user's units already."""
         return rows
 
-    def decode_data(self, data: Any) -> Any:
+    def points(self, data: Any) -> tuple[np.ndarray, bool]:
         """Multiply by the noise scale."""
-        return data * np.asarray(self.noise_scale)
+        return data * np.asarray(self.noise_scale), True
 
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
-        """Posterior mean of each cluster's centre."""
+        """Posterior mean of each cluster's center."""
         return {"mean": (stats.means[:, :n_clusters] * np.asarray(self.noise_scale)[:, None]).T.copy()}

@@ -15,21 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permix.families.contract_jit import (
-    add,
-    add_vector,
-    clear,
-    clear_members,
-    copy_cluster,
-    draw,
-    extend,
-    log_marginal,
-    log_predictive,
-    log_predictive_without,
-    merge,
-    project,
-    remove,
-)
+import permix.families.contract_jit as contract
 from permix.kernels.jit import implements, kernel
 
 LOG_2PI = math.log(2.0 * math.pi)
@@ -84,7 +70,7 @@ def _update_spread(stats, k):
     stats.log_height[k] = stats.log_jacobian - 0.5 * (d * LOG_2PI + log_variance)
 
 
-@implements(clear, GaussianStats)
+@implements(contract.clear, GaussianStats)
 def _clear(stats, k):
     stats.counts[k] = 0.0
     stats.spread[k] = 0.0
@@ -94,7 +80,7 @@ def _clear(stats, k):
     _update_spread(stats, k)
 
 
-@implements(add, GaussianStats)
+@implements(contract.add, GaussianStats)
 def _add(stats, data, i, k):
     n = stats.counts[k]
     squared = 0.0
@@ -108,11 +94,11 @@ def _add(stats, data, i, k):
     _update_posterior(stats, k)
 
 
-@implements(remove, GaussianStats)
+@implements(contract.remove, GaussianStats)
 def _remove(stats, data, i, k):
     n = stats.counts[k]
     if n <= 1.0:
-        clear(stats, k)
+        contract.clear(stats, k)
         return
     squared = 0.0
     per_member = 1.0 / (n - 1.0)
@@ -125,12 +111,7 @@ def _remove(stats, data, i, k):
     _update_posterior(stats, k)
 
 
-@implements(clear_members, GaussianStats)
-def _clear_members(stats, data, order, first, last, k):
-    clear(stats, k)
-
-
-@implements(log_predictive, GaussianStats)
+@implements(contract.log_predictive, GaussianStats)
 def _log_predictive(stats, data, i, n_clusters, out):
     for k in range(n_clusters):
         out[k] = 0.0
@@ -161,7 +142,7 @@ def _log_predictive(stats, data, i, n_clusters, out):
             out[k] = stats.log_height[k] - out[k]
 
 
-@implements(extend, GaussianStats)
+@implements(contract.extend, GaussianStats)
 def _extend(stats, data, i, starts, n_clusters, out):
     # The posterior mean moves by (x - m)/(ratio + n + 1): one pass over the means scores and updates them.
     means = stats.means
@@ -208,7 +189,7 @@ def _extend(stats, data, i, starts, n_clusters, out):
             _update_spread(stats, k)
 
 
-@implements(log_predictive_without, GaussianStats)
+@implements(contract.log_predictive_without, GaussianStats)
 def _log_predictive_without(stats, data, i, k):
     # x - m₋ = (x - m)(ratio + n)/(ratio + n - 1), with m₋ the posterior mean without x.
     n = stats.counts[k]
@@ -231,7 +212,7 @@ def _log_predictive_without(stats, data, i, k):
     return total
 
 
-@implements(log_marginal, GaussianStats)
+@implements(contract.log_marginal, GaussianStats)
 def _log_marginal(stats, k):
     n = stats.counts[k]
     if n == 0.0:
@@ -244,21 +225,7 @@ def _log_marginal(stats, k):
     return total
 
 
-@implements(project, GaussianStats)
-def _project(stats, data, i, direction):
-    total = 0.0
-    for j in range(direction.shape[0]):
-        total += direction[j] * data[i, j]
-    return total
-
-
-@implements(add_vector, GaussianStats)
-def _add_vector(stats, data, i, weight, direction):
-    for j in range(direction.shape[0]):
-        direction[j] += weight * data[i, j]
-
-
-@implements(copy_cluster, GaussianStats)
+@implements(contract.copy_cluster, GaussianStats)
 def _copy_cluster(stats, source, target):
     stats.counts[target] = stats.counts[source]
     stats.spread[target] = stats.spread[source]
@@ -270,7 +237,7 @@ def _copy_cluster(stats, source, target):
     stats.log_height[target] = stats.log_height[source]
 
 
-@implements(merge, GaussianStats)
+@implements(contract.merge, GaussianStats)
 def _merge(stats, source, target):
     n = stats.counts[source]
     m = stats.counts[target]
@@ -287,8 +254,11 @@ def _merge(stats, source, target):
     _update_posterior(stats, target)
 
 
-@implements(draw, GaussianStats)
+@implements(contract.draw, GaussianStats)
 def _draw(rng, stats, k, out):
     for j in range(stats.means.shape[0]):
         scale = math.sqrt(1.0 + 1.0 / (stats.ratio[j] + stats.counts[k]))
         out[j] = (stats.means[j, k] + scale * rng.standard_normal()) * stats.noise_scale[j]
+
+
+contract.use_defaults(GaussianStats, contract.clear_members, contract.project, contract.add_vector)

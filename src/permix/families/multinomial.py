@@ -42,6 +42,14 @@ class Multinomial(Family):
     document_length: int | None = None
 
     name: ClassVar[str] = "multinomial"
+    main_parameter: ClassVar[str] = "probabilities"
+    packed: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "indptr": ("int64", "pointers"),
+        "indices": ("int32", "cells?"),
+        "values": ("real", "cells?"),
+        "totals": ("real", "observations"),
+        "log_coefficient": ("real", "observations"),
+    }
     accepts_sparse: ClassVar[bool] = True
     quick_marginal: ClassVar[bool] = False
 
@@ -104,6 +112,14 @@ class Multinomial(Family):
     def decode(self, rows: np.ndarray) -> np.ndarray:
         """Counts are whole numbers."""
         return rows.astype(np.int64)
+
+    def points(self, data: Any) -> tuple[np.ndarray, bool]:
+        """Return the square roots of shares, whose distances are Hellinger's."""
+        from scipy import sparse
+
+        shape = (len(data.totals), self.n_features)
+        dense = sparse.csr_array((data.values, data.indices, data.indptr), shape=shape).toarray()
+        return np.sqrt(dense / np.maximum(dense.sum(axis=1, keepdims=True), 1.0)), False
 
     def pack(self, data: Any) -> dict[str, np.ndarray]:
         """Return the arrays of the sparse rows."""

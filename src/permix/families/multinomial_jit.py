@@ -13,22 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permix.families.contract_jit import (
-    add,
-    add_vector,
-    clear,
-    clear_members,
-    copy_cluster,
-    draw,
-    extend,
-    log_marginal,
-    log_predictive,
-    log_predictive_without,
-    merge,
-    project,
-    remove,
-    score_and_add,
-)
+import permix.families.contract_jit as contract
 from permix.kernels.jit import implements, kernel
 
 # Beyond this many repeats of one word in one document, two log-gammas are cheaper than a sum of logs.
@@ -68,7 +53,7 @@ def _change(stats, data, i, k, sign):
     stats.log_coefficient[k] += sign * data.log_coefficient[i]
 
 
-@implements(clear, MultinomialStats)
+@implements(contract.clear, MultinomialStats)
 def _clear(stats, k):
     stats.totals[k] = 0.0
     stats.log_coefficient[k] = 0.0
@@ -77,17 +62,17 @@ def _clear(stats, k):
         stats.log_weights[word, k] = stats.log_pseudo_counts[word]
 
 
-@implements(add, MultinomialStats)
+@implements(contract.add, MultinomialStats)
 def _add(stats, data, i, k):
     _change(stats, data, i, k, 1.0)
 
 
-@implements(remove, MultinomialStats)
+@implements(contract.remove, MultinomialStats)
 def _remove(stats, data, i, k):
     _change(stats, data, i, k, -1.0)
 
 
-@implements(clear_members, MultinomialStats)
+@implements(contract.clear_members, MultinomialStats)
 def _clear_members(stats, data, order, first, last, k):
     stats.totals[k] = 0.0
     stats.log_coefficient[k] = 0.0
@@ -99,7 +84,7 @@ def _clear_members(stats, data, order, first, last, k):
             stats.log_weights[word, k] = stats.log_pseudo_counts[word]
 
 
-@implements(log_predictive, MultinomialStats)
+@implements(contract.log_predictive, MultinomialStats)
 def _log_predictive(stats, data, i, n_clusters, out):
     length = data.totals[i]
     for k in range(n_clusters):
@@ -121,12 +106,7 @@ def _log_predictive(stats, data, i, n_clusters, out):
                 out[k] += math.lgamma(weight + repeats) - math.lgamma(weight)
 
 
-@implements(extend, MultinomialStats)
-def _extend(stats, data, i, starts, n_clusters, out):
-    score_and_add(stats, data, i, starts, n_clusters, out)
-
-
-@implements(log_predictive_without, MultinomialStats)
+@implements(contract.log_predictive_without, MultinomialStats)
 def _log_predictive_without(stats, data, i, k):
     # a + (c - x), not (a + c) - x: a tiny pseudo-count must not drown in the count before the datum leaves.
     others = stats.totals[k] - data.totals[i]
@@ -145,7 +125,7 @@ def _log_predictive_without(stats, data, i, k):
     return score
 
 
-@implements(log_marginal, MultinomialStats)
+@implements(contract.log_marginal, MultinomialStats)
 def _log_marginal(stats, k):
     total = stats.log_coefficient[k] + math.lgamma(stats.pseudo_total)
     total -= math.lgamma(stats.pseudo_total + stats.totals[k])
@@ -157,7 +137,7 @@ def _log_marginal(stats, k):
     return total
 
 
-@implements(project, MultinomialStats)
+@implements(contract.project, MultinomialStats)
 def _project(stats, data, i, direction):
     # A document is the vector of its word frequencies: its length says nothing about its words.
     total = 0.0
@@ -166,14 +146,14 @@ def _project(stats, data, i, direction):
     return total / max(data.totals[i], 1.0)
 
 
-@implements(add_vector, MultinomialStats)
+@implements(contract.add_vector, MultinomialStats)
 def _add_vector(stats, data, i, weight, direction):
     share = weight / max(data.totals[i], 1.0)
     for position in range(data.indptr[i], data.indptr[i + 1]):
         direction[data.indices[position]] += share * data.values[position]
 
 
-@implements(copy_cluster, MultinomialStats)
+@implements(contract.copy_cluster, MultinomialStats)
 def _copy_cluster(stats, source, target):
     for word in range(stats.counts.shape[0]):
         stats.counts[word, target] = stats.counts[word, source]
@@ -182,7 +162,7 @@ def _copy_cluster(stats, source, target):
     stats.log_coefficient[target] = stats.log_coefficient[source]
 
 
-@implements(merge, MultinomialStats)
+@implements(contract.merge, MultinomialStats)
 def _merge(stats, source, target):
     for word in range(stats.counts.shape[0]):
         if stats.counts[word, source] > 0.0:
@@ -192,7 +172,7 @@ def _merge(stats, source, target):
     stats.log_coefficient[target] += stats.log_coefficient[source]
 
 
-@implements(draw, MultinomialStats)
+@implements(contract.draw, MultinomialStats)
 def _draw(rng, stats, k, out):
     # Pólya's urn, by first drawing the word probabilities from their Dirichlet posterior.
     cumulative = np.empty(out.shape[0])
@@ -204,3 +184,6 @@ def _draw(rng, stats, k, out):
     for _ in range(stats.document_length):
         word = np.searchsorted(cumulative, rng.random() * total, side="right")
         out[min(word, out.shape[0] - 1)] += 1.0
+
+
+contract.use_defaults(MultinomialStats, contract.extend)

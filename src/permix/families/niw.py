@@ -25,7 +25,7 @@ class GaussianNIW(Family):
     Parameters
     ----------
     prior_mean : sequence of float, optional
-        Expected centre; default the mean of the data.
+        Expected center; default the mean of the data.
     prior_strength : float
         How many points the prior mean is worth (κ).
     degrees_of_freedom : float, optional
@@ -57,6 +57,7 @@ class GaussianNIW(Family):
     scale: Sequence[float] | np.ndarray | None = None
 
     name: ClassVar[str] = "gaussian-niw"
+    main_parameter: ClassVar[str] = "mean"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -143,7 +144,7 @@ class GaussianNIW(Family):
         return 1.0 / np.sqrt(np.diag(np.asarray(self.scale, dtype=np.float64)))
 
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
-        """Posterior means of each cluster's centre and covariance."""
+        """Posterior means of each cluster's center and covariance."""
         d = stats.prior_mean.shape[0]
         factors = np.moveaxis(stats.cholesky[:, :, :n_clusters], 2, 0)
         lower = np.tril(factors)

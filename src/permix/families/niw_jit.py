@@ -14,22 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permix.families.contract_jit import (
-    add,
-    add_vector,
-    clear,
-    clear_members,
-    copy_cluster,
-    draw,
-    extend,
-    log_marginal,
-    log_predictive,
-    log_predictive_without,
-    merge,
-    project,
-    remove,
-    score_and_add,
-)
+import permix.families.contract_jit as contract
 from permix.kernels.jit import implements, kernel
 
 LOG_PI = math.log(math.pi)
@@ -101,7 +86,7 @@ def _rank_one(factor, k, vector, sign):
             factor[i, j, k] = entry
 
 
-@implements(clear, NIWStats)
+@implements(contract.clear, NIWStats)
 def _clear(stats, k):
     stats.counts[k] = 0.0
     for i in range(stats.sums.shape[0]):
@@ -111,7 +96,7 @@ def _clear(stats, k):
     _update_posterior(stats, k)
 
 
-@implements(add, NIWStats)
+@implements(contract.add, NIWStats)
 def _add(stats, data, i, k):
     d = stats.prior_mean.shape[0]
     strength = stats.prior_strength + stats.counts[k]
@@ -125,10 +110,10 @@ def _add(stats, data, i, k):
     _update_posterior(stats, k)
 
 
-@implements(remove, NIWStats)
+@implements(contract.remove, NIWStats)
 def _remove(stats, data, i, k):
     if stats.counts[k] <= 1.0:
-        clear(stats, k)
+        contract.clear(stats, k)
         return
     d = stats.prior_mean.shape[0]
     strength = stats.prior_strength + stats.counts[k]
@@ -142,12 +127,7 @@ def _remove(stats, data, i, k):
     _update_posterior(stats, k)
 
 
-@implements(clear_members, NIWStats)
-def _clear_members(stats, data, order, first, last, k):
-    clear(stats, k)
-
-
-@implements(log_predictive, NIWStats)
+@implements(contract.log_predictive, NIWStats)
 def _log_predictive(stats, data, i, n_clusters, out):
     # Forward substitution L y = x - m for all clusters at once: rows of `work` are y_0 ... y_{d-1}.
     d = stats.prior_mean.shape[0]
@@ -172,12 +152,7 @@ def _log_predictive(stats, data, i, n_clusters, out):
         out[k] = stats.log_height[k] - stats.half_power[k] * math.log1p(out[k] * stats.quad_scale[k])
 
 
-@implements(extend, NIWStats)
-def _extend(stats, data, i, starts, n_clusters, out):
-    score_and_add(stats, data, i, starts, n_clusters, out)
-
-
-@implements(log_predictive_without, NIWStats)
+@implements(contract.log_predictive_without, NIWStats)
 def _log_predictive_without(stats, data, i, k):
     # With c = κ_n/(κ_n-1), u = x - m_n and q = uᵀΨ_n⁻¹u: Ψ₋ = Ψ_n - c u uᵀ, so |Ψ₋| = |Ψ_n|(1 - c q), and
     # x - m₋ = c u, so the quadratic form of the predictive without x is c q/(1 - c q).
@@ -204,7 +179,7 @@ def _log_predictive_without(stats, data, i, k):
     )
 
 
-@implements(log_marginal, NIWStats)
+@implements(contract.log_marginal, NIWStats)
 def _log_marginal(stats, k):
     n = stats.counts[k]
     if n == 0.0:
@@ -220,21 +195,7 @@ def _log_marginal(stats, k):
     return total + 0.5 * freedom * prior_log_det - 0.5 * (freedom + n) * stats.log_det[k]
 
 
-@implements(project, NIWStats)
-def _project(stats, data, i, direction):
-    total = 0.0
-    for j in range(direction.shape[0]):
-        total += direction[j] * data[i, j]
-    return total
-
-
-@implements(add_vector, NIWStats)
-def _add_vector(stats, data, i, weight, direction):
-    for j in range(direction.shape[0]):
-        direction[j] += weight * data[i, j]
-
-
-@implements(copy_cluster, NIWStats)
+@implements(contract.copy_cluster, NIWStats)
 def _copy_cluster(stats, source, target):
     stats.counts[target] = stats.counts[source]
     for i in range(stats.sums.shape[0]):
@@ -248,7 +209,7 @@ def _copy_cluster(stats, source, target):
     stats.half_power[target] = stats.half_power[source]
 
 
-@implements(merge, NIWStats)
+@implements(contract.merge, NIWStats)
 def _merge(stats, source, target):
     # With κ m and Ψ counted once, and means measured from the prior mean:
     # Ψ_ab = Ψ_a + Ψ_b - Ψ + κ_a m_a m_aᵀ + κ_b m_b m_bᵀ - κ_ab m_ab m_abᵀ.
@@ -289,7 +250,7 @@ def _merge(stats, source, target):
     _update_posterior(stats, target)
 
 
-@implements(draw, NIWStats)
+@implements(contract.draw, NIWStats)
 def _draw(rng, stats, k, out):
     # t = m + L z sqrt(spread / (2 g)) with g ~ Gamma(ν'/2): Ψ carries the factor ν' of the scale.
     d = stats.prior_mean.shape[0]
@@ -303,3 +264,8 @@ def _draw(rng, stats, k, out):
         for j in range(i + 1):
             value += stats.cholesky[i, j, k] * z[j]
         out[i] = stats.means[i, k] + stretch * value
+
+
+contract.use_defaults(
+    NIWStats, contract.clear_members, contract.extend, contract.project, contract.add_vector
+)

@@ -36,8 +36,10 @@ class Info(NamedTuple):
 class Move(abc.ABC):
     """Base of all moves."""
 
-    #: Whether the posterior is left invariant. Optimisers say False and are for burn-in only.
+    #: Whether the posterior is left invariant. Optimizers say False and are for burn-in only.
     exact: bool = True
+    #: Whether it draws a concentration that is learned anew; a chain in which nothing does would be wrong.
+    draws_concentration: bool = False
 
     @abc.abstractmethod
     def step(self, rng: np.random.Generator, state: Any) -> Info:

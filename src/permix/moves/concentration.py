@@ -18,6 +18,8 @@ class Concentration(Move):
     Does nothing where the concentration is a fixed number.
     """
 
+    draws_concentration = True
+
     def step(self, rng: np.random.Generator, state: PartitionState) -> Info:
         """One auxiliary-variable update."""
         gamma = learned_concentration(state.prior_spec)

@@ -88,13 +88,14 @@ class Permutation(Move):
         if self.order not in ("uniform", "markov"):
             raise DataError(
                 f"order must be 'uniform' or 'markov', got {self.order!r}; random projections are an "
-                "optimiser for burn-in: see permix.moves.Projection"
+                "optimizer for burn-in: see permix.moves.Projection"
             )
         check_beam(self.width, self.tolerance)
         if self.n_clusters is not None:
             check_number(self.n_clusters, "n_clusters")
         if not isinstance(self.integrate, bool):
             raise DataError(f"integrate must be True or False, got {self.integrate!r}")
+        self.draws_concentration = self.integrate
         self._expected = self.n_clusters
         self._scratch: Scratch | None = None
 

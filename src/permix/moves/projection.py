@@ -25,7 +25,7 @@ MAX_TRIES = 12
 class Projection(Move):
     """Order clusters, and the data in each, along a random direction; then draw clusters that are segments.
 
-    An optimiser: the probability of such an ordering given the clusters is not known, so the posterior is not
+    An optimizer: the probability of such an ordering given the clusters is not known, so the posterior is not
     left invariant. Use it during burn-in only; chains refuse it afterwards.
 
     Parameters
@@ -98,7 +98,7 @@ class Projection(Move):
             n_segments = int(draw_beam(rng, scratch.kept_starts, scratch.kept_terms, scratch.bounds))
             if n_segments <= 0 or log_new_clusters(state.prior, n_segments) > -np.inf:
                 break
-            # More clusters than a finite prior has components: make new ones dearer.
+            # More clusters than a finite prior has components: make new ones less probable.
             slope -= 10.0 * 2.0**attempt
             n_segments = -1
         state.n_moved = 0

@@ -4,12 +4,9 @@
 A split and a merge are proposed equally often: with uniform pairs of data, as published, nearly all of many
 clusters' proposals would be merges. i is drawn uniformly; j, for a split, from the rest of its cluster, which
 becomes A, which holds i, and B, which holds j; for a merge of their clusters A and B, from all other
-clusters. A proposed split is drawn by
-
-- sequential allocation (Dahl 2005): from A = {i} and B = {j} on, the others come in random order and join A
-  or B with probability proportional to prior weight × predictive; or
-- restricted Gibbs (Jain & Neal 2004): the others are thrown into A or B at random, scans of Gibbs between A
-  and B make of this the launch state, and one more scan gives the proposal.
+clusters. A proposed split is drawn by sequential allocation (Dahl 2005): from A = {i} and B = {j} on, the
+others come in random order and join A or B with probability proportional to prior weight × predictive. Other
+ways implement :func:`launch`; see ``published_jit.py``.
 
 There is one way to merge, so with r = p(split state)/p(merged state), times the ratio (m - 1)/(n - |A|) of
 the chances of drawing this j among n data, m = |A| + |B| of which are in question, and q the probability of
@@ -41,11 +38,9 @@ from permix.families.contract_jit import (
     extend,
     log_marginal,
     log_predictive,
-    log_predictive_without,
     merge,
-    remove,
 )
-from permix.kernels.jit import kernel
+from permix.kernels.jit import implements, kernel
 from permix.kernels.random import shuffle
 from permix.partitions.priors_jit import log_weight_existing, log_weight_new
 
@@ -69,6 +64,26 @@ class Room(NamedTuple):
     following: np.ndarray  # (n,) the next member of the same cluster, or NOBODY
 
 
+class Sequential(NamedTuple):
+    """Splits are drawn by sequential allocation."""
+
+    n_scans: int  # 0: nothing is launched
+
+
+def launch(how, rng, joining, data, sides_stats, room, size, forced):
+    """Draw sides as ``how`` says, or force those of now; returns the log probability of drawing them.
+
+    Called before ``room.sides`` is scored. ``how`` is a NamedTuple that dispatches; where its ``n_scans`` is
+    0, splits are drawn while they are scored instead.
+    """
+    raise NotImplementedError("launch is implemented by overload; call it from compiled code")
+
+
+@implements(launch, Sequential, argument="how")
+def _no_launch(how, rng, joining, data, sides_stats, room, size, forced):
+    return 0.0
+
+
 @kernel
 def tabulate_joining(prior, joining, totals):
     """Fill the tables of joining; ``joining[0]`` is 0: whoever comes first has no choice."""
@@ -90,7 +105,7 @@ def tabulate_opening(prior, opening):
 def split_merge(
     rng,
     n_proposals,
-    n_scans,
+    how,
     screen,
     joining,
     totals,
@@ -105,7 +120,7 @@ def split_merge(
     room,
     n_clusters,
 ):
-    """Make proposals, by sequential allocation where ``n_scans`` is 0, by restricted Gibbs otherwise.
+    """Make proposals, with splits drawn as ``how`` says: a NamedTuple that implements :func:`launch`.
 
     Returns (proposals made, number of clusters, proposals accepted, scores taken). Stops early, before the
     next proposal, when all slots are taken: the caller makes room and calls again. ``screen`` says whether
@@ -145,23 +160,20 @@ def split_merge(
                     continue
         size = _gather(labels, room, i, j)
         shuffle(rng, room.order[1 : size - 1])
-        restricted = n_scans > 0
+        launched = how.n_scans > 0
         if not splitting:
-            _write_sides(labels, room.order, room.present if restricted else room.sides, size)
-        log_launched = 0.0
-        if restricted:
-            log_launched = _restricted_gibbs(
-                rng, n_scans, joining, data, sides_stats, room, size, not splitting
-            )
-            work += 2 * (n_scans + 1) * (size - 2)
-        forced = restricted or not splitting
+            _write_sides(labels, room.order, room.present if launched else room.sides, size)
+        log_launched = launch(how, rng, joining, data, sides_stats, room, size, not splitting)
+        if launched:
+            work += 2 * (how.n_scans + 1) * (size - 2)
+        forced = launched or not splitting
         log_ratio, log_proposal = _allocate(rng, joining, data, sides_stats, union_stats, room, size, forced)
-        if restricted:
+        if launched:
             log_proposal = log_launched
         work += 3 * size
         log_ratio += opening[n_merged]
         clear_members(union_stats, data, room.order, 0, size, 0)
-        n_first = _empty_sides(data, sides_stats, room, size)
+        n_first = empty_sides(data, sides_stats, room, size)
         log_ratio -= _log_pairs(n, n_first, size - n_first)
         # Not a number where both states are impossible: no such proposal is accepted.
         log_chance = log_ratio - log_proposal if splitting else log_proposal - log_ratio
@@ -242,7 +254,7 @@ def _write_sides(labels, order, sides, size):
 
 
 @kernel
-def _log_chance(chosen, other):
+def log_chance_of(chosen, other):
     """Log probability of the first of two options with these log weights."""
     difference = other - chosen
     return -max(difference, 0.0) - math.log1p(math.exp(-abs(difference)))
@@ -268,7 +280,7 @@ def _allocate(rng, joining, data, sides_stats, union_stats, room, size, forced):
         if turn > 1:
             if not forced:
                 sides[position] = A if rng.random() < 1.0 / (1.0 + math.exp(to_b - to_a)) else B
-            log_proposal += _log_chance(to_a, to_b) if sides[position] == A else _log_chance(to_b, to_a)
+            log_proposal += log_chance_of(to_a, to_b) if sides[position] == A else log_chance_of(to_b, to_a)
         log_ratio -= room.union_score[0] + joining[turn]
         if sides[position] == A:
             log_ratio += to_a
@@ -281,61 +293,7 @@ def _allocate(rng, joining, data, sides_stats, union_stats, room, size, forced):
 
 
 @kernel
-def _restricted_gibbs(rng, n_scans, joining, data, sides_stats, room, size, forced):
-    """Draw sides from a launch state, or force those of now; returns the log probability of the last scan."""
-    sides = room.sides
-    sides[0] = A
-    sides[size - 1] = B
-    for position in range(1, size - 1):
-        sides[position] = A if rng.random() < 0.5 else B
-    n_a = 0
-    for position in range(size):
-        add(sides_stats, data, room.order[position], sides[position])
-        if sides[position] == A:
-            n_a += 1
-    log_proposal = 0.0
-    for scan in range(n_scans + 1):
-        last = scan == n_scans
-        n_a, log_proposal = _scan(rng, joining, data, sides_stats, room, size, n_a, forced and last)
-    _empty_sides(data, sides_stats, room, size)
-    return log_proposal
-
-
-@kernel
-def _scan(rng, joining, data, sides_stats, room, size, n_a, forced):
-    """Let everybody but i and j choose between A and B given all others, or follow ``present``.
-
-    Returns the members of A and the log probability of all choices.
-    """
-    sides, scores = room.sides, room.scores
-    log_proposal = 0.0
-    for position in range(1, size - 1):
-        member = room.order[position]
-        log_predictive(sides_stats, data, member, 2, scores)
-        own = sides[position]
-        scores[own] = log_predictive_without(sides_stats, data, member, own)
-        others_in_a = n_a - 1 if own == A else n_a
-        to_a = scores[A] + joining[others_in_a]
-        to_b = scores[B] + joining[size - 1 - others_in_a]
-        if forced:
-            chosen = room.present[position]
-        else:
-            chosen = A if rng.random() < 1.0 / (1.0 + math.exp(to_b - to_a)) else B
-        if chosen == A:
-            log_proposal += _log_chance(to_a, to_b)
-            n_a = others_in_a + 1
-        else:
-            log_proposal += _log_chance(to_b, to_a)
-            n_a = others_in_a
-        if chosen != own:
-            sides[position] = chosen
-            remove(sides_stats, data, member, own)
-            add(sides_stats, data, member, chosen)
-    return n_a, log_proposal
-
-
-@kernel
-def _empty_sides(data, sides_stats, room, size):
+def empty_sides(data, sides_stats, room, size):
     """Sort ``order`` by side and empty A and B; returns how many are in A.
 
     The first and the last, i and j, stay where they are.

@@ -1,4 +1,4 @@
-"""One partition to stand for many: the minimiser of the posterior expected loss."""
+"""One partition to stand for many: the minimizer of the posterior expected loss."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LARGEST_COMPARISON = 10**10
 
 @dataclass(frozen=True)
 class PointEstimate:
-    """A partition that summarises posterior draws; see :func:`point_estimate`.
+    """A partition that summarizes posterior draws; see :func:`point_estimate`.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class PointEstimate:
     sizes : ndarray of int64
         Cluster sizes.
     loss : {"vi", "binder"}
-        The loss whose posterior mean was minimised.
+        The loss whose posterior mean was minimized.
     expected_loss : float
         Its mean over all draws at ``labels`` (variation of information in bits).
     best_draw_loss : float

@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from permix.errors import DataError
 from permix.partitions.labels import IntArray, as_labels
+from permix.registries import PRIORS
 from permix.runtime.seeds import RandomState, generator
 
 if TYPE_CHECKING:
@@ -67,6 +68,11 @@ class PartitionPrior(ABC):
     """What priors over partitions share."""
 
     _parameters: ClassVar[tuple[str, ...]]
+
+    @classmethod
+    def named(cls, **settings: Any) -> Self:
+        """Return the prior of a user who gives its name, and perhaps some of its parameters."""
+        return cls(**settings)
 
     @abstractmethod
     def kernel(self, n: int, concentration: float | None = None) -> tuple[Any, ...]:
@@ -127,14 +133,14 @@ class PartitionPrior(ABC):
 
         return float(partition_log_prob(self.kernel(int(sizes.sum())), sizes))
 
-    def sequential_log_weights(self, sizes: npt.ArrayLike, normalised: bool = True) -> FloatArray:
+    def sequential_log_weights(self, sizes: npt.ArrayLike, normalized: bool = True) -> FloatArray:
         """Log weights with which the next observation joins each cluster or opens a new one.
 
         Parameters
         ----------
         sizes : array-like of int, shape (K,)
             Present sizes of the clusters, all positive.
-        normalised : bool, default True
+        normalized : bool, default True
             Whether to divide by the total, so that the weights are probabilities.
 
         Returns
@@ -143,7 +149,7 @@ class PartitionPrior(ABC):
             The existing clusters in the order given, then the new one.
         """
         weights = self._log_weights(_check_sizes(sizes))
-        if normalised:
+        if normalized:
             weights -= np.logaddexp.reduce(weights)
         return weights
 
@@ -209,6 +215,11 @@ class DirichletProcess(_TwoParameter):
     def __post_init__(self) -> None:
         if not isinstance(self.concentration, Gamma):
             _store_positive(self, "concentration", " or a Gamma prior")
+
+    @classmethod
+    def named(cls, **settings: Any) -> Self:
+        """Return the prior of a user who gives its name: unless given, the concentration is learned."""
+        return cls(**{"concentration": Gamma(1.0, 1.0), **settings})
 
     def kernel(self, n: int, concentration: float | None = None) -> DirichletProcessPrior:
         """NamedTuple for compiled code.
@@ -522,9 +533,6 @@ def _refuse_concentration(spec: PartitionPrior, concentration: float | None) -> 
         )
 
 
-PRIORS = (MixtureOfFiniteMixtures, DirichletProcess, PitmanYor, FiniteDirichlet)
-
-
 def prior_from_description(
     description: Mapping[str, Any],
 ) -> PartitionPrior | Gamma:
@@ -537,7 +545,7 @@ def prior_from_description(
     >>> prior_from_description(PitmanYor(2.0, 0.5).describe())
     PitmanYor(concentration=2.0, discount=0.5)
     """
-    kinds = {cls.__name__: cls for cls in (*PRIORS, Gamma)}
+    kinds = {cls.__name__: cls for cls in (*PRIORS.values(), Gamma)}
     if not isinstance(description, Mapping) or description.get("prior") not in kinds:
         raise DataError(
             f"{description!r} does not describe a prior; its 'prior' must be one of {', '.join(kinds)}"

@@ -81,7 +81,7 @@ def run_chains(
     Raises
     ------
     DataError
-        If a setting makes no sense, if the move is an optimiser, or if the store belongs to another run.
+        If a setting makes no sense, if the move is an optimizer, or if the store belongs to another run.
     FileFormatError
         If a file of the store is damaged.
     KeyboardInterrupt
@@ -90,7 +90,7 @@ def run_chains(
     settings = _checked(n_draws, n_burn_in, n_thin, n_chains)
     if not move.exact:
         raise DataError(
-            f"{type(move).__name__} is an optimiser: it does not leave the posterior invariant, so the "
+            f"{type(move).__name__} is an optimizer: it does not leave the posterior invariant, so the "
             "draws would be wrong. Use it during burn-in only and an exact move afterwards."
         )
     if not checkpoint_seconds >= 0:

@@ -44,6 +44,17 @@ def read_text(path: PathLike) -> str:
     return text
 
 
+def first_line(path: PathLike) -> str:
+    """Return the first line that is not blank of a file that :func:`read_text` has read before."""
+    with open(path, "rb") as raw:
+        packed = raw.read(2) == b"\x1f\x8b"
+    with gzip.open(path, "rb") if packed else open(path, "rb") as lines:
+        for line in lines:
+            if line.strip():
+                return line.decode("utf-8-sig")
+    return ""
+
+
 def write_text(path: PathLike, text: str) -> None:
     """Write UTF-8 text atomically, gzipped when the name ends in ``.gz``.
 

@@ -22,7 +22,7 @@ from permix.distributions.base import (
     sample_size,
     whole_number,
 )
-from permix.errors import DataError, PermixWarning
+from permix.errors import DataError, ParameterError, PermixWarning
 from permix.runtime.seeds import RandomState, stream_key
 from permix.runtime.threads import over_rows
 
@@ -465,9 +465,9 @@ def _concentration(concentration: object) -> float:
     try:
         value = float(concentration)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise DataError(f"concentration={concentration!r} must be a number, 0 or more") from None
+        raise ParameterError("concentration", concentration, "a number, 0 or more") from None
     if not 0.0 <= value < math.inf:
-        raise DataError(f"concentration={concentration!r} must be finite, and 0 or more")
+        raise ParameterError("concentration", concentration, "finite, and 0 or more")
     return value + 0.0
 
 

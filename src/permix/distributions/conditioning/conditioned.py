@@ -14,7 +14,7 @@ from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate, Given, RankingDistribution, sample_size, whole_number
 from permix.distributions.conditioning.annealing import annealed_log_normalizer, can_anneal, is_affordable
 from permix.distributions.conditioning.chain import by_batches, is_few, run_chain
-from permix.errors import DataError, PermixWarning
+from permix.errors import Argument, DataError, Message, PermixWarning
 from permix.runtime.seeds import RandomState, generator, stream_key
 
 if TYPE_CHECKING:
@@ -184,8 +184,11 @@ class Conditioned(Given):
             priors = self.distribution.log_prob(Rankings._from_arrays(chain.orders, self.items))
             if not np.isfinite(priors).all():
                 raise DataError(
-                    f"{n_burn_in} steps of the chain did not find a ranking of positive probability that "
-                    "agrees with the preferences; pass a larger n_burn_in"
+                    Message(
+                        f"{n_burn_in} steps of the chain did not find a ranking of positive probability that "
+                        "agrees with the preferences; pass a larger ",
+                        Argument("n_burn_in"),
+                    )
                 )
         if chain.trouble:
             warnings.warn(chain.trouble, PermixWarning, stacklevel=3)
@@ -241,9 +244,13 @@ class Conditioned(Given):
             return self._annealed(key, None)
         if value == -np.inf:
             warnings.warn(
-                f"none of {n_samples} draws has positive probability: P(preferences) is zero or too small to "
-                "be seen; pass a larger n_samples",
-                PermixWarning,
+                PermixWarning(
+                    Message(
+                        f"none of {n_samples} draws has positive probability: P(preferences) is zero or too "
+                        "small to be seen; pass a larger ",
+                        Argument("n_samples"),
+                    )
+                ),
                 stacklevel=2,
             )
             return Estimate(value, np.nan)
@@ -257,9 +264,13 @@ class Conditioned(Given):
         value, error, good = annealed_log_normalizer(self._problem, key, n_runs)
         if not good:
             warnings.warn(
-                f"few of {n_runs} annealed runs count, so that their answer and its standard error are "
-                "rough; pass a larger n_samples",
-                PermixWarning,
+                PermixWarning(
+                    Message(
+                        f"few of {n_runs} annealed runs count, so that their answer and its standard error "
+                        "are rough; pass a larger ",
+                        Argument("n_samples"),
+                    )
+                ),
                 stacklevel=3,
             )
         return Estimate(value, error)
@@ -404,9 +415,13 @@ class Conditioned(Given):
     def _warn_of_few(self, effective: float, n_samples: int) -> None:
         if is_few(effective, n_samples):
             warnings.warn(
-                f"importance sampling has {effective:.0f} effective draws out of {n_samples}, so that its "
-                "answer and its standard error are rough; pass a larger n_samples",
-                PermixWarning,
+                PermixWarning(
+                    Message(
+                        f"importance sampling has {effective:.0f} effective draws out of {n_samples}, so "
+                        "that its answer and its standard error are rough; pass a larger ",
+                        Argument("n_samples"),
+                    )
+                ),
                 stacklevel=4,
             )
 

@@ -10,7 +10,7 @@ import numpy as np
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
 from permix.distributions.base import RankingDistribution, read_only, sample_size
-from permix.errors import DataError
+from permix.errors import Argument, DataError, Message
 from permix.runtime.seeds import RandomState, stream_key
 from permix.runtime.threads import over_rows
 
@@ -61,9 +61,10 @@ class GeneralizedMallows(RankingDistribution):
     """
 
     name: ClassVar[str] = "generalized-mallows"
-    _about_subsets: ClassVar[str] = (
+    _about_subsets: ClassVar[Message] = Message(
         "a generalized Mallows model has no formula for that. If the other items are meant to be below, "
-        "build the rankings with unlisted='below'"
+        "build the rankings with ",
+        Argument("unlisted", "below"),
     )
 
     def __init__(
