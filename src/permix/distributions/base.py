@@ -193,7 +193,9 @@ class RankingDistribution(Distribution):
     def _before(self, first: Array, second: Array) -> Array:
         """P(one item before another) for some pairs."""
 
-    def _insert(self, steps: tuple[Array, ...], size: int, random_state: RandomState) -> Rankings:
+    def _insert(
+        self, steps: tuple[Array, Array, Array, Array], size: int, random_state: RandomState
+    ) -> Rankings:
         """Draw by repeated insertion; ``steps`` say where items go (see ``insertion_jit.sample_rows``)."""
         from permix.distributions.insertion_jit import place_scratch, sample_rows
 
@@ -339,11 +341,9 @@ def central_ordering(center: object, items: Iterable[object] | None) -> Rankings
 
 def aligned(table: Table, items: tuple[Label, ...], of: str = "center") -> Table:
     """Return the table with its items in this order; both must have the same items."""
-    if table.items == items:
-        return table
-    position = {name: index for index, name in enumerate(items)}
-    strangers = [name for name in table.items if name not in position]
-    absent = [name for name in items if name not in set(table.items)]
+    wanted, known = set(items), set(table.items)
+    strangers = [name for name in table.items if name not in wanted]
+    absent = [name for name in items if name not in known]
     if strangers or absent:
         reasons = [f"the {of} does not rank {some_names(strangers)}"] * bool(strangers)
         reasons += [f"the data do not know {some_names(absent)}"] * bool(absent)
@@ -351,11 +351,7 @@ def aligned(table: Table, items: tuple[Label, ...], of: str = "center") -> Table
             f"the data and the {of} are over different items: {'; '.join(reasons)}. "
             "Build both with the same items="
         )
-    new = np.array([position[name] for name in table.items] + [-1], dtype=np.int32)
-    if isinstance(table, Rankings):
-        return table._replaced(items=items, orders=new[table.orders])
-    assert isinstance(table, Preferences)
-    return table._replaced(items=items, level_items=new[table.level_items], pairs=new[table.pairs])
+    return table._reindexed(items)
 
 
 def read_only(array: Array) -> Array:
