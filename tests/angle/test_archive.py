@@ -8,11 +8,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from permix.estimators.load import load_fit
 
 import permix
 from permix import AngleMixture, Rankings
 from permix.errors import FileFormatError
+from permix.estimators.archive import read_model
 from permix.files import RESERVED, read_archive, write_archive
 from tests.estimators.conventions import by_name
 
@@ -31,7 +31,7 @@ LISTS = Rankings.from_orders([["tea", "milk"], ["juice"], ["water", "juice"]], i
 
 
 def fitted(data, k=2, **options):
-    values = {"random_state": 3, "progress": False, "n_restarts": 2, "n_draws": 8, "n_burn_in": 4}
+    values = {"random_state": 3, "progress": False, "n_init": 2, "n_draws": 8, "n_burn_in": 4}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return AngleMixture(k, **(values | by_name(options))).fit(data)
@@ -162,7 +162,7 @@ ANY = {
     "other number of components": setting_with(n_components=3),
     "components are true": setting_with(n_components=True),
     "components are real": setting_with(n_components=2.0),
-    "restarts are text": setting_with(n_restarts="many"),
+    "restarts are text": setting_with(n_init="many"),
     "tolerance is negative": setting_with(tol=-1.0),
     "tolerance is true": setting_with(tol=True),
     "inference is unknown": setting_with(inference="evil"),
@@ -284,7 +284,7 @@ def refused(archive, edit, path):
     edit(manifest, arrays)
     write_archive(path, manifest, arrays)
     with pytest.raises(FileFormatError, match=r"fit together|does not know"):
-        load_fit(path)
+        read_model(path)[1]
 
 
 @pytest.mark.parametrize("kind", ["vi", "chain"])
@@ -302,13 +302,13 @@ def test_what_no_such_fit_writes_is_refused(archives, kind, what, tmp_path):
 def test_what_a_fit_writes_is_taken(archives, kind, tmp_path):
     path = tmp_path / "honest.permix"
     write_archive(path, *archives[kind])
-    assert load_fit(path).components.n_items == 4
+    assert read_model(path)[1].components.n_items == 4
 
 
 def test_a_seed_that_is_an_object_is_not_kept(tmp_path):
     model = fitted(FULL, 2, random_state=np.random.default_rng(0), tol=np.float32(0.5))
     model.save(tmp_path / "fit.permix")
-    back = load_fit(tmp_path / "fit.permix").settings
+    back = read_model(tmp_path / "fit.permix")[1].settings
     assert back.random_state is None
     assert back.tol == 0.5
 
@@ -317,4 +317,4 @@ def test_large_files_need_a_word(archives, tmp_path):
     path = tmp_path / "honest.permix"
     write_archive(path, *archives["vi"])
     with pytest.raises(FileFormatError, match="max_bytes"):
-        load_fit(path, max_bytes=100)
+        read_model(path, max_bytes=100)

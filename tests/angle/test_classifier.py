@@ -26,7 +26,7 @@ INFERENCES = ("vi", "em", "sir", "quadrature")
 def quick(**options):
     return AngleClassifier(
         **(
-            {"random_state": 0, "progress": False, "n_restarts": 2, "n_draws": 40, "n_burn_in": 10}
+            {"random_state": 0, "progress": False, "n_init": 2, "n_draws": 40, "n_burn_in": 10}
             | by_name(options)
         )
     )

@@ -17,7 +17,7 @@ from tests.estimators.conventions import by_name
 from tests.every_run import first_in_every_run
 
 DIRECTIONS = np.array([[0, 1, 2, 3, 4, 5], [5, 3, 1, 0, 2, 4]])
-QUICK = {"model": "angle", "n_restarts": 4, "n_draws": 200, "n_burn_in": 100, "progress": False}
+QUICK = {"model": "angle", "n_init": 4, "n_draws": 200, "n_burn_in": 100, "progress": False}
 HELD_OUT_COLUMNS = [
     "n_components",
     "train",
@@ -147,7 +147,7 @@ def test_held_out_scores_are_those_of_the_estimator():
         assert row["standard_error"] == pytest.approx(scores.std(ddof=1) / 10)
         assert (found.table["monte_carlo_error"] == 0.0).all()
         assert (found.n_train, found.n_validation, found.n_folds) == (300, 100, 1)
-        assert found.model.get_params()["n_restarts"] == 4
+        assert found.model.get_params()["n_init"] == 4
 
 
 def test_the_same_seed_gives_the_same_table():
@@ -183,7 +183,7 @@ def test_it_shows_itself():
     assert "normalizer_error" not in text
 
 
-def test_an_approximate_normaliser_is_said_once():
+def test_an_approximate_normalizer_is_said_once():
     """It makes three components of two; the exact one does not."""
     data = planted()
     with warnings.catch_warnings(record=True) as caught:
@@ -193,7 +193,7 @@ def test_an_approximate_normaliser_is_said_once():
     assert len(texts) == 1
     worst = found.table["normalizer_error"].abs().max()
     assert texts[0].startswith(
-        f"with 2, 3 component(s) the von Mises–Fisher normaliser is off by up to {worst:.2f} nats"
+        f"with 2, 3 component(s) the von Mises–Fisher normalizer is off by up to {worst:.2f} nats"
     )
     assert worst > 0.05
     assert caught[0].filename == __file__
@@ -201,7 +201,7 @@ def test_an_approximate_normaliser_is_said_once():
     assert silently(data, [1, 2, 3], criterion="bic", inference="em").best == 2
 
 
-def test_a_small_error_of_the_normaliser_is_not_said():
+def test_a_small_error_of_the_normalizer_is_not_said():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = select_components(planted(concentration=2.0), [1], random_state=0, **QUICK, **VI)

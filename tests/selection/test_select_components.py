@@ -12,13 +12,13 @@ import permix
 from permix import Preferences, Rankings
 from permix.errors import ConvergenceWarning, DataError, PermixWarning
 from permix.estimators.preference_input import as_preferences
-from permix.mallows.fit import MallowsSettings, fit_mallows
+from permix.mallows.fit import MallowsParameters, fit_mallows
 from permix.mallows.predict import score_samples
 from permix.selection import select_components as module
 from permix.selection.select_components import mean_and_errors, select_components
 from tests.every_run import first_in_every_run
 
-QUICK = {"n_restarts": 4, "progress": False}
+QUICK = {"n_init": 4, "progress": False}
 CENTERS = [[0, 1, 2, 3, 4, 5], [5, 3, 1, 0, 2, 4], [2, 4, 0, 5, 1, 3]]
 
 
@@ -44,7 +44,7 @@ def test_the_planted_number_is_found(truth, options):
 
 def test_comparisons_alone_are_enough():
     data = planted(2, n=250, observed="pairs", pair_fraction=0.4)
-    found = select_components(data, [1, 2], random_state=0, n_restarts=2, progress=False)
+    found = select_components(data, [1, 2], random_state=0, n_init=2, progress=False)
     assert found.best == 2
     assert found.table["difference"][0] < -3 * found.table["difference_error"][0]
 
@@ -170,7 +170,7 @@ def test_differences_are_paired():
     train, test = as_preferences(data).split(0.25, seeds[0])
     scores = [
         score_samples(
-            fit_mallows(train, MallowsSettings(k, random_state=seeds[1], **QUICK)).components, test
+            fit_mallows(train, MallowsParameters(k, random_state=seeds[1], **QUICK)).components, test
         )[0]
         for k in (1, 2)
     ]
@@ -255,7 +255,7 @@ def test_it_shows_itself():
 def test_it_is_silent_when_asked_to_be(capsys):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        select_components(planted(1, n=120), [1], random_state=0, n_restarts=1, progress=False)
+        select_components(planted(1, n=120), [1], random_state=0, n_init=1, progress=False)
     assert capsys.readouterr().err == ""
 
 

@@ -82,7 +82,7 @@ def _pack(fit: AngleFit) -> Content:
 
 
 def _build(saved: Saved) -> AngleFit:
-    settings, facts, arrays, sizes, _ = saved
+    settings, facts, arrays, sizes = saved
     items = facts["items"]
     k, t = sizes["groups"], sizes["items"]
     require(settings.n_components == k and len(items) == t >= 3, "groups")

@@ -97,7 +97,7 @@ def _written(classes: Array) -> list[Any]:
 
 
 def _build(saved: Saved) -> AngleClassifierFit:
-    classes, fits = saved.facts["classes"], list(saved.members)
+    classes, fits = saved.facts["classes"], saved.facts["members"]
     require(len(fits) == len(classes), "classes")
     expected = saved.settings.of_class(None).to_json()
     for fit in fits:

@@ -172,11 +172,11 @@ class AngleMixture(ClusterMixin, RankingEstimator, parameters=AngleParameters): 
             self._tree = to_datatree(
                 draws,
                 dims={
-                    "weights": ["component"],
-                    "concentrations": ["component"],
-                    "directions": ["component", "item"],
+                    "weights": ["group"],
+                    "concentrations": ["group"],
+                    "directions": ["group", "item"],
                 },
-                coords={"component": np.arange(len(self.weights_)), "item": names},
+                coords={"group": np.arange(len(self.weights_)), "item": names},
             )
         return self._tree
 
@@ -373,7 +373,7 @@ class AngleMixture(ClusterMixin, RankingEstimator, parameters=AngleParameters): 
         Returns
         -------
         DataFrame
-            Columns ``component``, ``item``, ``rank``, ``score`` and, where there is a posterior, ``low``,
+            Columns ``group``, ``item``, ``rank``, ``score`` and, where there is a posterior, ``low``,
             ``high``, ``rank_low``, ``rank_high``.
         """
         return angle_results.consensus_table(self._fitted(), interval)

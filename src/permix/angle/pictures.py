@@ -208,7 +208,7 @@ def scores_of(fit: AngleFit) -> list[Scores]:
     number = {item: i for i, item in enumerate(components.items)}
     drawn = []
     for k in range(min(components.n_components, MAX_PANELS)):
-        part = table[table["component"] == k]
+        part = table[table["group"] == k]
         place = np.argsort([number[item] for item in part["item"]])
         low, high = (part[name].to_numpy()[place] if name in part else None for name in ("low", "high"))
         name = f"group {k + 1} · {100 * components.weights[k]:.1f} %"

@@ -50,7 +50,7 @@ def sample_rankings(
 def consensus_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
     """Return the consensus score of every item in every component, with intervals.
 
-    Columns: component (from 0), item, rank (1 = most preferred), score (θ, small = preferred), and ``low``
+    Columns: group (from 0), item, rank (1 = most preferred), score (θ, small = preferred), and ``low``
     and ``high``, between which the score lies with posterior probability ``interval``; ``rank_low`` and
     ``rank_high``, the same for the rank. Without a posterior (EM) these are missing.
     """
@@ -63,7 +63,7 @@ def consensus_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
     for k in range(components.n_components):
         order = components.orders[k]
         columns = {
-            "component": np.full(len(order), k),
+            "group": np.full(len(order), k),
             "item": [components.items[i] for i in order],
             "rank": np.arange(1, len(order) + 1),
             "score": components.directions[k, order],
@@ -98,7 +98,7 @@ def component_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
     columns["consensus"] = [
         " ≻ ".join(str(components.items[i]) for i in order) for order in components.orders
     ]
-    return pd.DataFrame(columns, index=pd.RangeIndex(components.n_components, name="component"))
+    return pd.DataFrame(columns, index=pd.RangeIndex(components.n_components, name="group"))
 
 
 class Criteria(NamedTuple):

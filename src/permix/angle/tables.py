@@ -92,7 +92,7 @@ def _group_reports(fit: AngleFit) -> list[dict[str, Any]]:
     errors = fit.normalizer_errors if components.n_items <= MOST_ITEMS_WITH_ERROR else None
     reports: list[dict[str, Any]] = []
     for k in range(components.n_components):
-        part = scores[scores["component"] == k]
+        part = scores[scores["group"] == k]
         report: dict[str, Any] = {
             "weight": float(table["weight"][k]),
             "agents": int(table["agents"][k]),

@@ -34,13 +34,12 @@ class Content(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What was read, each piece checked by itself."""
+    """What was read, each piece checked by itself; the fact "members" holds fits that the fit is made of."""
 
     settings: Any
     facts: dict[str, Any]
     arrays: dict[str, Array]
     sizes: dict[str, int]
-    members: Sequence[Any] = ()
 
 
 @dataclass(frozen=True)
@@ -126,8 +125,8 @@ def rebuilt(schema: Schema, manifest: Mapping[str, Any], arrays: dict[str, Array
     said = manifest.get("facts")
     require(isinstance(said, dict) and set(said) == set(schema.facts), "facts")
     facts = {name: check(name, check.from_json(said[name])) for name, check in schema.facts.items()}
-    members: list[Any] = []
     if schema.members is not None:
+        members: list[Any] = []
         of_members = manifest.get("members")
         require(isinstance(of_members, list), "members")
         for number, about in enumerate(of_members):
@@ -135,8 +134,9 @@ def rebuilt(schema: Schema, manifest: Mapping[str, Any], arrays: dict[str, Array
             own = {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
             arrays = {name: array for name, array in arrays.items() if not name.startswith(prefix)}
             members.append(rebuilt(schema.members, about, own))
+        facts["members"] = members
     sizes = check_arrays(schema.arrays, arrays)
-    return schema.build(Saved(settings, facts, arrays, sizes, members))
+    return schema.build(Saved(settings, facts, arrays, sizes))
 
 
 def load(path: PathLike, max_bytes: int | None = None) -> Any:

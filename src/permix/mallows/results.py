@@ -64,7 +64,7 @@ def component_table(fit: MallowsFit) -> pd.DataFrame:
             "expected_distance": [distribution.expected_distance() for distribution in each],
             "center": [" ≻ ".join(map(str, distribution.center)) for distribution in each],
         },
-        index=pd.RangeIndex(components.n_components, name="component"),
+        index=pd.RangeIndex(components.n_components, name="group"),
     )
 
 

@@ -82,11 +82,7 @@ class Projection(Move):
         for attempt in range(MAX_TRIES):
             beam_program(
                 scratch.stats,
-                scratch.single,
-                state.data,
-                state.empty_scores,
-                scratch.order,
-                scratch.size_weights,
+                *scratch.points(state),
                 slope,
                 False,
                 self.width,
