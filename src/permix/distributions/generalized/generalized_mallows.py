@@ -10,7 +10,7 @@ import numpy as np
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
 from permix.distributions.base import RankingDistribution, read_only, sample_size
-from permix.errors import DataError
+from permix.errors import Argument, DataError, Message
 from permix.runtime.seeds import RandomState, stream_key
 from permix.runtime.threads import over_rows
 

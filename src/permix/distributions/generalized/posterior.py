@@ -287,7 +287,7 @@ def _by_chains(
     places = np.argsort(centers, axis=2)
     r_hat = max(
         float(split_r_hat(values).max(initial=1.0))
-        for values in (theta, density[..., None], places[..., stats.items])
+        for values in (theta, density[..., None], places[..., stats.items].astype(np.float64))
     )
     if not r_hat <= LARGEST_R_HAT:  # NaN, for too few draws, included
         warnings.warn(
