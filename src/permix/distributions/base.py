@@ -155,6 +155,11 @@ class RankingDistribution(Distribution):
         """Names of the items in the central ordering, best first."""
         return tuple(self._items[index] for index in self._order)
 
+    @property
+    def mode(self) -> tuple[Label, ...]:
+        """The center; other rankings are as probable where a dispersion is 1, or a decay 0."""
+        return self.center
+
     def log_prob(self, rankings: object) -> Array:
         """Log-probability of each row, whatever its count.
 
