@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.mallows import Mallows
+from permix.estimators.agent_answers import Completions
 from permix.estimators.ranking_estimator import RankingEstimator
 from permix.mallows import predict as mallows_predict
 from permix.mallows.fit import MallowsFit, fit_mallows
 from permix.mallows.parameters import MallowsParameters
-from permix.mallows.predict import Completions
 from permix.mallows.results import component_table, sample_rankings, warn_if_unsettled
 
 if TYPE_CHECKING:
