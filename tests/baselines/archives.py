@@ -12,7 +12,7 @@ from permix.estimators.archive import rebuilt
 
 def contents(schema, fit):
     """Manifest and arrays as a file holds them."""
-    facts, arrays = schema.pack(fit)
+    facts, arrays = schema.pack(fit)[:2]
     said = {name: schema.facts[name].to_json(value) for name, value in facts.items()}
     manifest = json.loads(json.dumps({"parameters": fit.settings.to_json(), "facts": said}))
     return manifest, {name: array.copy() for name, array in arrays.items()}

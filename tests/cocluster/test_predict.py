@@ -393,3 +393,49 @@ def test_text_where_numbers_belong():
         quick(family="gaussian").fit([["1", "?"], ["2", "3"]])
     with pytest.raises(DataError, match=r"-1 is not a count.*missing=-1"):
         quick(family="poisson").fit([[1, -1], [2, 3]])
+
+
+def test_what_every_estimator_has(fitted, parts):
+    X = parts[0].dense()[:5]
+    np.testing.assert_array_equal(fitted.labels_, fitted.row_labels_)
+    scores, errors = fitted.score_samples(X, return_error=True)
+    np.testing.assert_array_equal(scores, fitted.score_samples(X))
+    np.testing.assert_array_equal(errors, 0.0)  # exact given the draws
+    assert fitted.score(X) == pytest.approx(scores.mean(), rel=1e-12)
+    assert isinstance(fitted.score(X), float)
+    table = fitted.summary()
+    assert list(table.columns) == ["of", "group", "size", "share", "confidence", "members"]
+    for of, labels, names in (
+        ("rows", fitted.row_labels_, PEOPLE),
+        ("columns", fitted.column_labels_, NAMES),
+    ):
+        own = table[table["of"] == of]
+        assert own["size"].tolist() == np.bincount(labels).tolist()
+        assert own["share"].sum() == pytest.approx(1.0)
+        assert own["confidence"].between(0.0, 1.0).all()
+        assert own["members"].tolist()[0] == [names[i] for i in np.flatnonzero(labels == 0)]
+    found = fitted.diagnostics()
+    assert {"n_row_clusters", "log_joint"} <= set(found.index)
+    assert {"r_hat", "ess_bulk"} <= set(found.columns)
+
+
+def test_errors_of_scores_under_mixed_membership():
+    X = planted_grid(np.random.default_rng(8), shape=(20, 12))[0]
+    mixed = quick("dirichlet", n_row_clusters=3, n_column_clusters=2, membership="mixed", n_draws=10)
+    fitted = quiet_fit(mixed, X)
+    scores, errors = fitted.score_samples(X[:3], return_error=True)
+    assert np.isfinite(scores).all()
+    assert (errors > 0.0).all()
+    nothing = np.full((1, 12), np.nan)
+    assert fitted.score_samples(nothing, return_error=True)[1] == pytest.approx([0.0], abs=1e-6)
+
+
+def test_a_generator_gives_its_first_words_to_the_chains():
+    X = planted_grid(np.random.default_rng(1), shape=(12, 8))[0]
+    words = np.random.default_rng(3).integers(0, 2**32, size=4, dtype=np.uint32)
+    by_hand = np.random.SeedSequence([int(word) for word in words])
+    fits = [
+        quiet_fit(quick(n_draws=5, random_state=state), X) for state in (np.random.default_rng(3), by_hand)
+    ]
+    for name, array in fits[0]._fit.draws.arrays.items():
+        np.testing.assert_array_equal(array, fits[1]._fit.draws.arrays[name])

@@ -274,7 +274,7 @@ def test_many_groups_are_cut_and_chains_that_disagree_are_named(capsys):
     report["number_of_groups"] = len(report["groups"])
     print_dp_mallows(report, "many")
     out = capsys.readouterr().out
-    assert f"and {len(report['clusters']) - 30} smaller groups" in out
+    assert f"and {len(report['groups']) - 30} smaller groups" in out
     row = re.search(r"number of groups +from +to *\n *(\d+) +(\d+) +(\d+)", out)
     assert [int(number) for number in row.groups()] == [200, 20, 380]
     assert "note: the chains disagree on n_clusters" in out

@@ -19,6 +19,7 @@ from permix.dp_mallows.lists.clusters_jit import draw_some_decays, fill_all_rows
 from permix.dp_mallows.lists.seating_jit import HIGH, MOVED, OCCUPIED, REFUSED, correction, seat_in_turn
 from permix.dp_mallows.lists.top_lists_jit import write_skips
 from permix.dp_mallows.parameters import DPMallowsParameters
+from permix.dp_mallows.published import PublishedCenters
 from permix.dp_mallows.seating import Centers, CollapsedSeating, ParallelSeating, seating_scratch
 from permix.dp_mallows.split_merge import ListClimb, ListSplitMerge
 from permix.kernels.streams import draw_key, new_stream, open_stream
@@ -401,7 +402,7 @@ def test_climbing_raises_the_log_joint(name):
 
 def test_beta_gibbs_as_published_has_another_law():
     enumeration = posterior("dp")
-    move = Cycle([CollapsedSeating(), Centers(10, "beta-gibbs")])
+    move = Cycle([CollapsedSeating(), PublishedCenters("beta-gibbs")])
     visits = visits_of(CASES["dp"].state(sampler="beta-gibbs"), move, enumeration.partitions, 6000, 3)
     assert not agrees(visits, enumeration.partitions, enumeration.chances)
     frequencies, _ = visit_frequencies(visits, len(enumeration.chances))

@@ -440,7 +440,7 @@ def test_threads_do_not_matter(case, monkeypatch):
 
 
 def test_answers_too_large_are_refused(case, monkeypatch):
-    monkeypatch.setattr("permix.dp_mallows.predict.MOST_BYTES", 100)
+    monkeypatch.setattr("permix.estimators.agent_answers.MOST_BYTES", 100)
     table = rows([(0,), (1,), (2,), (3,)])
     with pytest.raises(DataError, match="4 rows × 4 items, would take"):
         case.predictive.next_item(table)

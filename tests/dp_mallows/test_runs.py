@@ -271,7 +271,7 @@ def test_more_initial_clusters_than_agents():
         dp_mallows_fit.fit_dp_mallows(rankings, DPMallowsParameters(n_initial_clusters=5))
 
 
-def test_overlapping_kinds_are_shown_by_a_draw():
+def test_overlapping_groups_are_shown_by_a_draw():
     made = make_generalized_mallows_mixture(150, 8, 4, theta=0.6, lengths=(1, 3), random_state=3)
     chosen = DPMallowsParameters(concentration=3.0, n_draws=60, n_burn_in=20, random_state=0, n_jobs=1)
     with pytest.warns(PermixWarning, match="groups overlap"):

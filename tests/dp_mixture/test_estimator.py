@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import permix
-from permix.dp_mixture.fit import by_size
+from permix.dp_mixture.predict import predictive_of, spaced_draws
 from permix.errors import ConvergenceWarning, DataError, PermixWarning
 from permix.moves import Concentration, Cycle, Gibbs, Repeat
 from tests.families.cases import CASES, MOST_CASES
@@ -73,7 +73,11 @@ def test_finds_what_is_there(fitted, blobs):
     assert labels.shape == (2, 60, 80)
     assert labels.dtype == np.uint8
     assert {"n_clusters", "log_joint"} <= set(fitted.posterior_["posterior"].data_vars)
-    assert {"r_hat", "ess_bulk"} <= set(fitted.summary().columns)
+    assert {"r_hat", "ess_bulk"} <= set(fitted.diagnostics().columns)
+    groups = fitted.summary()
+    assert groups["size"].tolist() == [40, 25, 15]
+    assert groups["how_sure"].min() > 0.9
+    np.testing.assert_array_equal(groups[["column 1", "column 2"]], fitted.cluster_parameters_["mean"])
 
 
 def test_same_seed_same_draws_whatever_the_threads(blobs):
@@ -107,18 +111,23 @@ def test_predictive_density_against_enumeration(name, prior):
     model = quick(family, prior, n_draws=2000, n_thin=3).fit(train)
     ours = np.exp(model.score_samples(new))
     # Only 200 draws enter; the spread of single-draw densities gives the error of their mean.
-    predictive = model._fit.predictive()
-    labels, concentrations = model._fit.spaced_draws()
+    predictive = predictive_of(model._fit)
+    labels, concentrations = spaced_draws(model._fit)
     encoded = family.encode(new)
     single = np.exp(
         [
-            predictive.log_density(encoded, len(new), labels[[t]], concentrations[[t]])
+            predictive.log_density(encoded, len(new), labels[[t]], concentrations[[t]])[0]
             for t in range(len(labels))
         ]
     )
     error = single.std(axis=0) / np.sqrt(len(labels) / 2)
     np.testing.assert_array_less(np.abs(ours - exact), 4.5 * error + 1e-12)
     np.testing.assert_allclose(ours, single.mean(axis=0), rtol=1e-9)
+    # The error that is reported is about that of the mean: of the logarithm, so relative.
+    errors = model.score_samples(new, return_error=True)[1]
+    independent = single.std(axis=0) / np.sqrt(len(labels)) / ours
+    assert np.all(errors < 4.0 * independent + 1e-12)
+    assert np.all(errors > 0.4 * independent - 1e-12)
 
 
 def test_predict_and_novelty(fitted):
@@ -154,6 +163,7 @@ def test_save_and_load_give_the_same_model(name, tmp_path):
     np.testing.assert_array_equal(back.sample(5, random_state=0), model.sample(5, random_state=0))
     assert back.posterior_.identical(model.posterior_)
     pd.testing.assert_frame_equal(back.summary(), model.summary())
+    pd.testing.assert_frame_equal(back.diagnostics(), model.diagnostics())
     assert back.moves == model.moves
     assert back.get_params()["n_draws"] == 60
     np.testing.assert_array_equal(back.fit(X).labels_, model.labels_)  # and it can be fitted again
@@ -224,6 +234,24 @@ def test_custom_moves_are_named_when_they_cannot_be_rebuilt(blobs, tmp_path):
     np.testing.assert_array_equal(back.labels_, model.labels_)
 
 
+def test_families_and_priors_by_name(blobs):
+    X = blobs[0]
+    by_name = quick("gaussian", "pitman-yor", n_draws=5).fit(X)
+    assert by_name.get_params()["prior"] == "pitman-yor"
+    assert (by_name.prior_, by_name.family_.name) == (permix.PitmanYor(), "gaussian")
+    assert isinstance(quick(prior="dp", n_draws=5).fit(X).prior_.concentration, permix.Gamma)
+
+
+def test_fitting_does_not_predict(blobs, monkeypatch):
+    from permix.dp_mixture import predict
+
+    monkeypatch.setattr(predict, "MixturePredictive", None)
+    model = quick(n_draws=5).fit(blobs[0])
+    assert "cluster_parameters" not in vars(model._fit)
+    assert "posterior" not in vars(model._fit)
+    assert model.cluster_parameters_["mean"].shape == (model.n_clusters_, 2)
+
+
 def test_sparse_documents():
     rng = np.random.default_rng(3)
     topics = np.array([[0.4, 0.4, 0.1, 0.05, 0.05], [0.05, 0.05, 0.1, 0.4, 0.4]])
@@ -251,14 +279,19 @@ def test_survey_with_missing_answers():
     ("model", "message"),
     [
         (quick("cauchy"), "unknown family 'cauchy'; known are gaussian"),
-        (quick(3.0), "family must be"),
+        (quick(3.0), "family=3.0 must be a permix family"),
         (quick(prior=2.0), r"DirichletProcess\(2.0\)"),
         (quick(moves="perm"), "unknown move 'perm'"),
-        (quick(loss="zero-one"), "loss must be 'vi' or 'binder'"),
+        (quick(prior="crp"), "unknown prior 'crp'; known are mfm"),
+        (quick(prior="finite"), r"prior='finite' does not say enough: write permix.FiniteDirichlet"),
+        (quick(burn_in_moves="gibbs", n_burn_in=0), "burn_in_moves are given, but n_burn_in is 0"),
+        (quick(init="warm"), 'init=.warm. must be a whole number, 1 or more or "both" or "sequential"'),
+        (quick(init=81), "init=81 must be from 1 to 80 groups"),
+        (quick(loss="zero-one"), 'loss=\'zero-one\' must be "vi" or "binder"'),
         (quick(n_draws=0), "n_draws"),
         (quick(n_chains=-1), "n_chains"),
-        (quick(n_jobs="x"), "n_jobs=.x. must be a whole number"),
-        (quick(progress="x"), "progress must be True, False or None"),
+        (quick(n_jobs="x"), "n_jobs=.x. must be a number of threads"),
+        (quick(progress="x"), "progress=.x. must be True or False or None"),
     ],
 )
 def test_mistakes_are_named(model, message, blobs):
@@ -288,10 +321,6 @@ def test_rows_far_out_are_an_error_not_a_nan(fitted):
         with pytest.raises(DataError, match="row 2 has probability zero"):
             method([[0.0, 0.0], [1e200, 0.0]])
     assert fitted.score_samples([[1e200, 0.0]])[0] == -np.inf
-
-
-def test_by_size():
-    assert by_size(np.array([3, 5, 5, 3, 5, 9])).tolist() == [1, 0, 0, 1, 0, 2]
 
 
 def test_one_row_far_away_stops_nothing():

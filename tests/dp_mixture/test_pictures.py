@@ -9,14 +9,15 @@ import pytest
 mpl.use("Agg")
 
 from permix import plots
-from permix.dp_mixture.fit import MixtureSettings, fit_mixture
+from permix.dp_mixture.fit import fit_mixture
+from permix.dp_mixture.parameters import DPMixtureParameters
 from permix.errors import DataError
 from permix.families import Gaussian
 from tests.families.cases import CASES
 
 
 def fitted(X, family):
-    settings = MixtureSettings(family, n_draws=20, n_burn_in=10, random_state=0, progress=False)
+    settings = DPMixtureParameters(family, n_draws=20, n_burn_in=10, random_state=0, progress=False)
     return fit_mixture(X, settings)
 
 
@@ -26,7 +27,8 @@ def test_overview_of_every_family(name, tmp_path):
     family, X = CASES[name]
     fit = fitted(X, family)
     path = tmp_path / "overview.png"
-    figure = plots.overview(fit, path)
+    plots.save(fit, path)
+    figure = plots.overview(fit)
     assert path.read_bytes().startswith(b"\x89PNG")
     left, middle, right = figure.axes[:3]
     assert sum(len(collection.get_offsets()) for collection in left.collections) == len(X)
@@ -42,12 +44,12 @@ def test_overview_of_every_family(name, tmp_path):
 def test_one_and_two_columns_are_drawn_as_they_are(columns):
     X = np.random.default_rng(0).normal(size=(15, columns))
     fit = fitted(X, Gaussian(noise_scale=0.5))
-    axes = plots.clusters(fit)
+    axes = plots.groups(fit)
     drawn = np.concatenate([np.asarray(collection.get_offsets()) for collection in axes.collections])
     np.testing.assert_allclose(np.sort(drawn[:, 0]), np.sort(X[:, 0]))
     assert axes.get_xlabel() == "column 1"
 
 
 def test_what_is_not_fitted_is_refused():
-    with pytest.raises(DataError, match="not a fitted mixture"):
-        plots.n_clusters(object())
+    with pytest.raises(DataError, match="a object is no model"):
+        plots.n_groups(object())

@@ -143,7 +143,8 @@ def test_chain_visits_partitions_as_often_as_the_posterior_says(name, prior, mov
 def test_frequencies_reject_a_broken_prior(prior, variant):
     partitions, pi = posterior("categorical", prior, 5)
     state = state_of("categorical", GreedySpec(PRIORS[prior]), 5)
-    frequencies, n_effective = chain_frequencies(SETS[variant], state, partitions, N_STEPS, seed=2)
+    # Twins need more steps than what is right: their distribution may differ by less than the bound.
+    frequencies, n_effective = chain_frequencies(SETS[variant], state, partitions, 4 * N_STEPS, seed=2)
     assert total_variation(frequencies, pi) > total_variation_bound(pi, n_effective)
 
 

@@ -46,13 +46,13 @@ def _explain(error: OSError) -> str:
 
 
 def main() -> None:
-    """Run the command line; a user's mistake gives one clear message and exit code 1."""
+    """Run the command line; a user's mistake gives one clear message and exit code 1, or 2 for an option."""
     from permix.cli.output import abandon_output, prepare_streams
     from permix.errors import PermixError
 
     warnings.showwarning = show_warning
     prepare_streams()
-    output = sys.stdout
+    output, code = sys.stdout, 1
     try:
         try:
             from permix.cli.app import build
@@ -67,6 +67,7 @@ def main() -> None:
         sys.exit(130)
     except PermixError as error:
         said = _in_options(error)
+        code = getattr(error, "exit_code", 1)
     except BrokenPipeError:
         said = "standard output was closed before all was written"
         abandon_output()
@@ -85,4 +86,4 @@ def main() -> None:
     else:
         return
     print(f"permix: {said}", file=sys.stderr)
-    sys.exit(1)
+    sys.exit(code)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,8 @@ def run_demo(folder: Path, seed: int) -> None:
     points = pd.DataFrame(made.data, columns=["x", "y"])
     points.to_csv(folder / "points.csv", index=False)
     print("600 points from 5 groups; permix is told neither the number of groups nor their shape.\n")
-    fit = fit_mixture(points, DPMixtureParameters(n_draws=2000, random_state=seed), ("x", "y"))
+    chosen: dict[str, Any] = {"n_draws": 2000, "random_state": seed}
+    fit = fit_mixture(points, DPMixtureParameters(**chosen), ("x", "y"))
     write_model(fit, folder / "points.permix")
     show_fit(folder / "points.permix", as_json=False)
     agreement = adjusted_rand(fit.labels, np.asarray(made.labels))

@@ -107,7 +107,7 @@ def run_predict(
             if isinstance(answer, Answer):
                 give(answer, output, as_json)
             else:
-                give_rankings(*answer, output, as_json)
+                give_rankings(*answer, output, as_json)  # type: ignore[call-arg]
     except PermixError as error:
         raise in_options(error, command.flags) from error
 

@@ -16,11 +16,18 @@ from permix.cli.answers import write_csv
 from permix.cli.command import SELECTION, ModelCommand
 from permix.cli.inspect import check_model_name, check_picture, check_targets, drop_chains
 from permix.cli.output import print_json, running_fit
-from permix.errors import DataError, Message, PermixError, PermixWarning
+from permix.errors import DataError, Message, ParameterError, PermixError, PermixWarning
 from permix.estimators.registry import part
+from permix.files import check_target
 
 SELECT = "permix.selection.select_components:select_components"
 SELECTION_TABLES = "permix.selection.tables"
+
+
+class WrongOption(DataError):
+    """An option has a value that it cannot have."""
+
+    exit_code = 2
 
 
 class Targets(NamedTuple):
@@ -64,7 +71,7 @@ def in_options(error: PermixError, flags: Mapping[str, str]) -> PermixError:
     message = error.args[0] if error.args else ""
     if not isinstance(message, Message):
         return error
-    return DataError(message.as_options(flags))
+    return (WrongOption if isinstance(error, ParameterError) else DataError)(message.as_options(flags))
 
 
 def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
@@ -147,6 +154,7 @@ def _numbers(text: str) -> list[int]:
 def _targets(command: ModelCommand, values: Mapping[str, Any], curve: bool) -> Targets:
     output, picture = values["output"], values["picture"]
     check_model_name(output)
+    check_target(output)
     check_picture(picture)
     return Targets(
         output,

@@ -56,7 +56,7 @@ SOMETIMES = {
 }
 ARRAYS = {
     **draw_fields(optional=True, **SOMETIMES),
-    **draw_fields(**ALWAYS),
+    **draw_fields(optional=False, **ALWAYS),
     "data/rows": field("int32", "cells", where=below("rows"), optional=True),
     "data/columns": field("int32", "cells", where=below("columns"), optional=True),
     "data/values": field("real or text", "cells", optional=True),
@@ -152,9 +152,11 @@ def _matrix(saved: Saved) -> tuple[Cells, EncodedMatrix] | tuple[None, None]:
     require({"rows", "columns", "values"} <= set(data), "cells")
     values = data["values"]
     texts = values.astype(object) if values.dtype.kind == "U" else values
-    names = [data[name].tolist() if name in data else None for name in ("row_names", "column_names")]
+    names: list[Any] = [
+        data[name].tolist() if name in data else None for name in ("row_names", "column_names")
+    ]
     shape = (saved.sizes["rows"], saved.sizes["columns"])
-    cells = Cells(data["rows"], data["columns"], texts, shape, *names)
+    cells = Cells(data["rows"], data["columns"], texts, shape, names[0], names[1])
     # A fit writes cells in order, all of them filled, and names as they are.
     same = np.array_equal(cells.rows, data["rows"]) and np.array_equal(cells.columns, data["columns"])
     require(same and np.array_equal(cells.values, texts), "cells")

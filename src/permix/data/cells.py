@@ -198,11 +198,8 @@ class Cells:
             Number of rows and columns, for positions.
         row_names, column_names : sequence, optional
             All names, in the order wanted; also those without a filled cell.
-        missing : number, str, or a list of these, optional
-            Values that stand for missing cells, such as -1 or "refused".
-        new_rows : bool
-            Whether these are new rows for a model that is fitted already: then nobody is warned of rows and
-            columns without filled cells.
+        missing, new_rows
+            As in :meth:`coerce`.
 
         Examples
         --------
@@ -249,11 +246,8 @@ class Cells:
             Wide frames: the column that names the rows. Left out, a first column called ``name``, ``id``,
             ``user`` and the like, one without a name, or one of text, all different, beside numbers; False
             means that there is none.
-        missing : number, str, or a list of these, optional
-            Values that stand for missing cells, such as -1 or "refused".
-        new_rows : bool
-            Whether these are new rows for a model that is fitted already: then nobody is warned of rows and
-            columns without filled cells.
+        missing, new_rows
+            As in :meth:`coerce`.
 
         Examples
         --------

@@ -63,7 +63,7 @@ def levels_from_scores(scores: Scores) -> Levels:
     else:
         order = np.lexsort((scores.item, place, scores.agent))
         item = scores.item[order].astype(np.int32)
-        # Only differences between neighbours matter from here on; agents keep levels apart.
+        # Only differences between neighbors matter from here on; agents keep levels apart.
         key = np.zeros(len(order), dtype=np.int64)
         agent, place = scores.agent[order], place[order]
         key[1:] = np.cumsum((agent[1:] != agent[:-1]) | (place[1:] != place[:-1]))

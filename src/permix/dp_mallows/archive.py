@@ -57,7 +57,7 @@ def _pack(fit: DPMallowsFit) -> Content:
 
 
 def _build(saved: Saved) -> DPMallowsFit:
-    settings, facts, arrays, sizes = saved
+    settings, facts, arrays, sizes = saved[:4]
     require(sizes["items"] == len(facts["items"]) > 1, "items")
     rankings = _rankings(facts["items"], under("data/", arrays))
     require(sizes["observations"] == rankings.n_agents, "labels")

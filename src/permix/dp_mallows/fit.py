@@ -121,10 +121,9 @@ class DPMallowsFit(EstimatedPartition):
             linked = self.overlap.linked[self.clusters.of_draw(d)]
             cells = list_of * n_clusters + linked[self.clusters.labels[d]]
             votes += np.bincount(cells, minlength=len(votes))
-        votes = votes.reshape(n_lists, n_clusters)
         first = np.cumsum(counts) - counts  # the first agent of each row
-        chosen: Array = votes[list_of[first]]
-        return chosen / chosen.sum(axis=1, keepdims=True)
+        of_row: Array = votes.reshape(n_lists, n_clusters)[list_of[first]]
+        return of_row / of_row.sum(axis=1, keepdims=True)
 
     @property
     def row_labels(self) -> Array:

@@ -81,9 +81,9 @@ class DPMallowsParameters(ChainParameters):
     sampler: Literal["exact", "beta-gibbs", "slice-gibbs"] = declare(
         "exact",
         Choice("exact", "beta-gibbs", "slice-gibbs"),
-        '"exact" draws from the posterior, the other two are the published approximations. Both draw centers '
-        'stage by stage as if lemma 2 held, which it does not, and "beta-gibbs" replaces an integral over '
-        "finitely many places by its limit; they are here for comparison.",
+        'Either "exact", which draws from the posterior, or one of the two published approximations. These '
+        'draw centers stage by stage as if lemma 2 held, which it does not, and "beta-gibbs" replaces an '
+        "integral over finitely many places by its limit; they are here for comparison.",
         positional=True,
     )
     concentration: float | Gamma = declare(
@@ -113,8 +113,8 @@ class DPMallowsParameters(ChainParameters):
         "auto",
         Choice("auto", "collapsed", "parallel"),
         "How agents move between groups, with the same posterior: one by one (collapsed), all at once in "
-        'threads (parallel), or by the number of agents (auto). "collapsed" integrates decays out, '
-        '"parallel" is given decays and weights; "auto" takes the latter from 1000 agents on.',
+        "threads (parallel), or by the number of agents (auto). The first integrates decays out, the second "
+        'is given decays and weights; "auto" takes the second from 1000 agents on.',
     )
     split_merge: bool = declare(
         True,

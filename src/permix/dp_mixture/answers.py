@@ -68,8 +68,14 @@ def fit_table(table: Table, settings: DPMixtureParameters) -> MixtureFit:
 
 
 def labels(fit: MixtureFit, table: Table) -> Answer:
-    """Say which group each row that was fitted is in."""
-    rows = zip(table.ids, (fit.labels + 1).tolist(), np.round(fit.confidence, 4).tolist(), strict=True)
+    """Say which group each row that was fitted is in; rows that are alike get one answer."""
+    alike = table.alike()
+    votes = np.zeros((alike.max() + 1, fit.n_clusters))
+    np.add.at(votes, (alike, fit.labels), 1.0)
+    group = votes.argmax(axis=1)[alike]  # where most of them are, the larger group if as many are in another
+    mine = fit.labels == group
+    sure = np.bincount(alike, fit.confidence * mine) / np.bincount(alike, mine)
+    rows = zip(table.ids, (group + 1).tolist(), np.round(sure[alike], 4).tolist(), strict=True)
     return Answer(
         f"{count_of(fit.n, 'row')}: group, and how sure that is", [table.id_name, "group", "how_sure"], rows
     )

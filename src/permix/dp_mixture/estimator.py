@@ -140,11 +140,13 @@ class DPMixture(ClusterMixin, Estimator, parameters=DPMixtureParameters):  # typ
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each group of ``labels_``, given that a new row is in one of them."""
-        return membership_of(self._fit, *self._new_data(X)).known
+        data, m = self._new_data(X)
+        return membership_of(self._fit, data, m).known
 
     def predict_novelty(self, X: Any) -> Array:
         """Return the probability that each new row belongs to no group of ``labels_``."""
-        return membership_of(self._fit, *self._new_data(X)).novelty
+        data, m = self._new_data(X)
+        return membership_of(self._fit, data, m).novelty
 
     def score_samples(self, X: Any, *, return_error: bool = False) -> Any:
         """Return ln of the posterior predictive density of each row, averaged over draws.
@@ -161,7 +163,8 @@ class DPMixture(ClusterMixin, Estimator, parameters=DPMixtureParameters):  # typ
         -------
         ndarray (rows,), or two of them
         """
-        scores, errors = log_density(self._fit, *self._new_data(X))
+        data, m = self._new_data(X)
+        scores, errors = log_density(self._fit, data, m)
         return (scores, errors) if return_error else scores
 
     def sample(self, size: int = 1, random_state: Any = None) -> Array:

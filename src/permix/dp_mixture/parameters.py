@@ -153,8 +153,8 @@ class DPMixtureParameters(ChainParameters):
         _moves("burn_in_moves"),
         f"What burn-in begins with: auto, or names out of {', '.join(move_names(burn_in=True))}. "
         "With auto, it climbs along random projections, which finds good groups in a few iterations, and "
-        "goes on with ``moves``. Other moves last for all of burn-in, or for its first half if ``moves`` have "
-        "something to learn.",
+        "goes on with ``moves``. Other moves last for all of burn-in, or for its first half if ``moves`` "
+        "have something to learn.",
     )
     init: Any = declare(
         "both",

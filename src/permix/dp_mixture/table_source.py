@@ -41,6 +41,19 @@ class Table(NamedTuple):
         """Names of the columns, where there are any."""
         return tuple(map(str, self.rows.columns)) if hasattr(self.rows, "columns") else None
 
+    def alike(self) -> Any:
+        """Number the rows, those that are alike by one number."""
+        import pandas as pd
+
+        if hasattr(self.rows, "indptr"):
+            table = self.rows.copy()
+            table.sum_duplicates()
+            parts = zip(table.indptr[:-1], table.indptr[1:], strict=True)
+            rows = [(table.indices[a:b].tobytes(), table.data[a:b].tobytes()) for a, b in parts]
+            return pd.factorize(pd.Series(rows, dtype=object))[0]
+        frame = pd.DataFrame(self.rows)
+        return frame.groupby(list(frame.columns), dropna=False, sort=False).ngroup().to_numpy()
+
     def refuse_text(self, *way_out: str | Argument) -> None:
         """Refuse a column of text among numbers: say which, where it shows, and the ways out."""
         if self.columns is None:

@@ -186,7 +186,7 @@ def _run_sp(
     orders = np.empty((n, size, components.n_items), dtype=np.int32)
     labels = np.empty((n, size), dtype=np.int64)
     accepted = np.zeros(n, dtype=np.int64)
-    models = (tables.centers, tables.ranks, tables.laws, components.log_weights, tables.log_totals)
+    models = (tables.centers, tables.ranks, tables.models, components.log_weights, tables.log_totals)
     rows, key = np.arange(n), stream_keys(rng, 1)[0]
 
     def run(first: int, last: int) -> None:

@@ -176,12 +176,12 @@ class Permutation(Move):
     def _propose(self, rng: np.random.Generator, state: MixtureState, scratch: Scratch, slope: float) -> int:
         """Draw a clustering from the approximation; returns its number of clusters, -1 when it is none."""
         markov = self.order == "markov"
-        points = (scratch.single, state.data, state.empty_scores, scratch.order, scratch.size_weights)
+        points = scratch.points(state)
         if self.method == "approximate":
-            fill_scores(scratch.stats, *points, markov, scratch.scores)
+            fill_scores(scratch.stats, *points, markov, scratch.scores)  # type: ignore[call-arg]
             approximate_program(scratch.scores, slope, scratch.sums[0])
             return int(draw_approximate(rng, scratch.scores, scratch.sums[0], scratch.work, scratch.bounds))
-        beam_program(
+        beam_program(  # type: ignore[call-arg]
             scratch.stats,
             *points,
             slope,
@@ -258,6 +258,10 @@ class Scratch:
     sums: FloatArray
     work: FloatArray
 
+    def points(self, state: MixtureState) -> tuple[Any, ...]:
+        """The data in their order, as programs over segments take them."""
+        return self.single, state.data, state.empty_scores, self.order, self.size_weights
+
 
 def scratch_for(
     scratch: Scratch | None, state: MixtureState, method: Method, width: int, order: str
@@ -314,16 +318,7 @@ def _draw_exact(
     markov: bool,
 ) -> int:
     """Draw from p(C | π, x) (section 3.1)."""
-    fill_scores(
-        scratch.stats,
-        scratch.single,
-        state.data,
-        state.empty_scores,
-        scratch.order,
-        scratch.size_weights,
-        markov,
-        scratch.scores,
-    )
+    fill_scores(scratch.stats, *scratch.points(state), markov, scratch.scores)  # type: ignore[call-arg]
     exact_program(scratch.scores, scratch.sums)
     count_weights = np.array([-np.inf, *(log_count(k) for k in range(1, state.n + 1))])
     return int(draw_exact(rng, scratch.scores, scratch.sums, count_weights, scratch.work, scratch.bounds))

@@ -80,13 +80,9 @@ class Projection(Move):
         # For a Dirichlet process w_new is the same for every new cluster, and nothing is approximated.
         slope = float(log_weight_of_one_more(state.prior, state.n_clusters - 0.5))
         for attempt in range(MAX_TRIES):
-            beam_program(
+            beam_program(  # type: ignore[call-arg]
                 scratch.stats,
-                scratch.single,
-                state.data,
-                state.empty_scores,
-                scratch.order,
-                scratch.size_weights,
+                *scratch.points(state),
                 slope,
                 False,
                 self.width,

@@ -49,8 +49,8 @@ def binder_loss(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
 
     Parameters
     ----------
-    a, b : array-like of int, shape (n,)
-        Cluster of each observation; the names of clusters do not matter.
+    a, b : array-like of int
+        As for :func:`variation_of_information`.
 
     Examples
     --------
@@ -66,8 +66,8 @@ def adjusted_rand(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
 
     Parameters
     ----------
-    a, b : array-like of int, shape (n,)
-        Cluster of each observation; the names of clusters do not matter.
+    a, b : array-like of int
+        As for :func:`variation_of_information`.
 
     Examples
     --------

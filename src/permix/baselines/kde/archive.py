@@ -41,7 +41,7 @@ def _pack(fit: KDEFit) -> Content:
 
 
 def _build(saved: Saved) -> KDEFit:
-    settings, facts, arrays, _ = saved
+    settings, facts, arrays = saved[:3]
     table = _preferences(facts["items"], under("training/", arrays))
     asked, dispersion, tried = settings.dispersion, facts["dispersion"], arrays["tried"]
     require(asked in ("cv", dispersion) and (len(tried) > 0) == (asked == "cv"), "dispersion")

@@ -10,7 +10,7 @@ from permix.baselines.kde.fit import KDEFit
 from permix.data.distances import distance
 from permix.data.rankings import Rankings
 from permix.distributions.mallows import Mallows
-from permix.plots.style import COLORS, checked_figure
+from permix.plots.style import COLORS, checked_figure, whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,6 +54,7 @@ def _draw_distances(fit: KDEFit, axes: Axes) -> None:
     heights = np.bincount(distances // width) / len(distances) / width
     shown = np.arange(last // width + 1)
     axes.bar((shown + 0.5) * width - 0.5, heights[shown], 0.9 * width, color=COLORS[0])
+    axes.xaxis.set_major_locator(whole_numbers())
     axes.set_xlabel("pairs of items in another order")
     axes.set_ylabel("probability")
     axes.set_title(f"How far from the agent? (dispersion {fit.dispersion:.3g})", fontsize="medium")

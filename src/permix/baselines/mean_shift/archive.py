@@ -34,7 +34,7 @@ def _pack(fit: MeanShiftFit) -> Content:
 
 
 def _build(saved: Saved) -> MeanShiftFit:
-    settings, facts, arrays, sizes = saved
+    settings, facts, arrays, sizes = saved[:4]
     items, decays = facts["items"], arrays["decays"]
     require(len(items) > 1, "items")
     require(sizes["iterations"] <= settings.max_iter and bool(np.all(decays > 0)), "decays")

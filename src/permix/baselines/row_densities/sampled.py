@@ -17,7 +17,7 @@ from permix.baselines.row_densities import partition_pairs_jit as kernels
 from permix.baselines.row_densities.split_rows import SplitRows
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
-from permix.distributions.conditioning.amp_insertions_jit import geometric_laws
+from permix.distributions.conditioning.amp_insertions_jit import geometric_models
 from permix.distributions.conditioning.draws import amp_draws
 from permix.runtime.progress import Display
 from permix.runtime.threads import at_most, run_in_threads, threads_here
@@ -93,7 +93,7 @@ class SampledPairs:
         """Draw rankings that agree with training rows, and the logarithms of their weights."""
         arrays = self.training.preferences[rows].arrays()
         agents = np.arange(len(rows))
-        flat = geometric_laws(np.zeros(1), self.n_items)
+        flat = geometric_models(np.zeros(1), self.n_items)
         anywhere = np.arange(self.n_items, dtype=np.int32)[None]
         centers = amp_draws(
             self.keys[0], piece, arrays, agents, np.zeros(len(rows), np.int64), anywhere, flat, 1
@@ -152,7 +152,7 @@ class SampledPairs:
         others = self.queries.other_rows
         step = max(1, MOST_PAIRS // len(flat))
         for k, decay in enumerate(decays):
-            insertions = repeated(geometric_laws(np.array([decay]), self.n_items), len(flat))
+            models = repeated(geometric_models(np.array([decay]), self.n_items), len(flat))
             for start in range(0, len(others), step):
                 queries = others[start : start + step]
                 # The numbers drawn are told apart by piece and place in it.
@@ -164,7 +164,7 @@ class SampledPairs:
                     np.repeat(queries, len(flat)),
                     np.tile(np.arange(len(flat)), len(queries)),
                     flat,
-                    insertions,
+                    models,
                     1,
                     with_orders=False,
                 )[2]
@@ -207,11 +207,10 @@ def weighted_means(logs: Array, log_weights: Array) -> tuple[Array, Array]:
         return np.log(means) + scale[:, :, 0], np.log(variances) + 2.0 * scale[:, :, 0]
 
 
-def repeated(insertions: Any, times: int) -> Any:
-    """Return the insertion probabilities of one model for as many models."""
+def repeated(models: Any, times: int) -> Any:
+    """Return the parameters of one model for as many models."""
     names = ("decays", "cumulative", "log_cumulative", "guide", "guide_scale")
-    rows = {name: np.repeat(getattr(insertions, name), times, axis=0) for name in names}
-    return insertions._replace(**rows)
+    return models._replace(**{name: np.repeat(getattr(models, name), times, axis=0) for name in names})
 
 
 def draw_agreeing(preferences: Preferences, rows: Array, rng: np.random.Generator) -> Array:
@@ -238,8 +237,8 @@ def _draws_by_chain(preferences: Preferences, rows: Array, rng: np.random.Genera
 
     n = preferences.n_items
     key = rng.integers(0, 2**64, size=2, dtype=np.uint64)
-    insertions = geometric_laws(np.zeros(1), n)
+    models = geometric_models(np.zeros(1), n)
     center = np.arange(n, dtype=np.int32)[None]
     one = np.zeros(len(rows), dtype=np.int64)
-    work = (preferences.arrays(), rows, one, center, insertions)
+    work = (preferences.arrays(), rows, one, center, models)
     return mmp_draws(key, 0, *work, 1, CHAIN_STEPS, 1, local_moves=True)[0][:, 0]

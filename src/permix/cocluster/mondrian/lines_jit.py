@@ -257,7 +257,7 @@ def frame_of(tree, axis, other_places):
 
 @kernel
 def leave(rng, frame, places, line):
-    """Return the interval of a line that is to be drawn anew; -1 if there is only one, where it moves freely."""
+    """Return the interval of a line to be drawn anew; -1 if there is only one, in which it moves freely."""
     if frame.scores.shape[0] == 1:
         places[line] = rng.random()
         return -1

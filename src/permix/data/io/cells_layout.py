@@ -83,8 +83,12 @@ def long_has_header(path: PathLike, fields: list[list[str]], number: Callable[[s
     if len(set(below[2])) < len(below[2]):
         return True
     raise FileFormatError(
-        f"{path}, line 1: {shorten(', '.join(first), 40)!r} could name the columns or be a row; say "
-        "header=True or header=False",
+        Message(
+            f"{path}, line 1: {shorten(', '.join(first), 40)!r} could name the columns or be a row; say ",
+            Argument("header", True),
+            " or ",
+            Argument("header", False),
+        ),
         path,
         1,
     )

@@ -71,10 +71,17 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
     if others:
         names = [table.names[place] for place in others]
         raise DataError(
-            f"{table.source}: column {names[0]!r} does not look like a place in an ordering: {why}, and its "
-            f"entries ({some_names(_entries(table, others[0])[:3])}) would become items. Leave it out with "
-            f"ignore={names[0]!r}, or name it with agent_column= or count_column="
-            + ("; if it is a place, rename it" if places else "; if it is a place, pass items=[...]")
+            Message(
+                f"{table.source}: column {names[0]!r} does not look like a place in an ordering: {why}, and "
+                f"its entries ({some_names(_entries(table, others[0])[:3])}) would become items. Leave it "
+                "out with ",
+                Argument("ignore", names[0]),
+                ", or name it with ",
+                Argument("agent_column"),
+                " or ",
+                Argument("count_column"),
+                "; if it is a place, rename it" if places else "; if it is a place, pass items=[...]",
+            )
         )
 
 

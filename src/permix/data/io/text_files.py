@@ -13,7 +13,7 @@ PathLike = str | os.PathLike[str]
 
 
 def read_text(path: PathLike) -> str:
-    """Return the text of a UTF-8 file; gzip is recognised by content, not by name.
+    """Return the text of a UTF-8 file; gzip is recognized by content, not by name.
 
     Raises
     ------

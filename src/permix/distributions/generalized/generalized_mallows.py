@@ -10,7 +10,7 @@ import numpy as np
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
 from permix.distributions.base import RankingDistribution, read_only, sample_size
-from permix.errors import Argument, DataError, Message
+from permix.errors import DataError
 from permix.runtime.seeds import RandomState, stream_key
 from permix.runtime.threads import over_rows
 
@@ -61,6 +61,10 @@ class GeneralizedMallows(RankingDistribution):
     """
 
     name: ClassVar[str] = "generalized-mallows"
+    _about_subsets: ClassVar[str] = (
+        "a generalized Mallows model has no formula for that. If the other items are meant to be below, "
+        "build the rankings with unlisted='below'"
+    )
 
     def __init__(
         self,
@@ -308,18 +312,6 @@ class GeneralizedMallows(RankingDistribution):
 
     def _before(self, first: Array, second: Array) -> Array:
         return np.asarray(self.pairwise()[first, second])
-
-    def _refuse_subsets(self, table: Rankings) -> None:
-        long = np.flatnonzero(~table.unlisted_below & (table.lengths > 2))
-        if len(long):
-            raise DataError(
-                Message(
-                    f"{table.row_name(int(long[0]))} ranks {table.lengths[long[0]]} of {self.n_items} items "
-                    f"and leaves the rest unknown ({len(long)} such row(s)); a generalized Mallows model has "
-                    "no formula for that. If the other items are meant to be below, build the rankings with ",
-                    Argument("unlisted", "below"),
-                )
-            )
 
     def _parameters_text(self) -> str:
         theta = self._theta

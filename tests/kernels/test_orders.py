@@ -1,4 +1,4 @@
-"""Stage, inversion and insertion codes against list manipulation, both ways."""
+"""Stage and insertion codes against list manipulation."""
 
 import itertools
 
@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from permix.kernels import codes
 from permix.kernels.fenwick import count_inversions, count_smaller_before, take_in_turn
+from permix.kernels.orders import insertion_code, ordering_from_places, stage_code
 from tests.reference import permutations as naive
 
 
@@ -22,7 +22,13 @@ def pair_of_orders(draw, max_n=90):
 
 def encode_stage(order, reference):
     out = np.empty(len(order), np.int64)
-    codes.stage_code(order, len(order), np.argsort(reference), out)
+    stage_code(order, len(order), np.argsort(reference), out)
+    return out
+
+
+def encode_insertion(order, reference):
+    out = np.empty(len(order), np.int64)
+    insertion_code(np.argsort(order), reference, out)
     return out
 
 
@@ -30,64 +36,39 @@ def encode_stage(order, reference):
 def test_stage_code_of_top_lists(pair, data):
     order, reference = pair
     top = order[: data.draw(st.integers(0, len(order)))]
-    code = encode_stage(top, reference)
-    assert code.tolist() == naive.stage_code(top.tolist(), reference.tolist())
-    back = np.empty_like(top)
-    codes.order_from_stage_code(code, len(top), reference, back)
-    assert back.tolist() == top.tolist()
-
-
-@given(pair_of_orders())
-def test_inversion_code(pair):
-    order, reference = pair
-    code = codes.inversion_codes(order[None], reference)
-    assert code[0].tolist() == naive.inversion_code(order.tolist(), reference.tolist())
-    assert codes.orders_from_inversion_codes(code, reference)[0].tolist() == order.tolist()
+    assert encode_stage(top, reference).tolist() == naive.stage_code(top.tolist(), reference.tolist())
 
 
 @given(pair_of_orders())
 def test_insertion_code(pair):
     order, reference = pair
-    code = codes.insertion_codes(order[None], reference)
-    assert naive.order_from_insertion_code(code[0], reference.tolist()) == order.tolist()
-    assert codes.orders_from_insertion_codes(code, reference)[0].tolist() == order.tolist()
+    code = encode_insertion(order, reference)
+    assert naive.order_from_insertion_code(code, reference.tolist()) == order.tolist()
+    back = np.empty_like(order)
+    ordering_from_places(reference, code, np.empty(len(order), np.int64), back)
+    assert back.tolist() == order.tolist()
 
 
 @given(pair_of_orders())
 def test_every_code_sums_to_the_kendall_distance(pair):
     order, reference = pair
-    n = len(order)
     distance = naive.kendall(order, reference)
     assert encode_stage(order, reference).sum() == distance
-    assert codes.inversion_codes(order[None], reference).sum() == distance
-    assert (np.arange(n) - codes.insertion_codes(order[None], reference)[0]).sum() == distance
+    assert (np.arange(len(order)) - encode_insertion(order, reference)).sum() == distance
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_codes_are_bijections(n):
     reference = np.random.default_rng(n).permutation(n)
-    orders = np.array(list(itertools.permutations(range(n))), np.int32)
-    lengths = np.full(len(orders), n)
-    for code in (
-        codes.stage_codes(orders, lengths, reference),
-        codes.inversion_codes(orders, reference),
-        np.arange(n) - codes.insertion_codes(orders, reference)[:, :],
-    ):
+    orders = [np.array(order) for order in itertools.permutations(range(n))]
+    stages = np.array([encode_stage(order, reference) for order in orders])
+    places = np.array([encode_insertion(order, reference) for order in orders])
+    for code in (stages, places):
         assert len(np.unique(code, axis=0)) == len(orders)
         assert code.min() == 0
-    # The stage and inversion codes range over 0..n-1-j, the displacements of insertion over 0..a.
-    assert codes.stage_codes(orders, lengths, reference).max(axis=0).tolist() == list(range(n - 1, -1, -1))
-    assert codes.inversion_codes(orders, reference).max(axis=0).tolist() == list(range(n - 1, -1, -1))
-    assert codes.insertion_codes(orders, reference).max(axis=0).tolist() == list(range(n))
-
-
-def test_rows_of_unequal_length():
-    reference = np.arange(6)[::-1].copy()
-    orders = np.array([[0, 5, -1, -1], [5, 4, 3, 2], [-1, -1, -1, -1]], np.int32)
-    lengths = np.array([2, 4, 0])
-    code = codes.stage_codes(orders, lengths, reference)
-    assert code.tolist() == [[5, 0, -1, -1], [0, 0, 0, 0], [-1, -1, -1, -1]]
-    assert codes.orders_from_stage_codes(code, lengths, reference).tolist() == orders.tolist()
+    # The stage code ranges over 0..n-1-j, the places of insertion over 0..a.
+    assert stages.max(axis=0).tolist() == list(range(n - 1, -1, -1))
+    assert places.max(axis=0).tolist() == list(range(n))
 
 
 @pytest.mark.parametrize("n", [63, 64, 65, 128, 129, 1000, 4096, 5000])
