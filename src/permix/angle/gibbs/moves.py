@@ -26,8 +26,8 @@ from permix.angle.ascent import updated
 from permix.angle.components import is_expensive, work_space
 from permix.angle.direct import Evidence
 from permix.angle.exact_jit import log_sum_with_mean, maximize, metropolis_tilts
+from permix.angle.gibbs.state import AngleState
 from permix.angle.parameters import AngleParameters
-from permix.angle.state import AngleState
 from permix.data.labels import Array
 from permix.distributions.angle import concentration_jit as kernels
 from permix.distributions.angle.balanced_jit import balanced_log_sum
