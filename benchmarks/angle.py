@@ -106,7 +106,7 @@ def large_table(n_rows: int, n_items: int, n_components: int) -> dict[str, float
     del orders
     # The same kind of table, so that all is compiled.
     some = Rankings.from_orders(noisy_orders(6000, n_items, n_components, 1))
-    model(n_components=n_components, n_restarts=2).fit(some)
+    model(n_components=n_components, n_init=2).fit(some)
     fitted = model(n_components=n_components)
     seconds, _ = timed(fitted.fit, rankings)
     return {

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.timing import timed
 from permix import Mallows, Preferences
-from permix.distributions.conditioning.amp_insertions_jit import geometric_laws
+from permix.distributions.conditioning.amp_insertions_jit import geometric_models
 from permix.distributions.conditioning.chain import effective_size
 from permix.distributions.conditioning.draws import mmp_draws
 
@@ -36,8 +36,8 @@ def ratings(rng: np.random.Generator, follows: float | None) -> Preferences:
 def mixing(said: Preferences, dispersion: float, local_moves: bool) -> dict[str, float]:
     """Run one chain in one thread; time per step, acceptance, autocorrelation times of distance and pair."""
     one = np.zeros(1, np.int64)
-    laws = geometric_laws(-np.log([dispersion]), N_ITEMS)
-    work = (said.arrays(), one, one, np.arange(N_ITEMS)[None], laws)
+    models = geometric_models(-np.log([dispersion]), N_ITEMS)
+    work = (said.arrays(), one, one, np.arange(N_ITEMS)[None], models)
     mmp_draws(KEY, 0, *work, 1, 1, 1, local_moves)  # compile
     seconds, (orders, distances, rates) = timed(
         lambda: mmp_draws(KEY, 0, *work, N_STATES, 200, 1, local_moves)

@@ -9,7 +9,7 @@ from numba import njit
 
 from benchmarks.timing import best_time
 from permix.distributions import Mallows
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.streams import fill_uniform, padded
 from permix.runtime.threads import at_most, n_processors
 
 # PerMallows (R, C++) on a machine with two cores, 10,000 rankings of 100 items.

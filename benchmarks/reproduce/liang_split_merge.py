@@ -19,11 +19,11 @@ from permix.moves.split_merge import Workspace
 from permix.moves.split_merge_jit import (
     NOBODY,
     _allocate,
-    empty_sides,
     _gather,
     _merge,
     _split,
     _write_sides,
+    empty_sides,
 )
 from permix.moves.state import MixtureState
 

@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
 from benchmarks.reproduce.xu_shared import model, quiet
 from permix import AngleClassifier, Rankings
-from permix.angle.predict import joint_log_probabilities
+from permix.angle.rows import joint_log_probabilities
 from permix.datasets.fetch import DataNotFound, data_folders
 
 # Genes of hsa04915 that occur in the data.
@@ -33,13 +33,13 @@ class Sizes:
     """Sizes of the experiment."""
 
     n_genes: int = 96
-    n_restarts: int = 50
+    n_init: int = 50
     n_folds: int = 10
     n_splits: int = 5
     seed: int = 0
 
 
-QUICK = Sizes(n_restarts=10, n_folds=5, n_splits=1)
+QUICK = Sizes(n_init=10, n_folds=5, n_splits=1)
 
 
 def tumours() -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -136,7 +136,7 @@ def run(sizes: Sizes) -> Outcome:
         rankings = Rankings.from_orders(orders)
         ranks = np.argsort(orders, axis=1).astype(float)
         with quiet():
-            fitted = model("vi", 2, n_restarts=sizes.n_restarts, seed=sizes.seed).fit(rankings)
+            fitted = model("vi", 2, n_init=sizes.n_init, seed=sizes.seed).fit(rankings)
             joint, _ = joint_log_probabilities(fitted._fit.components, rankings)
             known = cross_validated(rankings, status, sizes)
         odds = joint[:, 0] - joint[:, 1]

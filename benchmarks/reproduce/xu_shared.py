@@ -13,7 +13,7 @@ from benchmarks.timing import timed
 from permix import Angle, AngleMixture, Rankings
 from permix.angle.components import AnglePrior
 from permix.angle.direct import Evidence, resample
-from permix.angle.settings import AngleSettings
+from permix.angle.parameters import AngleParameters
 from permix.distributions.angle.angle_jit import standard_scores
 from permix.distributions.angle.bessel_jit import bessel_ratio
 from permix.errors import PermixWarning
@@ -83,7 +83,7 @@ def evidence_of(rankings: Rankings, prior_of: dict[str, float] = PAPER_PRIOR) ->
     scores = standard_scores(rankings.n_items)
     sums = np.zeros(rankings.n_items)
     np.add.at(sums, rankings.orders, rankings.counts[:, None] * scores[None, :])
-    prior = AnglePrior.of(AngleSettings(inference="sir", **prior_of), rankings.items)  # type: ignore[arg-type]
+    prior = AnglePrior.of(AngleParameters(inference="sir", **prior_of), rankings.items)  # type: ignore[arg-type]
     return Evidence.of(sums, float(rankings.n_agents), prior, scores)
 
 

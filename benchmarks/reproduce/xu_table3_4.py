@@ -17,7 +17,7 @@ from benchmarks.reproduce.xu_shared import PAPER_PRIOR, model, quiet
 from permix.angle.ascent import Variational, VariationalPosterior, climb
 from permix.angle.components import AngleComponents, AnglePrior
 from permix.angle.data import AngleData
-from permix.angle.settings import AngleSettings
+from permix.angle.parameters import AngleParameters
 from permix.data.rankings import Rankings
 from permix.distributions.angle.angle_jit import draw_direction, standard_scores
 
@@ -33,14 +33,14 @@ class Sizes:
     """Sizes of the experiment."""
 
     n_components: tuple[int, ...] = (1, 2, 3, 4, 5)
-    n_restarts: int = 50
+    n_init: int = 50
     n_draws: int = 1000
     n_burn_in: int = 1000
     n_folds: int = 5
     seed: int = 0
 
 
-QUICK = Sizes(n_components=(1, 2, 3, 4), n_restarts=10, n_draws=200, n_burn_in=200, n_folds=2)
+QUICK = Sizes(n_components=(1, 2, 3, 4), n_init=10, n_draws=200, n_burn_in=200, n_folds=2)
 
 
 def ballots() -> Rankings:
@@ -85,7 +85,7 @@ def from_table_4(
     start = VariationalPosterior(
         np.array(A), np.array(B), np.array(BETA), directions, np.array(D), np.zeros(3, dtype=bool)
     )
-    settings = AngleSettings(3, inference="vi", normalizer="vmf", bound=bound, **PAPER_PRIOR)
+    settings = AngleParameters(3, inference="vi", normalizer="vmf", bound=bound, **PAPER_PRIOR)
     prior = AnglePrior.of(settings, data.items)
     law, table = Variational(start, prior), AngleData.of(data)
     masses = table.weighed(law.tilts, law.offsets)[2]
@@ -127,12 +127,10 @@ def run(sizes: Sizes) -> Outcome:
     for k in sizes.n_components:
         tell(f"{k} clusters")
         with quiet():
-            vi = model("vi", k, n_restarts=sizes.n_restarts, seed=sizes.seed, max_iter=3000).fit(data)
-            em = model(
-                "em", k, n_restarts=sizes.n_restarts, seed=sizes.seed, normalizer="exact", max_iter=3000
-            )
+            vi = model("vi", k, n_init=sizes.n_init, seed=sizes.seed, max_iter=3000).fit(data)
+            em = model("em", k, n_init=sizes.n_init, seed=sizes.seed, normalizer="exact", max_iter=3000)
             em.fit(data)
-            rough = model("em", k, n_restarts=sizes.n_restarts, seed=sizes.seed, max_iter=3000).fit(data)
+            rough = model("em", k, n_init=sizes.n_init, seed=sizes.seed, max_iter=3000).fit(data)
             sir = model(
                 "sir",
                 k,
@@ -140,7 +138,7 @@ def run(sizes: Sizes) -> Outcome:
                 n_draws=sizes.n_draws,
                 n_burn_in=sizes.n_burn_in,
                 seed=sizes.seed,
-                n_restarts=sizes.n_restarts,
+                n_init=sizes.n_init,
             ).fit(data)
             criteria = sir.criteria(data)
             approximate = vi.criteria(data)
@@ -168,8 +166,7 @@ def run(sizes: Sizes) -> Outcome:
         )
         if k == 3:
             remarks.append(
-                f"vi, best of {sizes.n_restarts}: "
-                f"{described(vi.weights_, vi.concentrations_, vi.directions_)}."
+                f"vi, best of {sizes.n_init}: {described(vi.weights_, vi.concentrations_, vi.directions_)}."
             )
             remarks.append(f"exact, em: {described(em.weights_, em.concentrations_, em.directions_)}.")
             remarks.append(f"exact, sir: {described(sir.weights_, sir.concentrations_, sir.directions_)}.")

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from permix import plots as plots
     from permix.angle.classifier import AngleClassifier as AngleClassifier
     from permix.angle.estimator import AngleMixture as AngleMixture
-    from permix.baselines.kde import MallowsKDE as MallowsKDE
-    from permix.baselines.mean_shift import BlurringMeanShift as BlurringMeanShift
+    from permix.baselines.kde.estimator import MallowsKDE as MallowsKDE
+    from permix.baselines.mean_shift.estimator import BlurringMeanShift as BlurringMeanShift
     from permix.cocluster.ensemble_estimator import CoClusteringEnsemble as CoClusteringEnsemble
     from permix.cocluster.estimator import CoClustering as CoClustering
     from permix.consensus.kemeny import KemenyResult as KemenyResult
@@ -69,7 +69,7 @@ _HOME = {
     "Angle": "permix.distributions",
     "AngleClassifier": "permix.angle.classifier",
     "AngleMixture": "permix.angle.estimator",
-    "BlurringMeanShift": "permix.baselines.mean_shift",
+    "BlurringMeanShift": "permix.baselines.mean_shift.estimator",
     "Cells": "permix.data.cells",
     "CoClustering": "permix.cocluster.estimator",
     "CoClusteringEnsemble": "permix.cocluster.ensemble_estimator",
@@ -84,7 +84,7 @@ _HOME = {
     "GeneralizedMallows": "permix.distributions",
     "KemenyResult": "permix.consensus.kemeny",
     "Mallows": "permix.distributions",
-    "MallowsKDE": "permix.baselines.kde",
+    "MallowsKDE": "permix.baselines.kde.estimator",
     "MallowsMixture": "permix.mallows.estimator",
     "MixtureOfFiniteMixtures": "permix.partitions",
     "Multinomial": "permix.families",

@@ -29,6 +29,21 @@ class Argument(NamedTuple):
         return f"{flag} {text if text and ' ' not in text else repr(text)}"
 
 
+class Wording(NamedTuple):
+    """A part of a message that the library and the command line say in different words."""
+
+    python: str
+    option: str
+
+    def in_python(self) -> str:
+        """Return what the library says."""
+        return self.python
+
+    def as_option(self, flags: Mapping[str, str]) -> str:
+        """Return what the command line says."""
+        return self.option
+
+
 class Message(str):
     """A message that names arguments: text as usual, and once more in the words of the command line.
 
@@ -41,9 +56,9 @@ class Message(str):
     one column too many; name it by --count-column
     """
 
-    parts: tuple[str | Argument, ...]
+    parts: tuple[str | Argument | Wording, ...]
 
-    def __new__(cls, *parts: str | Argument) -> Message:
+    def __new__(cls, *parts: str | Argument | Wording) -> Message:
         """Join the parts; arguments are written as the library has them."""
         self = super().__new__(
             cls, "".join(part if isinstance(part, str) else part.in_python() for part in parts)

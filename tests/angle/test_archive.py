@@ -8,11 +8,11 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from permix.estimators.load import load_fit
 
 import permix
 from permix import AngleMixture, Rankings
 from permix.errors import FileFormatError
+from permix.estimators.archive import read_model
 from permix.files import RESERVED, read_archive, write_archive
 from tests.estimators.conventions import by_name
 
@@ -31,7 +31,7 @@ LISTS = Rankings.from_orders([["tea", "milk"], ["juice"], ["water", "juice"]], i
 
 
 def fitted(data, k=2, **options):
-    values = {"random_state": 3, "progress": False, "n_restarts": 2, "n_draws": 8, "n_burn_in": 4}
+    values = {"random_state": 3, "progress": False, "n_init": 2, "n_draws": 8, "n_burn_in": 4}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return AngleMixture(k, **(values | by_name(options))).fit(data)
@@ -126,16 +126,12 @@ def archives(tmp_path_factory):
     }
 
 
-def manifest_with(**changes):
-    return lambda manifest, arrays: manifest.update(changes)
+def fact_with(**changes):
+    return lambda manifest, arrays: manifest["facts"].update(changes)
 
 
 def setting_with(**changes):
-    return lambda manifest, arrays: manifest["settings"].update(changes)
-
-
-def draws_with(**changes):
-    return lambda manifest, arrays: manifest["draws"].update(changes)
+    return lambda manifest, arrays: manifest["parameters"].update(changes)
 
 
 def array_by(name, change):
@@ -154,39 +150,25 @@ def put(index, value):
 
 
 ANY = {
-    "another kind": manifest_with(kind="Nonsense"),
-    "another model's kind": manifest_with(kind="MallowsMixture"),
-    "no settings": manifest_with(settings=None),
-    "settings unknown": setting_with(evil=1),
-    "settings left out": lambda manifest, arrays: manifest["settings"].pop("tol"),
     "other number of components": setting_with(n_components=3),
     "components are true": setting_with(n_components=True),
     "components are real": setting_with(n_components=2.0),
-    "restarts are text": setting_with(n_restarts="many"),
+    "restarts are text": setting_with(n_init="many"),
     "tolerance is negative": setting_with(tol=-1.0),
     "tolerance is true": setting_with(tol=True),
     "inference is unknown": setting_with(inference="evil"),
     "inference is a list": setting_with(inference=["vi"]),
     "normalizer is unknown": setting_with(normalizer="evil"),
-    "another normalizer": manifest_with(used_normalizer="exact"),
-    "unknown normalizer": manifest_with(used_normalizer="evil"),
+    "another normalizer": fact_with(normalizer="exact"),
+    "unknown normalizer": fact_with(normalizer="evil"),
     "shape is 0": setting_with(prior_shape=0.0),
     "rate is text": setting_with(prior_rate="0.1"),
     "threads are text": setting_with(n_jobs="all"),
     "progress is a number": setting_with(progress=1),
-    "seed is text": manifest_with(random_state="zz"),
-    "seed is negative": manifest_with(random_state=-1),
-    "converged is a number": manifest_with(converged=1),
-    "converged is missing": lambda manifest, arrays: manifest.pop("converged"),
-    "interrupted is text": manifest_with(interrupted="no"),
-    "objective is text": manifest_with(objective="good"),
-    "items are text": manifest_with(items="abcd"),
-    "no items": manifest_with(items=[]),
-    "fewer items": manifest_with(items=["tea", "coffee", "water"]),
-    "items twice": manifest_with(items=["tea", "tea", "water", "milk"]),
-    "items are lists": manifest_with(items=[["a"], ["b"], ["c"], ["d"]]),
-    "one array more": lambda manifest, arrays: arrays.update(more=np.zeros(3)),
-    "one array less": lambda manifest, arrays: arrays.pop("counts"),
+    "objective is text": fact_with(objective="good"),
+    "fewer items": fact_with(items=["tea", "coffee", "water"]),
+    "items twice": fact_with(items=["tea", "tea", "water", "milk"]),
+    "items are lists": fact_with(items=[["a"], ["b"], ["c"], ["d"]]),
     "truncated directions": array_by("directions", lambda a: a[:, :-1]),
     "directions are long": array_by("directions", lambda a: 2 * a),
     "directions off the plane": array_by("directions", lambda a: np.full_like(a, 0.5)),
@@ -233,16 +215,16 @@ SPECIAL = {
         "directions of q are few": array_by("variational/directions", lambda a: a[:1]),
         "no count": array_by("variational/counts", put(0, 0.0)),
         "q under maximum likelihood": setting_with(inference="em"),
-        "pulls without a prior": lambda manifest, arrays: arrays.update(prior_pulls=np.zeros((2, 4))),
-        "evidence of two": lambda manifest, arrays: arrays.update(evidence=np.array([15.0, 3.0, 9.0])),
+        "evidence of two": lambda manifest, arrays: arrays.update(evidence=np.array([15.0, 3.0])),
+        "no objective": fact_with(objective=None),
+        "all first": array_by("agreed", put(0, 4)),
     },
     "chain": {
-        "no draws": manifest_with(draws=None),
-        "draws are a list": manifest_with(draws=[]),
-        "draws unknown": draws_with(evil=1),
-        "other number of draws": draws_with(n_draws=5),
-        "moves are numbers": draws_with(moves=[1]),
-        "seeds are text": draws_with(seeds="abc"),
+        "no draws": lambda manifest, arrays: arrays.pop("draws/weights"),
+        "moves are numbers": fact_with(moves=[1]),
+        "fewer moves": fact_with(moves=["allocation"]),
+        "seeds are text": fact_with(seeds="abc"),
+        "an objective": fact_with(objective=1.0),
         "truncated draws": array_by("draws/concentrations", lambda a: a[:, :-1]),
         "undefined draws": array_by("draws/concentrations", put((0, 0, 0), np.nan)),
         "negative draws": array_by("draws/concentrations", put((0, 0, 0), -1.0)),
@@ -260,21 +242,24 @@ SPECIAL = {
         "accepted is text": array_by("statistics/accepted", lambda a: a.astype("U8")),
     },
     "direct": {
-        "evidence is short": array_by("evidence", lambda a: a[:2]),
+        "evidence is short": array_by("evidence", lambda a: a[:1]),
         "evidence is long": array_by("evidence", lambda a: np.append(a, 1.0)),
         "evidence is text": array_by("evidence", lambda a: a.astype("U8")),
         "length beyond all rankings": array_by("evidence", put(1, 99.0)),
         "undefined length": array_by("evidence", put(1, np.nan)),
-        "negative cap": array_by("evidence", put(2, -1.0)),
         "nobody": array_by("evidence", put(0, 0.0)),
-        "prior without a direction": lambda manifest, arrays: arrays.pop("prior_pulls"),
-        "direction of fewer items": array_by("prior_pulls", lambda a: a[:, :-1]),
-        "undefined direction": array_by("prior_pulls", put((0, 0), np.nan)),
+        "prior without a direction": setting_with(prior_direction=None),
+        "direction of fewer items": setting_with(prior_direction=[1.0, 2.0, 3.0]),
+        "direction of other items": setting_with(prior_direction={"items": ["x"], "scores": [1.0]}),
+        "direction without scores": setting_with(prior_direction={"items": ["x"]}),
+        "direction is flat": setting_with(prior_direction=[1.0, 1.0, 1.0, 1.0]),
         "strength is negative": setting_with(prior_strength=-1.0),
     },
     "em": {
         "q from nowhere": setting_with(inference="vi"),
         "draws from nowhere": setting_with(inference="sir"),
+        "moves from nowhere": fact_with(moves=["parameters"]),
+        "seeds from nowhere": fact_with(seeds=[{}]),
     },
 }
 
@@ -284,7 +269,7 @@ def refused(archive, edit, path):
     edit(manifest, arrays)
     write_archive(path, manifest, arrays)
     with pytest.raises(FileFormatError, match=r"fit together|does not know"):
-        load_fit(path)
+        read_model(path)[1]
 
 
 @pytest.mark.parametrize("kind", ["vi", "chain"])
@@ -302,13 +287,13 @@ def test_what_no_such_fit_writes_is_refused(archives, kind, what, tmp_path):
 def test_what_a_fit_writes_is_taken(archives, kind, tmp_path):
     path = tmp_path / "honest.permix"
     write_archive(path, *archives[kind])
-    assert load_fit(path).components.n_items == 4
+    assert read_model(path)[1].components.n_items == 4
 
 
 def test_a_seed_that_is_an_object_is_not_kept(tmp_path):
     model = fitted(FULL, 2, random_state=np.random.default_rng(0), tol=np.float32(0.5))
     model.save(tmp_path / "fit.permix")
-    back = load_fit(tmp_path / "fit.permix").settings
+    back = read_model(tmp_path / "fit.permix")[1].settings
     assert back.random_state is None
     assert back.tol == 0.5
 
@@ -317,4 +302,4 @@ def test_large_files_need_a_word(archives, tmp_path):
     path = tmp_path / "honest.permix"
     write_archive(path, *archives["vi"])
     with pytest.raises(FileFormatError, match="max_bytes"):
-        load_fit(path, max_bytes=100)
+        read_model(path, max_bytes=100)

@@ -6,7 +6,6 @@ length. Chains that are broken on purpose are found out by the same comparison.
 
 from __future__ import annotations
 
-import dataclasses
 import signal
 import warnings
 from functools import cache
@@ -16,13 +15,15 @@ import pytest
 from scipy import optimize
 
 from permix import AngleMixture, Rankings
-from permix.angle import chain as angle_chain
 from permix.angle import components as angle_components
-from permix.angle.chain import AngleChainModel, AngleState, AngleSweep, shares_by_sweeps
+from permix.angle import moves as angle_moves
+from permix.angle import state as angle_state
 from permix.angle.components import AngleComponents, largest_concentration
 from permix.angle.data import AngleData
-from permix.angle.predict import row_probabilities
-from permix.angle.settings import AngleSettings
+from permix.angle.moves import Allocation, gibbs_sweep
+from permix.angle.parameters import AngleParameters
+from permix.angle.rows import row_probabilities
+from permix.angle.state import AngleChainModel, AngleState, shares_by_sweeps
 from permix.errors import DataError, PermixWarning
 from permix.sampling.loop import run_chains
 from tests.oracles import angle as oracle
@@ -55,7 +56,7 @@ def rankings_of(rows, t=4):
 
 
 def settings_of(inference, normalizer, prior=PRIOR, **options):
-    return AngleSettings(
+    return AngleParameters(
         **(
             {
                 "inference": inference,
@@ -84,7 +85,7 @@ def state_of(rows, settings, rng, t=4):
 
 def run(rows, settings, n_draws=5000, seed=0, t=4):
     rng = np.random.default_rng(seed)
-    state, move = state_of(rows, settings, rng, t), AngleSweep()
+    state, move = state_of(rows, settings, rng, t), gibbs_sweep(settings, t)
     kappas, directions = np.empty(n_draws), np.empty((n_draws, t))
     for draw in range(-100, n_draws):
         move.step(rng, state)
@@ -134,20 +135,20 @@ def test_cheap_steps_that_an_exact_sum_decides_about_have_the_posterior(prior, m
 
 def test_cheap_steps_that_nothing_decides_about_are_found_out(monkeypatch):
     monkeypatch.setattr(angle_components, "CHEAP_ITEMS", 3)
-    monkeypatch.setattr(angle_chain, "decided", lambda rng, log_ratio: True)
-    monkeypatch.setattr(angle_chain, "log_sum_with_mean", lambda *arguments: 0.0)
+    monkeypatch.setattr(angle_moves, "decided", lambda rng, log_ratio: True)
+    monkeypatch.setattr(angle_moves, "log_sum_with_mean", lambda *arguments: 0.0)
     kappas, directions = run(ROWS, settings_of("sir", "exact"), 8000)
     assert oracle.worst_z(kappas, directions, grid_of("exact").moments) > 1.5 * oracle.LARGEST_Z
 
 
 def test_completions_that_stay_as_they_began_are_found_out(monkeypatch):
-    monkeypatch.setattr(angle_chain, "completions_sweep", lambda *arguments: None)
+    monkeypatch.setattr(angle_state, "completions_sweep", lambda *arguments: None)
     kappas, directions = run(ROWS, settings_of("quadrature", "vmf"), 2500)
     assert oracle.worst_z(kappas, directions, grid_of("vmf").moments) > 2 * oracle.LARGEST_Z
 
 
 def test_variational_draws_are_close_but_not_exact():
-    """κ of the present completions comes from the nearest Gamma law: near the posterior."""
+    """κ of the present completions comes from the nearest Gamma distribution: near the posterior."""
     kappas, directions = run(ROWS, settings_of("vi", "vmf"), 2500)
     moments = grid_of("vmf").moments
     assert kappas.mean() == pytest.approx(float(moments["kappa"]), rel=0.15)
@@ -156,14 +157,14 @@ def test_variational_draws_are_close_but_not_exact():
 
 @pytest.mark.parametrize("n_candidates", [1, 3])
 def test_sir_is_exact_with_few_candidates(n_candidates, monkeypatch):
-    monkeypatch.setattr(angle_chain, "N_CANDIDATES", n_candidates)
+    monkeypatch.setattr(angle_moves, "N_CANDIDATES", n_candidates)
     kappas, directions = run(ROWS, settings_of("sir", "vmf"), 12_000)
     assert oracle.worst_z(kappas, directions, grid_of("vmf").moments) < oracle.LARGEST_Z
 
 
 def test_sir_without_the_present_state_is_found_out(monkeypatch):
     """Resampling among fresh candidates alone, as the paper does it: wrong where they are few."""
-    monkeypatch.setattr(angle_chain, "N_CANDIDATES", 1)
+    monkeypatch.setattr(angle_moves, "N_CANDIDATES", 1)
     append = np.append
 
     def without_present(candidates, present):
@@ -173,7 +174,7 @@ def test_sir_without_the_present_state_is_found_out(monkeypatch):
         def __getattr__(self, name):
             return without_present if name == "append" else getattr(np, name)
 
-    monkeypatch.setattr(angle_chain, "np", Numpy())
+    monkeypatch.setattr(angle_moves, "np", Numpy())
     kappas, directions = run(ROWS, settings_of("sir", "vmf"), 12_000)
     assert oracle.worst_z(kappas, directions, grid_of("vmf").moments) > 2 * oracle.LARGEST_Z
 
@@ -202,7 +203,7 @@ def test_components_have_the_posterior(inference, normalizer):
     prior = oracle.Prior(3.0, 0.6, cap=largest_concentration(3) if normalizer == "vmf" else np.inf)
     settings = settings_of(inference, normalizer, prior, n_components=2, pseudo_count=0.7)
     rng = np.random.default_rng(5)
-    state, move = state_of(PAIRS, settings, rng, t=3), AngleSweep()
+    state, move = state_of(PAIRS, settings, rng, t=3), gibbs_sweep(settings, 3)
     n_draws = 8000
     labels = np.empty((n_draws, len(PAIRS)), dtype=int)
     weights, kappas = np.empty((n_draws, 2)), np.empty((n_draws, 2))
@@ -270,7 +271,7 @@ def rankings_completed(rows):
 
 
 def test_shares_of_components_by_sweeps():
-    """P(component | row) where sums are too dear, against enumeration."""
+    """P(component | row) where sums are too expensive, against enumeration."""
     components = AngleComponents(
         tuple(range(4)),
         [0.7, 0.3],
@@ -328,13 +329,13 @@ def assert_same(one, other):
 def test_threads_do_not_matter(inference, monkeypatch):
     monkeypatch.setattr("permix.angle.data.PART_ENTRIES", 12)  # three rows a part
     normalizer = "exact" if inference == "sir" else "vmf"
-    settings = dataclasses.replace(mixed(), inference=inference, normalizer=normalizer)
-    one = fitted(dataclasses.replace(settings, n_jobs=1))
+    settings = mixed().replaced(inference=inference, normalizer=normalizer)
+    one = fitted(settings.replaced(n_jobs=1))
     for n_jobs in (2, None):
-        assert_same(one, fitted(dataclasses.replace(settings, n_jobs=n_jobs)))
-    alone = dataclasses.replace(settings, n_chains=1)
-    assert_same(fitted(dataclasses.replace(alone, n_jobs=1)), fitted(dataclasses.replace(alone, n_jobs=4)))
-    other = fitted(dataclasses.replace(settings, random_state=5))
+        assert_same(one, fitted(settings.replaced(n_jobs=n_jobs)))
+    alone = settings.replaced(n_chains=1)
+    assert_same(fitted(alone.replaced(n_jobs=1)), fitted(alone.replaced(n_jobs=4)))
+    other = fitted(settings.replaced(random_state=5))
     assert not np.array_equal(one.draws.arrays["concentrations"], other.draws.arrays["concentrations"])
 
 
@@ -355,7 +356,7 @@ def test_counts_are_repeated_rows():
 )
 def test_a_checkpoint_holds_all_that_matters(inference, normalizer):
     settings = settings_of(inference, normalizer, n_components=2)
-    rng, move = np.random.default_rng(7), AngleSweep()
+    rng, move = np.random.default_rng(7), gibbs_sweep(settings, 4)
     state = state_of(ROWS, settings, rng)
     for _ in range(5):
         move.step(rng, state)
@@ -394,11 +395,11 @@ class Stop(Exception):
 @pytest.mark.parametrize(("inference", "normalizer"), [("quadrature", "vmf"), ("sir", "exact")])
 def test_a_run_that_broke_off_goes_on(inference, normalizer, tmp_path, monkeypatch):
     """Every iteration is written; the run breaks off again and again, and ends with the same bytes."""
-    plain = dataclasses.replace(mixed(), inference=inference, normalizer=normalizer, n_chains=1)
+    plain = mixed().replaced(inference=inference, normalizer=normalizer, n_chains=1)
     undisturbed = fitted(plain)
     monkeypatch.setitem(run_chains.__kwdefaults__, "checkpoint_seconds", 0.0)
-    stored = dataclasses.replace(plain, store=str(tmp_path / "store"))
-    step = AngleSweep.step
+    stored = plain.replaced(store=str(tmp_path / "store"))
+    step = Allocation.step
     for breaks in (3, 5, 2):
         steps = iter(range(breaks))
 
@@ -408,22 +409,22 @@ def test_a_run_that_broke_off_goes_on(inference, normalizer, tmp_path, monkeypat
             return step(self, rng, state)
 
         with monkeypatch.context() as patched:
-            patched.setattr(AngleSweep, "step", limited)
+            patched.setattr(Allocation, "step", limited)
             with pytest.raises(Stop):
                 fitted(stored)
     assert_same(undisturbed, fitted(stored))
-    longer = dataclasses.replace(stored, n_draws=20)
-    assert_same(fitted(dataclasses.replace(longer, store=None)), fitted(longer))
+    longer = stored.replaced(n_draws=20)
+    assert_same(fitted(longer.replaced(store=None)), fitted(longer))
     with pytest.raises(DataError):
         fitted(stored, ROWS[:-1])
     with pytest.raises(DataError):
-        fitted(dataclasses.replace(stored, prior_shape=3.0))
+        fitted(stored.replaced(prior_shape=3.0))
     with pytest.raises(DataError):
         fitted(stored, (*ROWS[:-1], (ROWS[-1][0], True)))
 
 
 def test_an_interrupted_chain_keeps_its_draws(monkeypatch):
-    step, calls = AngleSweep.step, []
+    step, calls = Allocation.step, []
 
     def interrupted(self, rng, state):
         calls.append(None)
@@ -431,7 +432,7 @@ def test_an_interrupted_chain_keeps_its_draws(monkeypatch):
             signal.raise_signal(signal.SIGINT)
         return step(self, rng, state)
 
-    monkeypatch.setattr(AngleSweep, "step", interrupted)
-    found = fitted(dataclasses.replace(mixed(), n_chains=1, n_draws=4000))
+    monkeypatch.setattr(Allocation, "step", interrupted)
+    found = fitted(mixed().replaced(n_chains=1, n_draws=4000))
     assert found.interrupted
     assert 1 <= found.draws.arrays["weights"].shape[1] < 4000

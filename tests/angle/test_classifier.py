@@ -26,7 +26,7 @@ INFERENCES = ("vi", "em", "sir", "quadrature")
 def quick(**options):
     return AngleClassifier(
         **(
-            {"random_state": 0, "progress": False, "n_restarts": 2, "n_draws": 40, "n_burn_in": 10}
+            {"random_state": 0, "progress": False, "n_init": 2, "n_draws": 40, "n_burn_in": 10}
             | by_name(options)
         )
     )
@@ -186,7 +186,7 @@ def test_mistakes_are_named(planted):
         quick().fit(part, None)
     with pytest.raises(DataError, match="class_weights='odd'"):
         quick(class_weights="odd").fit(part, planted.labels[:20])
-    with pytest.raises(DataError, match="class 'few': 3 components are more than the 2 agents"):
+    with pytest.raises(DataError, match="class 'few': n_components=3 is more than the 2 agents"):
         quick(n_components=3).fit(part, ["few"] * 2 + ["many"] * 18)
     with pytest.raises(DataError, match="two items"):
         quick().fit(np.array([[0, 1], [1, 0]]), [0, 1])

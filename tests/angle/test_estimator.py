@@ -22,8 +22,8 @@ from permix.angle import restarts as angle_restarts
 from permix.angle.ascent import climb
 from permix.angle.components import AnglePrior, cap_of, largest_concentration
 from permix.angle.data import AngleData
-from permix.angle.restarts import first_law
-from permix.angle.settings import AngleSettings
+from permix.angle.parameters import AngleParameters
+from permix.angle.restarts import first_point
 from permix.errors import ConvergenceWarning, DataError, PermixWarning
 from tests.estimators.conventions import CANNOT_APPLY_TO_CLUSTERERS, by_name
 from tests.oracles import angle as oracle
@@ -33,7 +33,7 @@ PULLED = {"inference": "sir", "prior_strength": 1.0}
 
 
 def quick(n_components=1, **options):
-    values = {"random_state": 0, "progress": False, "n_restarts": 3, "n_draws": 30, "n_burn_in": 10}
+    values = {"random_state": 0, "progress": False, "n_init": 3, "n_draws": 30, "n_burn_in": 10}
     return AngleMixture(n_components, **(values | by_name(options)))
 
 
@@ -64,7 +64,7 @@ def test_scikit_learn_conventions(estimator, check):
 
 
 @parametrize_with_checks(
-    [FromScores(2, n_restarts=2, random_state=0, progress=False)],
+    [FromScores(2, n_init=2, random_state=0, progress=False)],
     expected_failed_checks=lambda estimator: {
         "check_fit2d_1feature": "one item has one ranking; such data are refused",
         "check_clustering": "expects three clusters of points in the plane; two scores have only two orders",
@@ -107,7 +107,7 @@ def test_exact_maximum_likelihood(t, kappa):
         lambda x: oracle.exact_log_sum(x @ basis) - mean @ (x @ basis), np.zeros(t - 1), tol=1e-12
     )
     assert float(model.log_likelihood_) == pytest.approx(-200 * best.fun, abs=1e-6)
-    # The approximate normaliser has its maximum elsewhere.
+    # The approximate normalizer has its maximum elsewhere.
     other = silently(quick(inference="em", normalizer="vmf"), orders)
     elsewhere = other.concentrations_[0] * other.directions_[0]
     if kappa > 2.0:
@@ -131,7 +131,7 @@ def test_the_guard_keeps_probabilities_below_one():
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         model.fit(orders)
-    assert any("component 1: the von Mises–Fisher normaliser would give" in str(one.message) for one in seen)
+    assert any("group 1: the von Mises–Fisher normalizer would give" in str(one.message) for one in seen)
     assert model.score_samples(orders[:1])[0] == pytest.approx(0.0, abs=1e-6)
     assert model.concentrations_[0] == pytest.approx(largest_concentration(5), rel=1e-9)
     without = silently(quick(inference="em", normalizer="exact"), orders)
@@ -142,7 +142,7 @@ def test_the_guard_keeps_probabilities_below_one():
 
 
 def naive_em(y, weights, directions, kappas, n_passes):
-    """EM under the approximate normaliser, by the book."""
+    """EM under the approximate normalizer, by the book."""
     t = y.shape[1]
     history = []
     for _ in range(n_passes):
@@ -179,8 +179,8 @@ def start_tilts(k, t, seed=3):
 
 def test_em_is_em(mixed_rows):
     data = AngleData.of(mixed_rows, 1)
-    settings = AngleSettings(2, inference="em", normalizer="vmf")
-    law = first_law(start_tilts(2, 5), data, settings, AnglePrior.of(settings, data.items))
+    settings = AngleParameters(2, inference="em", normalizer="vmf")
+    law = first_point(start_tilts(2, 5), data, settings, AnglePrior.of(settings, data.items))
     run = climb(law, data, 12, 0.0)
     start = law.components
     y = data.dense()
@@ -192,11 +192,11 @@ def test_em_is_em(mixed_rows):
 @pytest.mark.parametrize("k", [2, 3])
 def test_exact_em_never_falls(mixed_rows, k):
     data = AngleData.of(mixed_rows, 1)
-    settings = AngleSettings(k, inference="em", normalizer="exact")
-    law = first_law(start_tilts(k, 5), data, settings, AnglePrior.of(settings, data.items))
+    settings = AngleParameters(k, inference="em", normalizer="exact")
+    law = first_point(start_tilts(k, 5), data, settings, AnglePrior.of(settings, data.items))
     run = climb(law, data, 200, 1e-12)
     assert np.all(np.diff(run.history) > -1e-9)
-    found = run.law.components
+    found = run.point.components
     logs = np.log(found.weights) + data.dense() @ found.tilts.T - oracle.exact_log_sum(found.tilts)
     assert run.objective == pytest.approx(logsumexp(logs, axis=1).sum(), rel=1e-10)
     # At the maximum every component has the mean of its members.
@@ -211,10 +211,10 @@ def test_exact_em_never_falls(mixed_rows, k):
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_the_evidence_bound_never_falls(mixed_rows, k):
     data = AngleData.of(mixed_rows, 1)
-    settings = AngleSettings(k, inference="vi", normalizer="vmf", prior_shape=2.0, prior_rate=0.2)
-    law = first_law(start_tilts(k, 5), data, settings, AnglePrior.of(settings, data.items))
+    settings = AngleParameters(k, inference="vi", normalizer="vmf", prior_shape=2.0, prior_rate=0.2)
+    law = first_point(start_tilts(k, 5), data, settings, AnglePrior.of(settings, data.items))
     run = climb(law, data, 300, 1e-12)
-    assert not run.law.guarded.any()
+    assert not run.point.guarded.any()
     assert np.all(np.diff(run.history) > -1e-7)
     assert run.history[-1] > run.history[0]
 
@@ -288,7 +288,7 @@ def test_same_seed_same_fit_whatever_the_threads(planted, inference, monkeypatch
 def test_large_data_are_tried_in_part(monkeypatch, planted):
     monkeypatch.setattr(angle_restarts, "TRIAL_ENTRIES", 600)
     model = silently(quick(2, inference="em"), planted.data)
-    whole = silently(quick(2, inference="em", n_restarts=1), planted.data)
+    whole = silently(quick(2, inference="em", n_init=1), planted.data)
     assert float(model.log_likelihood_) == pytest.approx(float(whole.log_likelihood_), abs=0.5)
     assert model._fit.restart_objectives.shape == (3,)
 
@@ -321,7 +321,7 @@ def test_a_posterior_has_intervals_and_em_has_none(planted):
         assert (table["low"] <= table["high"]).all()
         wider = model.consensus(0.95)
         assert ((wider["high"] - wider["low"]) >= (table["high"] - table["low"]) - 1e-12).all()
-        assert model.posterior_["posterior"]["concentrations"].dims == ("chain", "draw", "component")
+        assert model.posterior_["posterior"]["concentrations"].dims == ("chain", "draw", "group")
         assert model.summary()["agents"].sum() == 80
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PermixWarning)
@@ -373,7 +373,7 @@ def test_ctrl_c_keeps_the_best_start(planted, monkeypatch):
 
     monkeypatch.setattr(angle_restarts, "seeded_tilts", interrupted)
     with pytest.warns(PermixWarning, match="interrupted: this is the best so far"):
-        model = quick(2, n_restarts=50, inference="em").fit(planted.data)
+        model = quick(2, n_init=50, inference="em").fit(planted.data)
     reached = model._fit.restart_objectives
     assert len(reached) == 3
     assert model._fit.interrupted
@@ -383,7 +383,7 @@ def test_ctrl_c_keeps_the_best_start(planted, monkeypatch):
 
 
 def test_ctrl_c_during_stochastic_em(monkeypatch):
-    from permix.angle.chain import AngleState
+    from permix.angle.state import AngleState
 
     sweep, calls = AngleState.sweep, []
 
@@ -406,8 +406,8 @@ def test_stopping_too_early_is_remarked(planted):
     assert not model.converged_
 
 
-def test_a_poor_normaliser_is_remarked():
-    with pytest.warns(PermixWarning, match=r"off by [+-]\d\.\d+ nats"):
+def test_a_poor_normalizer_is_remarked():
+    with pytest.warns(PermixWarning, match=r"off by up to [+-]\d\.\d+ nats"):
         quick(1, inference="em", normalizer="vmf").fit(drawn(6, 300, 25.0))
     with warnings.catch_warnings():
         warnings.simplefilter("error", PermixWarning)
@@ -494,8 +494,8 @@ def test_works_with_scikit_learn(planted):
         ({"n_components": 0}, "n_components=0 must be a whole number"),
         ({"n_components": 2.0}, "n_components"),
         ({"n_components": True}, "n_components"),
-        ({"n_components": 7}, "7 components are more than the 6 agents"),
-        ({"inference": "magic"}, "inference='magic' must be one of 'em', 'sir', 'vi', 'quadrature'"),
+        ({"n_components": 7}, "n_components=7 is more than the 6 agents"),
+        ({"inference": "magic"}, 'inference=\'magic\' must be "em" or "sir" or "vi" or "quadrature"'),
         ({"normalizer": "none"}, "normalizer='none'"),
         ({"bound": "loose"}, "bound='loose'"),
         ({"inference": "vi", "normalizer": "exact"}, "rests on the von Mises–Fisher normalizer"),
@@ -503,21 +503,21 @@ def test_works_with_scikit_learn(planted):
         ({"inference": "quadrature", "normalizer": "exact"}, "use inference='em'"),
         ({"prior_shape": 0.0}, "prior_shape=0.0 must be a positive number"),
         ({"prior_rate": np.nan}, "prior_rate"),
-        ({"prior_rate": "small"}, "prior_rate='small' must be a number"),
+        ({"prior_rate": "small"}, "prior_rate='small' must be a positive number"),
         ({"pseudo_count": -1.0}, "pseudo_count"),
         ({"prior_strength": 1.0}, "prior_strength needs a prior_direction"),
         (PULLED | {"prior_direction": [1, 2, 3]}, r"shape \(3,\).*each of the 6 items"),
         (PULLED | {"prior_direction": np.ones(6)}, "not all equal"),
         (PULLED | {"prior_direction": [1, 2, 3, np.nan, 4, 5]}, "finite"),
         (PULLED | {"prior_direction": {"a": 1.0}}, "for every item and for no other"),
-        (PULLED | {"prior_direction": "abcdef"}, "must be numbers"),
-        ({"tol": -1.0}, "tol=-1.0 must be 0 or more"),
+        (PULLED | {"prior_direction": "abcdef"}, "must be scores of the items"),
+        ({"tol": -1.0}, "tol=-1.0 must be a number, 0 or more"),
         ({"n_draws": 0}, "n_draws"),
         ({"n_thin": 0}, "n_thin"),
         ({"n_chains": 0}, "n_chains"),
         ({"n_candidates": 1}, "n_candidates"),
         ({"max_iter": 0}, "max_iter"),
-        ({"n_restarts": 0}, "n_restarts"),
+        ({"n_init": 0}, "n_init"),
         ({"progress": "yes"}, "progress"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Angle-based models under the exact normaliser: maximum likelihood and Metropolis steps, by enumeration."""
+"""Angle-based models under the exact normalizer: maximum likelihood and Metropolis steps, by enumeration."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def mean_under(tilts):
 def climbed(mean, start=None, max_iter=200):
     t = len(mean)
     tilts = np.zeros(t) if start is None else start.copy()
-    value, log_sum = kernels.maximise(
+    value, log_sum = kernels.maximize(
         mean, oracle.scores(t), tilts, np.empty(1 << t), np.empty(1 << t), max_iter
     )
     return tilts, value, log_sum
@@ -49,7 +49,7 @@ def test_at_the_maximum_the_mean_is_that_of_the_data(t, kappa):
     assert tilts.sum() == pytest.approx(0.0, abs=1e-9)
     assert log_sum == pytest.approx(oracle.exact_log_sum(tilts), rel=1e-12)
     assert value == pytest.approx(tilts @ mean - log_sum, rel=1e-12)
-    # The twin: what the approximate normaliser takes for the maximum has another mean.
+    # The twin: what the approximate normalizer takes for the maximum has another mean.
     if kappa > 1:
         r = float(np.linalg.norm(mean))
         approximate = optimize.brentq(lambda k: oracle.ratio(0.5 * (t - 3), k) - r, 1e-9, 1e4)

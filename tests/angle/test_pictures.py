@@ -14,6 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import permix
 from permix import plots
+from permix.angle.classifier_pictures import draw_roc
 from permix.angle.results import consensus_table
 from permix.errors import DataError, PermixWarning
 
@@ -62,34 +63,36 @@ def overlapping(texts):
 
 def test_scores_and_intervals_are_the_models(model, tmp_path):
     path = tmp_path / "scores.png"
-    axes = plots.consensus_scores(model, path)
+    axes = plots.groups(model)
+    plots.save(model, path)
     assert path.read_bytes().startswith(b"\x89PNG")
     table = model.consensus()
-    first = table[table["component"] == 1]
-    assert names_on(axes) == first["item"].tolist()  # as the largest component ranks them
+    first = table[table["group"] == 0]
+    assert names_on(axes) == first["item"].tolist()  # as the largest group ranks them
     shown = dots(axes)
     assert len(shown) == 2
     whiskers = [c for c in axes.collections if len(c.get_segments()) == 6]
     for k, (line, lines) in enumerate(zip(shown, whiskers, strict=True)):
-        part = table[table["component"] == k + 1].set_index("item").loc[names_on(axes)]
+        part = table[table["group"] == k].set_index("item").loc[names_on(axes)]
         np.testing.assert_allclose(line.get_xdata(), part["score"])
         ends = np.array([segment[:, 0] for segment in lines.get_segments()])
         np.testing.assert_allclose(ends, part[["low", "high"]])
-        # Kinds keep to the line of their item.
+        # Groups keep to the line of their item.
         assert np.all(np.abs(line.get_ydata() - np.arange(6)) < 0.5)
         share = 100 * model.weights_[k]
-        assert axes.get_legend().get_texts()[k].get_text() == f"component {k + 1} · {share:.1f} %"
+        assert axes.get_legend().get_texts()[k].get_text() == f"group {k + 1} · {share:.1f} %"
     assert not np.allclose(shown[0].get_ydata(), shown[1].get_ydata())
 
 
 def test_em_has_no_intervals(made):
-    axes = plots.consensus_scores(fitted(made.data, 2, inference="em"))
+    axes = plots.groups(fitted(made.data, 2, inference="em"))
     assert [c for c in axes.collections if len(c.get_segments()) == 6] == []
     assert len(dots(axes)) == 2
 
 
 def test_overview_shows_shares_and_scores(model, tmp_path):
-    figure = plots.overview(model, tmp_path / "o.svg")
+    figure = plots.overview(model)
+    plots.save(model, tmp_path / "o.svg")
     assert "<svg" in (tmp_path / "o.svg").read_text()
     left, right = figure.axes
     np.testing.assert_allclose([bar.get_width() for bar in left.patches], 100 * model.weights_)
@@ -107,7 +110,7 @@ def test_nothing_stands_on_anything_else(n_items, k):
     items = [f"a rather long name of item {i} {'x' * int(rng.integers(30))}" for i in range(n_items)]
     made = permix.datasets.make_angle_mixture(80, n_items, k, concentration=2.0 * n_items, random_state=0)
     data = permix.Rankings.from_orders(made.data.orders, items=items)
-    figure = plots.overview(fitted(data, k, n_restarts=1, max_iter=3))
+    figure = plots.overview(fitted(data, k, n_init=1, max_iter=3))
     FigureCanvasAgg(figure).draw()
     left, right = figure.axes
     assert overlapping([*right.get_yticklabels()]) == []
@@ -122,12 +125,12 @@ def test_nothing_stands_on_anything_else(n_items, k):
 def test_many_items_are_cut_to_the_most_extreme(made):
     data = permix.datasets.make_angle_mixture(300, 30, 1, concentration=40.0, random_state=0).data
     model = fitted(data, 1)
-    axes = plots.consensus_scores(model, max_items=8)
+    axes = plots.groups(model, max_items=8)
     kept = np.argsort(-np.abs(model.directions_[0]))[:8]
     assert names_on(axes) == [str(i) for i in kept[np.argsort(model.directions_[0, kept])]]
     assert "8 of 30 items, the most extreme" in axes.get_xlabel()
     with pytest.raises(DataError, match="max_items"):
-        plots.consensus_scores(model, max_items=0)
+        plots.groups(model, max_items=0)
 
 
 def test_classes_of_a_classifier(made):
@@ -135,30 +138,48 @@ def test_classes_of_a_classifier(made):
         warnings.simplefilter("ignore", PermixWarning)
         labels = np.array(["east", "west"])[made.labels]
         classifier = permix.AngleClassifier(random_state=0, progress=False).fit(made.data, labels)
-    axes = plots.consensus_scores(classifier)
+    axes = plots.groups(classifier)
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["east", "west"]
     order = [int(name) for name in names_on(axes)]
     for k, line in enumerate(dots(axes)):
-        scores = consensus_table(classifier._fits[k]).set_index("item")["score"]
+        scores = consensus_table(classifier._fit.fits[k]).set_index("item")["score"]
         np.testing.assert_allclose(line.get_xdata(), scores[order])
         assert line.get_xdata() @ classifier.directions_[k, order] > 0.99
 
 
-def test_others_are_sent_elsewhere(model, made):
+def test_others_are_sent_elsewhere(model):
     with pytest.raises(DataError, match="not fitted"):
-        plots.consensus_scores(permix.AngleMixture())
-    mallows = permix.MallowsMixture(1, n_restarts=1, progress=False).fit(made.data)
+        plots.groups(permix.AngleMixture())
     with pytest.raises(DataError, match=r"ax must be matplotlib axes .* not the file name 'x\.png'"):
-        plots.consensus_scores(model, ax="x.png")
-    with pytest.raises(DataError, match="draws a fitted AngleMixture"):
-        plots.consensus_scores(mallows)
-    with pytest.raises(DataError, match=r"plots\.consensus_scores"):
-        plots.components(model)
-    with pytest.raises(DataError, match=r"plots\.overview"):
+        plots.groups(model, ax="x.png")
+    with pytest.raises(DataError, match="no picture 'similarity' of a AngleMixture; it has overview, groups"):
         plots.similarity(model)
 
 
-def test_roc_has_the_area_of_all_pairs(tmp_path):
+def test_the_climb(made):
+    model = fitted(made.data, 2, n_init=3)
+    axes = plots.history(model)
+    np.testing.assert_array_equal(axes.lines[0].get_ydata(), model.history_["log_likelihood"])
+    np.testing.assert_array_equal(axes.lines[1].get_ydata(), model.diagnostics()["log_likelihood"])
+    assert axes.get_title() == f"converged after {model.n_iter_} passes"
+    bound = fitted(made.data, 2, inference="vi", normalizer="vmf", n_init=2)
+    assert plots.history(bound).get_ylabel() == "evidence lower bound"
+    drawn = fitted(made.data, 1, inference="sir", n_draws=5, n_burn_in=2)
+    with pytest.raises(DataError, match="do not climb"):
+        plots.history(drawn)
+
+
+def test_roc_of_a_classifier(made):
+    labels = np.array(["east", "west"])[made.labels]
+    model = permix.AngleClassifier(random_state=0).fit(made.data[:100], labels[:100])
+    new, truth = made.data[100:], labels[100:]
+    axes = plots.roc(model, X=new, y=truth)
+    expected = draw_roc(truth, model.predict_proba(new), sample_weight=new.counts)
+    for mine, other in zip(axes.lines, expected.lines, strict=True):
+        np.testing.assert_array_equal(mine.get_ydata(), other.get_ydata())
+
+
+def test_roc_has_the_area_of_all_pairs():
     rng = np.random.default_rng(0)
     truth = rng.integers(2, size=60)
     score = np.round(truth + rng.normal(size=60), 1)
@@ -169,15 +190,13 @@ def test_roc_has_the_area_of_all_pairs(tmp_path):
         for b, wb in zip(score[truth == 0], weights[truth == 0], strict=True)
     ]
     area = sum(w * v for w, v in pairs) / sum(w for w, _ in pairs)
-    path = tmp_path / "roc.png"
-    axes = plots.roc(truth, score, path, sample_weight=weights)
-    assert path.read_bytes().startswith(b"\x89PNG")
+    axes = draw_roc(truth, score, sample_weight=weights)
     assert axes.get_legend().get_texts()[0].get_text() == f"AUC {area:.3f}"
     curve = axes.lines[1]
     assert np.trapezoid(curve.get_ydata(), curve.get_xdata()) == pytest.approx(area)
 
     both = np.column_stack([-score, score])
-    axes = plots.roc(truth, {"one": score, "same": both})
+    axes = draw_roc(truth, {"one": score, "same": both})
     said = [text.get_text() for text in axes.get_legend().get_texts()]
     assert [text.split(": ")[0] for text in said] == ["one", "same"]
     assert said[0].split(": ")[1] == said[1].split(": ")[1]
@@ -186,7 +205,7 @@ def test_roc_has_the_area_of_all_pairs(tmp_path):
 def test_roc_of_three_classes_and_what_it_refuses():
     truth = np.array(["a", "b", "c", "a", "b", "c"])
     sure = (truth[:, None] == np.array(["a", "b", "c"])).astype(float)
-    axes = plots.roc(truth, sure)
+    axes = draw_roc(truth, sure)
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [f"{k}: AUC 1.000" for k in "abc"]
     for y, p, words in (
         (truth, sure[:, :2], "3 classes"),
@@ -197,23 +216,23 @@ def test_roc_of_three_classes_and_what_it_refuses():
         (truth, {"x": sure, "y": sure}, "one at a time"),
     ):
         with pytest.raises(DataError, match=words):
-            plots.roc(y, p)
+            draw_roc(y, p)
     with pytest.raises(DataError, match="sample_weight"):
-        plots.roc([0, 1], [0.1, 0.2], sample_weight=[1])
+        draw_roc([0, 1], [0.1, 0.2], sample_weight=[1])
 
 
-def test_choice_by_a_criterion(made, tmp_path):
+def test_choice_by_a_criterion(made):
     chosen = permix.select_components(
         made.data,
         range(1, 4),
         model="angle",
         criterion="bic",
         inference="em",
-        n_restarts=2,
+        n_init=2,
         random_state=0,
         progress=False,
     )
-    axes = plots.component_choice(chosen, tmp_path / "choice.png")
+    axes = plots.choice(chosen)
     np.testing.assert_allclose(axes.lines[0].get_ydata(), chosen.table["bic"])
     assert axes.lines[1].get_xdata()[0] == chosen.best
     assert axes.get_ylabel() == "BIC (small = good)"

@@ -17,9 +17,9 @@ from permix import AngleMixture, Rankings
 from permix.angle.components import AnglePrior, largest_concentration
 from permix.angle.data import AngleData
 from permix.angle.direct import Evidence, resample
-from permix.angle.predict import second_order_density
+from permix.angle.parameters import AngleParameters
 from permix.angle.predictive_jit import predictive_rows
-from permix.angle.settings import AngleSettings
+from permix.angle.published import second_order_density
 from permix.errors import PermixWarning
 from tests.oracles import angle as oracle
 
@@ -97,7 +97,7 @@ def test_quadrature_is_the_posterior(t, name):
 
 
 def test_concentrations_end_where_probabilities_would_exceed_one():
-    """Five people who agree in all: the approximate normaliser knows no bound but this."""
+    """Five people who agree in all: the approximate normalizer knows no bound but this."""
     orders = np.tile([2, 0, 1, 3], (5, 1))
     found = model(4, "quadrature", "weak", n_draws=4000)
     with warnings.catch_warnings(record=True) as seen:
@@ -170,7 +170,7 @@ def test_long_sir_has_the_posterior(t):
 
 def evidence_of(t):
     data = AngleData.of(Rankings.from_orders(some_orders(t), n_items=t))
-    settings = AngleSettings(inference="vi", normalizer="vmf", **PRIORS["gamma"])
+    settings = AngleParameters(inference="vi", normalizer="vmf", **PRIORS["gamma"])
     return Evidence.of(
         data.sum_of_scores, float(data.n_agents), AnglePrior.of(settings, data.items), data.scores
     )
@@ -217,7 +217,7 @@ def test_predictive_density_under_the_variational_law(t):
     rows = Rankings.from_orders(oracle.orders(t), n_items=t)
     seen = np.exp(found.score_samples(rows))
     np.testing.assert_allclose(seen, exact, rtol=1e-5)
-    # All rankings together have one, but for the normaliser: the mean of C_vmf/C_exact.
+    # All rankings together have one, but for the normalizer: the mean of C_vmf/C_exact.
     true_sums = np.log((densities * np.exp(oracle.vmf_log_sum(t, kappa))[:, None, None]).sum(axis=2))
     share = (weights * np.exp(true_sums - oracle.vmf_log_sum(t, kappa)[:, None])).sum()
     assert seen.sum() == pytest.approx(share, rel=1e-5)

@@ -16,7 +16,7 @@ from permix.angle import restarts as angle_restarts
 from permix.angle import top_lists as angle_lists
 from permix.angle.components import AngleComponents
 from permix.angle.data import AngleData
-from permix.angle.settings import AngleSettings
+from permix.angle.parameters import AngleParameters
 from permix.distributions.angle.angle_jit import standard_scores
 from permix.errors import DataError
 from tests.oracles import angle as oracle
@@ -72,21 +72,21 @@ def test_probabilities_of_a_default_fit_sum_to_one(t, k, kind):
 
 def test_the_approximation_is_taken_by_name_alone():
     """Nothing that leaves ``normalizer`` out ends up with it, whatever the number of items."""
-    assert AngleSettings().normalizer_for(20) == "exact"
-    assert AngleSettings().normalizer_for(21) == "balanced"
-    assert AngleSettings(inference="sir").normalizer_for(2000) == "balanced"
+    assert AngleParameters().normalizer_for(20) == "exact"
+    assert AngleParameters().normalizer_for(21) == "balanced"
+    assert AngleParameters(inference="sir").normalizer_for(2000) == "balanced"
     with pytest.raises(DataError, match="What is left is normalizer='vmf'"):
-        AngleSettings().normalizer_for(2001)
-    assert AngleSettings(normalizer="vmf").normalizer_for(2001) == "vmf"
+        AngleParameters().normalizer_for(2001)
+    assert AngleParameters(normalizer="vmf").normalizer_for(2001) == "vmf"
     for inference in ("vi", "quadrature"):
         for normalizer in ("auto", "exact", "balanced"):
             with pytest.raises(DataError, match="ask for it with normalizer='vmf'"):
-                AngleSettings(inference=inference, normalizer=normalizer)
+                AngleParameters(inference=inference, normalizer=normalizer)
     assert AngleMixture().inference == permix.AngleClassifier().inference == "em"
 
 
 def test_a_fit_by_the_approximation_warns():
-    with pytest.warns(permix.errors.PermixWarning, match="von Mises–Fisher normaliser is off"):
+    with pytest.warns(permix.errors.PermixWarning, match="von Mises–Fisher normalizer is off"):
         AngleMixture(2, normalizer="vmf", random_state=0, progress=False).fit(voters(5, "full"))
 
 

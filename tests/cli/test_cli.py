@@ -167,6 +167,36 @@ def test_a_column_of_counts_is_named(run, tmp_path):
     assert found["disagreements"] == 300
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b,c\n1,x,2\n2,y,1\n", "name them with --layout ranks"),
+        ("a,b\nx,y\ny,x\n", "say --layout orders if each row"),
+        ("pos1,pos2,Wk\nx,y,3\n", "name it with --agent-column or --count-column"),
+        ("better,worse\nx,y\n", "no column for the agent; name it with --agent-column\n"),
+        ("v1,v2,v3\n1,2,3\n2,3,1\n", "say --layout orders or --layout ranks"),
+        ("a,b\n1,7\n2,1\n", "is set apart with --count-column or --agent-column"),
+    ],
+)
+def test_messages_speak_of_options(run, tmp_path, text, words):
+    path = tmp_path / "votes.csv"
+    path.write_text(text)
+    code, _, err = run("info", path)
+    assert code == 1
+    assert words in err
+
+
+def test_what_is_written_has_an_option_of_its_own(run, tmp_path):
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("agent,better,worse\nann,x,y\nbob,y,x\n")
+    code, _, err = run("convert", pairs, tmp_path / "out.csv", "--to-layout", "ratings")
+    assert code == 1
+    assert "comparisons do not fit --to-layout ratings; use --to-layout pairs" in err
+    code, _, err = run("convert", pairs, tmp_path / "out.soi")
+    assert code == 1
+    assert "a .csv file with --to-layout pairs keeps them" in err
+
+
 def test_demo(run, tmp_path):
     code, out, err = run("demo", tmp_path / "demo")
     assert code == 0, err

@@ -10,15 +10,17 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from permix.estimators.load import load_fit
 
 import permix
-from permix.cli import in_options
-from permix.cocluster import fit as cocluster_fit
-from permix.cocluster.command_run import concentrations_of, levels_of
+from permix.cocluster import answers as cocluster_answers
+from permix.cocluster.answers import levels_of
+from permix.cocluster.cells.families import CategoricalCells
+from permix.cocluster.command import COMMAND
+from permix.cocluster.parameters import ConcentrationCheck
 from permix.cocluster.tables import block_report, first_names, print_blocks
 from permix.data.cells import Cells
 from permix.data.io.cells_io import read_cells
+from permix.estimators.archive import read_model
 
 SHORT = ("--draws", 40, "--burn-in", 30, "--seed", 3)
 SHAPE = (36, 14)
@@ -85,36 +87,34 @@ def test_fit_finds_the_blocks_and_agrees_with_python(run, files, model, made, tm
     fit, picture = tmp_path / "f.permix", tmp_path / "blocks.svg"
     rows, columns = tmp_path / "rows.csv", tmp_path / "columns.csv"
     command = ["fit", "cocluster", files / "wide.csv", "-o", fit, *SHORT]
-    code, out, err = run(
-        *command, "--row-labels", rows, "--column-labels", columns, "--plot", picture, "--quiet"
-    )
+    code, out, err = run(*command, "--labels", rows, "--column-labels", columns, "--plot", picture, "--quiet")
     assert code == 0, err
     assert err == ""
     for words in (
         "36 rows, 14 columns",
         "a grid, Dirichlet processes",
-        "Clusters of columns",
+        "Groups of columns",
         "Blocks: mean",
     ):
         assert words in out
     assert "<svg" in picture.read_text()
     assert not (tmp_path / "f.permix.chains").exists()
     found = table_in(rows)
-    assert list(found[0]) == ["row", "cluster", "confidence"]
+    assert list(found[0]) == ["row", "group", "confidence"]
     assert [line["row"] for line in found] == [f"p{i}" for i in range(SHAPE[0])]
-    assert [int(line["cluster"]) - 1 for line in found] == model.row_labels_.tolist()
-    assert [int(line["cluster"]) - 1 for line in table_in(columns)] == model.column_labels_.tolist()
+    assert [int(line["group"]) - 1 for line in found] == model.row_labels_.tolist()
+    assert [int(line["group"]) - 1 for line in table_in(columns)] == model.column_labels_.tolist()
     assert permix.adjusted_rand(model.row_labels_, made[0]) == 1.0
     assert permix.adjusted_rand(model.column_labels_, made[1]) == 1.0
 
     report = json.loads(run("summary", fit, "--json")[1])
     assert (report["model"], report["prior"], report["family"]) == ("CoClustering", "dp", "categorical")
-    assert (report["row_clusters"], report["column_clusters"], report["blocks"]) == (3, 2, 6)
-    assert report["row_cluster_sizes"] == np.bincount(model.row_labels_).tolist()
+    assert (report["row_groups"], report["column_groups"], report["blocks"]) == (3, 2, 6)
+    assert report["row_group_sizes"] == np.bincount(model.row_labels_).tolist()
     assert report["block_table"] == model.blocks_.table.tolist()
     assert np.allclose(report["block_parameters"]["probabilities"], model.block_parameters_["probabilities"])
     assert report["log_likelihood"] == pytest.approx(model.log_likelihood_)
-    assert sum(report["posterior_number_of_row_clusters"].values()) == pytest.approx(1.0)
+    assert sum(report["posterior_number_of_row_groups"].values()) == pytest.approx(1.0)
     assert run("summary", fit)[1] == out
     assert run("info", fit)[1] == out
 
@@ -149,7 +149,9 @@ def test_held_out_cells(run, files, cells, tmp_path):
     model = permix.load(tmp_path / "f.permix")
     assert report["held_out"]["perplexity"] == pytest.approx(model.perplexity(held_out))
     assert report["held_out"]["perplexity"] < 3  # of four levels
-    assert run(*command, "--held-out", 1.5, "--force")[0] == 2
+    code, _, err = run(*command, "--held-out", 1.5, "--force")
+    assert code == 1
+    assert "--held-out 1.5 must be a share above 0 and below 1" in err
 
 
 def test_nested_cuts(run, files, cells, tmp_path):
@@ -176,7 +178,7 @@ def test_ensemble(run, files, tmp_path):
     assert "the bases averaged cell by cell" in out
     report = json.loads(run("summary", fit, "--json")[1])
     assert (report["model"], report["bases"]) == ("CoClusteringEnsemble", 3)
-    assert (report["row_clusters"], report["column_clusters"]) == (3, 2)
+    assert (report["row_groups"], report["column_groups"]) == (3, 2)
     assert run("predict", fit, "--json")[0] == 0
 
 
@@ -187,7 +189,7 @@ def test_finite_grid(run, files, tmp_path):
     assert code == 0, err
     report = json.loads(out)
     assert (report["prior"], report["membership"]) == ("dirichlet", "hard")
-    assert report["row_clusters"] <= 3
+    assert report["row_groups"] <= 3
 
 
 def test_mixed_membership(run, files, tmp_path):
@@ -203,7 +205,7 @@ def test_mixed_membership(run, files, tmp_path):
     rows = json.loads(run("predict", fit, new, "--json")[1])["rows"]
     assert {row["row"] for row in rows} == {"ann"}
     assert len(rows) == SHAPE[1] - 2
-    rows = json.loads(run("predict", fit, new, "--what", "components", "--json")[1])["rows"]
+    rows = json.loads(run("predict", fit, new, "--what", "groups", "--json")[1])["rows"]
     assert rows[0]["log_probability"] == pytest.approx(
         permix.load(fit).score_samples(read_cells(new))[0], abs=1e-5
     )
@@ -219,7 +221,7 @@ def test_missing_cells_of_the_fitted_rows(run, fit, model, cells, tmp_path):
     assert [(line["row"], line["column"]) for line in rows] == [
         (cells.row_names[i], cells.column_names[j]) for i, j in missing
     ]
-    whole = model.predict_proba()[missing[:, 0], missing[:, 1]]
+    whole = model.predict_cells_proba()[missing[:, 0], missing[:, 1]]
     said = np.array([[float(line[f"p({level})"]) for level in range(1, 5)] for line in rows])
     assert np.allclose(said, whole, atol=1e-6)
     assert [int(line["value"]) for line in rows] == (whole.argmax(axis=1) + 1).tolist()
@@ -232,17 +234,17 @@ def test_new_rows(run, fit, model, tmp_path):
     # Columns in another order, and not all of them.
     new = tmp_path / "new.csv"
     new.write_text("name,film 1,film 0,film 3\nann,4,1,4\nbob,,4,1\n")
-    rows = json.loads(run("predict", fit, new, "--what", "components", "--json")[1])["rows"]
+    rows = json.loads(run("predict", fit, new, "--what", "groups", "--json")[1])["rows"]
     cells = read_cells(new)
     assert [row["row"] for row in rows] == ["ann", "bob"]
-    assert [row["cluster"] - 1 for row in rows] == model.predict_rows(cells).tolist()
+    assert [row["group"] - 1 for row in rows] == model.predict(cells).tolist()
     assert [row["log_probability"] for row in rows] == pytest.approx(model.score_samples(cells), abs=1e-5)
     answer = tmp_path / "cells.csv"
     assert run("predict", fit, new, "-o", answer)[0] == 0
     found = table_in(answer)
     assert len(found) == 2 * SHAPE[1] - 5
     assert {line["row"] for line in found} == {"ann", "bob"}
-    values = model.predict_proba(cells)
+    values = model.predict_cells_proba(cells)
     first = next(line for line in found if (line["row"], line["column"]) == ("bob", "film 1"))
     assert float(first["p(1)"]) == pytest.approx(values[1, 1, 0], abs=1e-6)
 
@@ -258,7 +260,7 @@ def test_score_of_cells_held_out(run, fit, model, cells, tmp_path):
     assert answer["perplexity"] == pytest.approx(model.perplexity(read_cells(held)))
     by_place = {(row["row"], row["column"]): row for row in answer["rows"]}
     for i, j in open_:
-        p = model.predict_proba(cells=[(i, j)])[0, i % 4]
+        p = model.predict_cells_proba(cells=[(i, j)])[0, i % 4]
         assert by_place[f"p{i}", f"film {j}"]["log_probability"] == pytest.approx(np.log(p), abs=1e-5)
     # Cells that were fitted are scored, and said to be.
     known = (cells.row_names[cells.rows[0]], cells.column_names[cells.columns[0]])
@@ -271,7 +273,7 @@ def test_score_of_cells_held_out(run, fit, model, cells, tmp_path):
     code, _, err = run("predict", fit, held, "--what", "score")
     assert code == 1
     assert "'nobody'" in err
-    assert "--what components is for new rows" in err
+    assert "--what groups is for new rows" in err
     assert "3.0" not in out
     assert {row["value"] for row in answer["rows"]} <= {1, 2, 3, 4}
     assert all(isinstance(row["value"], int) for row in answer["rows"])
@@ -288,26 +290,29 @@ def test_numbers_have_no_levels(run, files, tmp_path):
     rows = json.loads(run("predict", fit, "--json")[1])["rows"]
     assert list(rows[0]) == ["row", "column", "value"]
     model = permix.load(fit)
-    assert rows[0]["value"] == pytest.approx(model.predict(cells=[(rows[0]["row"], rows[0]["column"])])[0])
+    assert rows[0]["value"] == pytest.approx(
+        model.predict_cells(cells=[(rows[0]["row"], rows[0]["column"])])[0]
+    )
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "exit_code", "said"),
     [
-        (["--budget", 2], "--budget belongs to --prior mondrian, not to dp"),
-        (["--prior", "mondrian", "--concentration", 2], "--concentration belongs to --prior dp or dirichlet"),
-        (["--prior", "dirichlet"], "needs --row-clusters"),
-        (["--prior", "dirichlet", "--ensemble", 3], "--ensemble belongs to --prior dp or mondrian"),
-        (["--label-pseudo-count", 2], "belongs to --ensemble"),
-        (["--membership", "mixed"], "--membership belongs to --prior dirichlet"),
-        (["--concentration", "1:2:3"], "ROWS:COLUMNS"),
-        (["--concentration", "many"], "gamma(SHAPE,RATE)"),
-        (["--plot", "blocks.txt"], "pictures end in"),
+        (["--budget", 2], 1, "--budget 2.0 would change nothing with --prior dp; it belongs to --prior mond"),
+        (["--prior", "mondrian", "--concentration", 2], 1, "it belongs to --prior dp and 'dirichlet'"),
+        (["--prior", "dirichlet"], 1, "--prior dirichlet needs --row-clusters; with --prior dp the data"),
+        (["--prior", "dirichlet", "--ensemble", 3], 1, '--prior dirichlet must be "dp" or "mondrian"'),
+        (["--label-pseudo-count", 2], 2, "--label-pseudo-count says nothing without --ensemble"),
+        (["--membership", "mixed", "--ensemble", 3], 2, "--membership says nothing with --ensemble"),
+        (["--membership", "mixed"], 1, "it belongs to --prior dirichlet"),
+        (["--concentration", "1:2:3"], 1, "ROWS:COLUMNS"),
+        (["--concentration", "many"], 1, "gamma(SHAPE,RATE)"),
+        (["--plot", "blocks.txt"], 2, "pictures end in"),
     ],
 )
-def test_options_that_do_not_go_together(run, files, tmp_path, options, said):
+def test_options_that_do_not_go_together(run, files, tmp_path, options, exit_code, said):
     code, _, err = run("fit", "cocluster", files / "wide.csv", "-o", tmp_path / "f.permix", *options)
-    assert code == 2
+    assert code == exit_code
     assert said in " ".join(err.replace("│", " ").split())
 
 
@@ -335,15 +340,15 @@ def test_trouble_with_predictions(run, fit, tmp_path):
     assert code == 1
     assert "the column 'play 1' is unknown" in err
     for options, said in (
-        (["--what", "components"], "needs a file of new rows"),
-        (["--what", "score"], "needs a file of cells"),
-        (["--what", "ranking"], "belongs to models of rankings"),
-        (["--samples", 10], "has nothing to do with a co-clustering"),
-        (["--seed", 0], "--seed has nothing to do with a co-clustering"),
-        (["--no-header"], "none is given"),
-        (["--id", "name"], "none is given"),
-        ([new, "--layout", "orders"], "a matrix is wide or long"),
-        ([new, "--count-column", "n"], "belongs to models of rankings"),
+        (["--what", "groups"], "give a file of new data as well; --what groups is about new rows"),
+        (["--what", "score"], "give a file of new data as well"),
+        (["--what", "ranking"], "which answers cells, groups, score"),
+        (["--samples", 10], "--samples says nothing to a CoClustering"),
+        (["--seed", 0], "--seed says nothing to a CoClustering about --what cells"),
+        (["--no-header"], "--header says how to read a file of new data, and none is given"),
+        (["--id", "name"], "--id says how to read a file of new data, and none is given"),
+        ([new, "--layout", "orders"], "whose files may be auto, wide, long"),
+        ([new, "--count-column", "n"], "--count-column says nothing to a CoClustering"),
     ):
         code, _, err = run("predict", fit, *options)
         assert code == 2, options
@@ -363,7 +368,7 @@ def test_names_of_members_are_shown(run, files, model, tmp_path):
     assert "90% of the draws" in out
     assert "%)" in out.splitlines()[0]
     report = json.loads(run("summary", fit, "--json")[1])
-    members = report["row_cluster_members"]
+    members = report["row_group_members"]
     assert members == [
         [f"p{i}" for i in np.flatnonzero(model.row_labels_ == k)] for k in range(model.n_row_clusters_)
     ]
@@ -374,10 +379,10 @@ def test_names_of_members_are_shown(run, files, model, tmp_path):
 
 @pytest.mark.parametrize("shown", [2, 5])
 def test_shown_outside_the_interval_is_explained(fit, capsys, shown):
-    report = block_report(load_fit(fit))
-    said = "may have fewer clusters than most draws"
-    report["posterior_number_of_row_clusters"] = {"4": 0.5, "5": 0.5}
-    print_blocks({**report, "row_clusters": shown}, "title")
+    report = block_report(read_model(fit)[1])
+    said = "may have fewer groups than most draws"
+    report["posterior_number_of_row_groups"] = {"4": 0.5, "5": 0.5}
+    print_blocks({**report, "row_groups": shown}, "title")
     assert (said in capsys.readouterr().out) is (shown == 2)
 
 
@@ -442,7 +447,7 @@ def test_new_rows_with_few_cells_are_fine(run, fit, tmp_path):
     new = tmp_path / "new.csv"
     header = ",".join(["name", *(f"film {j}" for j in range(SHAPE[1]))])
     new.write_text(f"{header}\nann,4,{',' * (SHAPE[1] - 2)}\nbo{',' * SHAPE[1]}\n")
-    code, out, err = run("predict", fit, new, "--what", "components", "--json")
+    code, out, err = run("predict", fit, new, "--what", "groups", "--json")
     assert code == 0
     assert err == ""
     assert [row["row"] for row in json.loads(out)["rows"]] == ["ann", "bo"]
@@ -480,8 +485,12 @@ def test_levels_in_their_order(run, tmp_path):
     assert code == 1
     assert "'rather not' is none of the known values (yes, no)" in err
     assert "possible, --levels 'yes,no,rather not'" in err
-    assert run(*command, "--levels", "yes,,no")[0] == 2
-    assert run(*command, "--levels", "1,2", "--family", "poisson")[0] == 2
+    code, _, err = run(*command, "--levels", "yes,,no")
+    assert code == 1
+    assert "--levels yes,,no must be the possible values, separated by commas" in err
+    code, _, err = run(*command, "--levels", "1,2", "--family", "poisson")
+    assert code == 1
+    assert "--levels belongs to --family categorical, not to poisson" in err
     assert levels_of('"a, b",c', is_text=True) == ("a, b", "c")
 
 
@@ -504,7 +513,7 @@ def test_bernoulli_names_the_first_cell_that_is_neither(run, tmp_path, words, sh
 
 
 def test_interrupted_in_the_words_of_the_command_line(run, files, tmp_path, monkeypatch):
-    real = cocluster_fit.fit_cocluster
+    real = cocluster_answers.fit_cocluster
 
     def cut_short(cells, settings):
         found = real(cells, settings)
@@ -515,10 +524,10 @@ def test_interrupted_in_the_words_of_the_command_line(run, files, tmp_path, monk
         )
         return dataclasses.replace(found, draws=dataclasses.replace(found.draws, interrupted=True))
 
-    monkeypatch.setattr(cocluster_fit, "fit_cocluster", cut_short)
+    monkeypatch.setattr(cocluster_answers, "fit_cocluster", cut_short)
     code, _, err = run("fit", "cocluster", files / "wide.csv", "-o", tmp_path / "f.permix", *SHORT, "-q")
     assert code == 130
-    assert "interrupted, 40 of 40 draws per chain kept; the same command goes on from" in err
+    assert "permix: interrupted; the same command goes on from" in err
     assert "store=" not in err
 
 
@@ -539,20 +548,28 @@ def test_a_long_file_without_names(run, files, cells, tmp_path):
 
 
 def test_words_of_the_command_line():
-    assert "n_row_clusters" in in_options("The chains disagree on n_row_clusters (R-hat 1.2)")
-    assert in_options("n_row_clusters=70 is more") == "--row-clusters 70 is more"
-    assert in_options("say row_column='house'") == "say --id house"
-    assert in_options("say row_column='house no'") == "say --id 'house no'"
-    assert in_options("say missing=-1") == "say --missing -1"
-    assert in_options("cells are missing") == "cells are missing"
-    assert in_options("say header=True or header=False") == "say --header or --no-header"
-    assert in_options("say row_column='k' or row_column=False") == 'say --id k or --id ""'
-    levels = "fit with family=permix.cocluster.cells.families.CategoricalCells(levels={})."
-    assert in_options(levels.format([1, 2, 7])) == "fit with --levels 1,2,7."
-    assert in_options(levels.format(["a,b", "c"])) == "fit with --levels '\"a,b\",c'."
-    assert in_options(levels.format("[...]")) == "fit with --levels."
-    assert concentrations_of("3") == 3.0
-    assert concentrations_of("3:0.5") == (3.0, 0.5)
+    """Messages name arguments as options, with the flags of this command."""
+
+    def said_of(action):
+        with pytest.raises(permix.errors.DataError) as caught:
+            action()
+        return caught.value.args[0].as_options(COMMAND.flags)
+
+    assert said_of(lambda: permix.CoClustering(n_row_clusters=70).fit([[1]])).startswith("--row-clusters 70")
+    seven = np.array([7.0])
+    for levels, option in (
+        ([1, 2], "--levels 1,2,7."),
+        (["a,b", "c"], "It is a number"),
+        (list(range(20, 40)), "possible, --levels."),
+    ):
+        family = CategoricalCells(levels=levels)
+        assert option in said_of(lambda family=family: family.encode(seven))
+    words = CategoricalCells(levels=["a,b", "c"])
+    assert "possible, --levels '\"a,b\",c,d'." in said_of(lambda: words.encode(np.array(["d"], dtype=object)))
+    assert ConcentrationCheck().parse("3") == 3.0
+    assert ConcentrationCheck().parse("3:0.5") == (3.0, 0.5)
+    assert COMMAND.flags["row_column"] == "--id"
+    assert COMMAND.flags["header"] == "--header"
 
 
 def fitted_without_names(run, files, tmp_path):
@@ -565,7 +582,7 @@ def test_names_of_columns_a_fit_does_not_know(run, files, tmp_path):
     fit, new = fitted_without_names(run, files, tmp_path), tmp_path / "new.csv"
     names = [f"film {j}" for j in reversed(range(SHAPE[1]))]
     new.write_text(",".join(names) + "\n" + ",".join(["4"] * SHAPE[1]) + "\n")
-    for what in ("components", "cells"):
+    for what in ("groups", "cells"):
         code, out, err = run("predict", fit, new, "--what", what)
         assert (code, out) == (1, "")
         assert "names of columns ('film 13'" in err
@@ -586,27 +603,19 @@ def test_names_of_columns_a_fit_does_not_know(run, files, tmp_path):
         assert answer["perplexity"] == pytest.approx(permix.load(fit).perplexity(held))
 
 
-def test_a_first_line_that_counts(run, files, fit, points, tmp_path):
+def test_a_first_line_that_counts(run, files, fit, tmp_path):
     sparse, new = fitted_without_names(run, files, tmp_path), tmp_path / "new.csv"
     numbers = [str(j + 1) for j in range(SHAPE[1])]
     new.write_text(",".join(numbers) + "\n" + ",".join(["4"] * SHAPE[1]) + "\n")
-    code, _, err = run("predict", sparse, new, "--what", "components")
+    code, _, err = run("predict", sparse, new, "--what", "groups")
     assert code == 1
     assert "say --header or --no-header" in err
-    code, out, _ = run("predict", sparse, new, "--what", "components", "--header", "--json")
+    code, out, _ = run("predict", sparse, new, "--what", "groups", "--header", "--json")
     assert (code, len(json.loads(out)["rows"])) == (0, 1)
     new.write_text(",".join(["4"] * SHAPE[1]) + "\n")
-    code, _, err = run("predict", fit, new, "--no-header", "--what", "components")
+    code, _, err = run("predict", fit, new, "--no-header", "--what", "groups")
     assert code == 0
     assert "has no names of columns: they are taken to be those of the fit" in err
-    dp = tmp_path / "dp.permix"
-    assert (
-        run("fit", "dp-mixture", points, "--id", "name", "-o", dp, "--draws", 5, "--burn-in", 5, "-q")[0] == 0
-    )
-    for option in (["--missing", -1], ["--seed", 1]):
-        code, _, err = run("predict", dp, points, "--id", "name", *option)
-        assert code == 2
-        assert f"{option[0]} belongs to" in err
     counted = tmp_path / "counted.csv"
     counted.write_text("k,x,y,z\n1,5,5,0\n2,5,4,0\n3,1,1,1\n")
     command = ["fit", "cocluster", counted, "-o", tmp_path / "k.permix", *SHORT, "--json"]
@@ -641,7 +650,7 @@ def test_an_absurd_count(run, files, tmp_path):
 def test_rows_with_names_of_fitted_ones(run, fit, tmp_path):
     new = tmp_path / "new.csv"
     new.write_text("name,film 0\np3,1\nann,2\n")
-    code, out, err = run("predict", fit, new, "--what", "components")
+    code, out, err = run("predict", fit, new, "--what", "groups")
     assert code == 0
     assert "(1 of 2, such as 'p3') are taken for new rows; --what score" in err
     assert "given that it is one of these" in out

@@ -11,8 +11,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import permix
 
 CHAINS = {"n_draws": 4, "n_burn_in": 2, "n_chains": 1, "random_state": 0, "progress": False}
-A_TABLE = "expects one prediction a row; what is predicted of a row is all of its cells"
-CANNOT_APPLY = {"check_estimator_sparse_array": A_TABLE, "check_estimator_sparse_matrix": A_TABLE}
+
+TAGS = "reads the tags of a classifier wherever there is predict_proba; groups are not classes"
+CANNOT_APPLY = {"check_estimator_sparse_array": TAGS, "check_estimator_sparse_matrix": TAGS}
 
 
 @pytest.mark.filterwarnings("ignore::permix.errors.PermixWarning")

@@ -130,7 +130,8 @@ def folded(case):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks_mixed, "N_TRIES", 6000)
         single = [values_of(family, tried.draw) for tried in predictive._folded(new, 0)]
-        weights = np.exp([tried.weight() for tried in predictive._folded(new, 0)])
+        rng = blocks_mixed.weighing_stream()
+        weights = np.exp([tried.weight(rng) for tried in predictive._folded(new, 0)])
         found = predictive.row_log_evidence(new)[0], predictive.new_row_values(new)[0, WANTED]
     return family, new, expected, found, np.array(single), weights
 
@@ -194,6 +195,33 @@ def test_shares_of_given_clusters(case):
                     )
     np.testing.assert_allclose(shares_found, expected, atol=1e-7)
     np.testing.assert_allclose(shares_found.sum(axis=1), 1.0)
+
+
+def test_rows_are_folded_once_for_all_answers(case, monkeypatch):
+    """Shares and probabilities asked for together are those asked for one by one."""
+    family, cells, _, predictive = case
+    values = list(cells.values())
+    new = matrix_of(family, {(0, 0): values[0], (0, 3): values[1], (1, 2): values[2]}, (2, SHAPE[1]))
+    labels = np.array([0, 1, 0, 1])
+    shares, evidence = predictive.row_shares(new, labels), predictive.row_log_evidence(new)
+    folds = []
+    real = blocks_mixed.fold_row
+    monkeypatch.setattr(blocks_mixed, "fold_row", lambda *given: folds.append(real(*given)))
+    found = predictive.row_answers(new, labels)
+    assert len(folds) == 2 * predictive._n_tries * len(predictive.draws)
+    np.testing.assert_array_equal(found.shares, shares)
+    np.testing.assert_array_equal(found.log_evidence, evidence)
+
+
+def test_error_of_the_probability_of_a_row(case):
+    """That of the mean of the weights, relative to it."""
+    family, cells, _, predictive = case
+    values = list(cells.values())
+    new = matrix_of(family, {(0, column): value for column, value in enumerate(values[:4])}, (1, SHAPE[1]))
+    rng = blocks_mixed.weighing_stream()
+    weights = np.exp([tried.weight(rng) for tried in predictive._folded(new, 0)])
+    error = weights.std() / math.sqrt(len(weights)) / weights.mean()
+    assert predictive.row_answers(new).errors[0] == pytest.approx(error, rel=1e-6) > 0.0
 
 
 def test_a_new_row_has_one_answer_whatever_comes_with_it(case):

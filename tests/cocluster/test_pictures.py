@@ -11,6 +11,7 @@ import pytest
 
 mpl.use("Agg")
 
+import matplotlib.pyplot as plt
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 
@@ -24,27 +25,32 @@ from permix.errors import DataError
 from permix.partitions.mondrian import sample_mondrian
 
 
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    plt.close("all")
+
+
 def grid(rows, columns) -> BlockDraw:
     shape = (max(rows) + 1, max(columns) + 1)
     table = np.arange(shape[0] * shape[1]).reshape(shape)
     return BlockDraw(np.array(rows), np.array(columns), table, np.zeros(shape[0]), 0.0)
 
 
-def picture_of(figure) -> np.ndarray:
-    return figure.axes[0].images[0].get_array()[..., :3]
+def picture_of(axes) -> np.ndarray:
+    return axes.images[0].get_array()[..., :3]
 
 
-def borders_of(figure) -> set[tuple[tuple[float, float], ...]]:
+def borders_of(axes) -> set[tuple[tuple[float, float], ...]]:
     (lines,) = (
         c
-        for c in figure.axes[0].collections
+        for c in axes.collections
         if isinstance(c, LineCollection) and to_rgb(c.get_colors()[0]) == to_rgb(BORDER)
     )
     return {tuple(map(tuple, np.asarray(segment).tolist())) for segment in lines.get_segments()}
 
 
-def texts_of(figure) -> str:
-    axes = figure.axes[0]
+def texts_of(axes) -> str:
     labels = [*axes.get_xticklabels(), *axes.get_yticklabels(), *axes.texts, axes.title, axes.xaxis.label]
     return "|".join(label.get_text() for label in labels)
 
@@ -70,8 +76,8 @@ class TestCells:
         cells = Cells([0, 1, 2], [0, 1, 0], [1, 0, 1], (3, 2), ["ann", "bob", "cy"], ["tea", "milk"])
         words = texts_of(draw_blocks(grid([1, 0, 1], [0, 1]), cells, BernoulliCells()))
         assert "bob|ann|cy" in words
-        assert "4 blocks: 2 clusters of rows, 2 clusters of columns" in words
-        assert "missing cells in grey" in words
+        assert "4 blocks: 2 groups of rows, 2 groups of columns" in words
+        assert "missing cells in gray" in words
 
     def test_large_matrices_are_drawn_as_means_within_blocks(self):
         rng = np.random.default_rng(0)
@@ -83,7 +89,7 @@ class TestCells:
         cells = Cells(*where, values, keep.shape)
         shown = picture_of(draw_blocks(draw, cells, GaussianCells().resolve(values)))
         assert max(shown.shape[:2]) <= 1000
-        # A patch never mixes blocks: only six colours, and grey, are there.
+        # A patch never mixes blocks: only six colors, and gray, are there.
         assert len(np.unique(shown.reshape(-1, 3), axis=0)) <= 7
 
     def test_levels_that_are_text_show_the_most_frequent(self):
@@ -93,9 +99,9 @@ class TestCells:
         words = np.where(rng.random(len(where[0])) < 0.97, "often", "never").astype(object)
         cells = Cells(*where, words, (2500, 300))
         shown = picture_of(draw_blocks(draw, cells, CategoricalCells().resolve(words)))
-        colours, count = np.unique(shown.reshape(-1, 3), axis=0, return_counts=True)
+        colors, count = np.unique(shown.reshape(-1, 3), axis=0, return_counts=True)
         assert count.max() / count.sum() > 0.97
-        assert np.abs(colours[count.argmax()] / 255 - to_rgb("#E69F00")).max() < 0.01
+        assert np.abs(colors[count.argmax()] / 255 - to_rgb("#E69F00")).max() < 0.01
 
     @pytest.mark.parametrize(
         ("family", "values"),
@@ -110,9 +116,10 @@ class TestCells:
     def test_every_family(self, family, values, tmp_path):
         cells = Cells([0, 0, 1, 1], [0, 1, 0, 1], values, (2, 2))
         path = tmp_path / "blocks.png"
-        figure = draw_blocks(grid([0, 1], [0, 1]), cells, family.resolve(cells.values), path)
+        axes = draw_blocks(grid([0, 1], [0, 1]), cells, family.resolve(cells.values))
+        axes.figure.savefig(path)
         assert path.read_bytes()[:4] == b"\x89PNG"
-        assert len(figure.axes) == 2  # the matrix and its scale
+        assert len(axes.figure.axes) == 2  # the matrix and its scale
 
 
 class TestBorders:
@@ -146,12 +153,12 @@ class TestManyClusters:
 
     @pytest.fixture(scope="class")
     @classmethod
-    def figure(cls):
+    def axes(cls):
         values = np.random.default_rng(0).integers(0, 2, (len(cls.rows), 300))
         return draw_blocks(grid(cls.rows, np.arange(300) // 150), Cells.coerce(values), BernoulliCells())
 
-    def test_no_borders_between_clusters_too_thin_to_see(self, figure):
-        across = {start[1] for start, stop in borders_of(figure) if start[1] == stop[1]}
+    def test_no_borders_between_groups_too_thin_to_see(self, axes):
+        across = {start[1] for start, stop in borders_of(axes) if start[1] == stop[1]}
         assert across == {*range(400, 801, 40)}
 
     def test_lines_are_thinner_where_there_is_less_room(self):
@@ -163,19 +170,19 @@ class TestManyClusters:
         assert (narrow > 0).all()
         assert (_border_widths(np.array([[0], [1]]), np.array([0.0, 1.0, 2.0])) == 0).all()
 
-    def test_the_thin_clusters_are_not_black(self, figure, tmp_path):
+    def test_the_thin_groups_are_not_black(self, axes, tmp_path):
+        figure = axes.figure
         figure.savefig(tmp_path / "many.png", dpi=130)
         pixels = mpl.image.imread(tmp_path / "many.png")[..., :3]
-        box = figure.axes[0].get_window_extent().bounds / np.array(figure.dpi) * 130
+        box = axes.get_window_extent().bounds / np.array(figure.dpi) * 130
         left, low, width, height = box.astype(int)
         bottom = pixels[
             len(pixels) - low - int(0.19 * height) : len(pixels) - low - 4, left + 4 : left + width - 4
         ]
         assert (bottom.max(axis=2) < 0.25).mean() < 0.02  # but for the border of the columns
 
-    def test_clusters_without_a_number_are_told(self, figure):
-        axes = figure.axes[0]
-        assert axes.get_ylabel() == "1,000 rows in 211 clusters\nthe 11 largest are numbered"
+    def test_groups_without_a_number_are_told(self, axes):
+        assert axes.get_ylabel() == "1,000 rows in 211 groups\nthe 11 largest are numbered"
         assert axes.get_xlabel() == "300 columns"
         assert [text.get_text() for text in axes.texts] == [*map(str, range(1, 12)), "1", "2"]
 
@@ -185,11 +192,11 @@ class TestManyClusters:
     )
     def test_none_and_one(self, sizes, said):
         rows = np.repeat(np.arange(len(sizes)), sizes)
-        figure = draw_blocks(grid(rows, [0]), Cells.coerce(np.ones((len(rows), 1))), BernoulliCells())
-        assert figure.axes[0].get_ylabel().endswith(said)
+        axes = draw_blocks(grid(rows, [0]), Cells.coerce(np.ones((len(rows), 1))), BernoulliCells())
+        assert axes.get_ylabel().endswith(said)
 
-    def test_cells_are_not_mixed(self, figure):
-        assert figure.axes[0].images[0].get_interpolation() == "nearest"
+    def test_cells_are_not_mixed(self, axes):
+        assert axes.images[0].get_interpolation() == "nearest"
 
 
 class TestNames:
@@ -202,9 +209,8 @@ class TestNames:
 
     @pytest.mark.parametrize("shape", [(60, 20), (60, 60), (60, 400), (20, 60), (3, 3)])
     def test_sixty_names_are_shown_and_do_not_touch(self, shape):
-        figure = draw_blocks(grid([0] * shape[0], [0] * shape[1]), self.cells(*shape), BernoulliCells())
-        figure.draw_without_rendering()
-        axes = figure.axes[0]
+        axes = draw_blocks(grid([0] * shape[0], [0] * shape[1]), self.cells(*shape), BernoulliCells())
+        axes.figure.draw_without_rendering()
         for n, labels, side in (
             (shape[0], axes.get_yticklabels(), "y"),
             (shape[1], axes.get_xticklabels(), "x"),
@@ -226,8 +232,9 @@ class TestMondrian:
     def test_rectangles_are_the_leaves(self, tmp_path):
         tree = sample_mondrian(np.random.default_rng(3), 3.0)
         path = tmp_path / "tree.svg"
-        figure = plots.mondrian(tree, path)
-        boxes = [patch.get_bbox() for patch in figure.axes[0].patches]
+        axes = plots.mondrian(tree)
+        axes.figure.savefig(path)
+        boxes = [patch.get_bbox() for patch in axes.patches]
         assert len(boxes) == tree.n_blocks > 3
         leaves = tree.rectangles[tree.axis < 0]
         drawn = np.array([[box.y0, box.y1, box.x0, box.x1] for box in boxes])
@@ -235,7 +242,7 @@ class TestMondrian:
         assert "<svg" in path.read_text()
 
     def test_other_things(self):
-        with pytest.raises(DataError, match=r"plots\.blocks"):
+        with pytest.raises(DataError, match="ndarray is no model"):
             plots.mondrian(np.eye(3))
 
 
@@ -253,12 +260,16 @@ def model():
 
 class TestModels:
     def test_blocks_and_overview(self, model, tmp_path):
-        figure = plots.blocks(model)
-        assert len(borders_of(figure)) == 2
-        plots.overview(model, tmp_path / "o.png")
+        axes = plots.blocks(model)
+        assert len(borders_of(axes)) == 2
+        figure = plots.overview(model)
+        assert len(borders_of(figure.axes[0])) == 2
+        plots.save(model, tmp_path / "o.png")
         assert (tmp_path / "o.png").exists()
         axes = mpl.figure.Figure().subplots()
-        assert plots.blocks(model, ax=axes) is axes.figure
+        assert plots.blocks(model, ax=axes) is axes
+        figure = mpl.figure.Figure()
+        assert plots.overview(model, figure=figure) is figure
 
     @pytest.mark.parametrize(
         ("ax", "told"),
@@ -269,9 +280,9 @@ class TestModels:
         ],
     )
     def test_what_is_no_axes(self, model, ax, told):
-        for draw in (plots.similarity, lambda model, ax: plots.blocks(model, ax=ax)):
+        for draw in (plots.similarity, plots.blocks):
             with pytest.raises(DataError, match=told) as caught:
-                draw(model, ax)
+                draw(model, ax=ax)
             assert 'plots.similarity(model).figure.savefig("x.png")' in str(caught.value)
         with pytest.raises(DataError, match=told):
             plots.mondrian(sample_mondrian(np.random.default_rng(3), 3.0), ax=ax)
@@ -279,18 +290,27 @@ class TestModels:
     def test_traces(self, model):
         assert plots.traces(model).axes[0].get_ylabel() == "number of blocks"
 
-    @pytest.mark.parametrize(("of", "what"), [(None, "row"), ("columns", "column")])
-    def test_similarity(self, model, of, what):
-        axes = plots.similarity(model, of=of)
+    @pytest.mark.parametrize(("options", "what"), [({}, "row"), ({"of": "columns"}, "column")])
+    def test_similarity(self, model, options, what):
+        axes = plots.similarity(model, **options)
         order = np.argsort(getattr(model, f"{what}_labels_"), kind="stable")
         expected = getattr(model, f"{what}_similarity")()[np.ix_(order, order)]
         np.testing.assert_allclose(axes.images[0].get_array(), expected, atol=1e-6)
-        assert axes.get_xlabel() == f"{what}s, sorted by cluster"
-        with pytest.raises(DataError, match="of must be 'rows' or 'columns', got 'cells'"):
+        assert axes.get_xlabel() == f"{what}s, sorted by group"
+        with pytest.raises(DataError, match='of=\'cells\' must be "rows" or "columns"'):
             plots.similarity(model, of="cells")
 
+    @pytest.mark.parametrize(("options", "of"), [({}, "rows"), ({"of": "columns"}, "columns")])
+    def test_number_of_groups(self, model, options, of):
+        axes = plots.n_groups(model, **options)
+        assert axes.get_xlabel() == f"number of groups of {of}"
+        heights = sum(bar.get_height() for bar in axes.patches)
+        assert heights == pytest.approx(2.0)  # one of each chain
+
     def test_other_pictures_and_other_models(self, model):
-        with pytest.raises(DataError, match=r"plots\.blocks"):
-            plots.clusters(model)
-        with pytest.raises(DataError, match="not a fitted co-clustering"):
+        with pytest.raises(DataError, match="no picture 'groups' of a CoClustering; it has overview"):
+            plots.groups(model)
+        with pytest.raises(DataError, match="this CoClustering is not fitted yet"):
             plots.blocks(permix.CoClustering())
+        with pytest.raises(DataError, match=r"a grid has no nested cuts.*plots\.blocks"):
+            plots.mondrian(model)

@@ -121,7 +121,7 @@ def test_clusters_of_nested_cuts_differ(nested):
     assert len(np.unique(table, axis=1).T) == table.shape[1] == nested.n_column_clusters_
     assert set(nested.row_labels_) == set(range(nested.n_row_clusters_))
     assert set(nested.column_labels_) == set(range(nested.n_column_clusters_))
-    assert nested.predict_rows_proba(np.full((1, 30), np.nan)).shape == (1, nested.n_row_clusters_)
+    assert nested.predict_proba(np.full((1, 30), np.nan)).shape == (1, nested.n_row_clusters_)
 
 
 def test_draws_and_their_summary(fitted, nested, grid):
@@ -193,10 +193,10 @@ def test_levels_that_are_text():
     model = quick().fit(X)
     assert permix.adjusted_rand(model.row_labels_, rows) == 1.0
     assert model.family_.levels == ("no", "yes")
-    assert model.predict(cells=[(1, 0), (0, 0)]).tolist() == ["yes", "no"]
+    assert model.predict_cells(cells=[(1, 0), (0, 0)]).tolist() == ["yes", "no"]
     assert set(model.complete().ravel()) == {"yes", "no"}
     with pytest.raises(permix.errors.DataError, match="text have no mean"):
-        model.predict_mean()
+        model.predict_cells_mean()
 
 
 def test_rows_without_cells_are_kept(grid):
@@ -205,7 +205,7 @@ def test_rows_without_cells_are_kept(grid):
     with pytest.warns(PermixWarning, match="no filled cell"):
         model = quick(n_draws=20).fit(X)
     assert model.row_labels_.shape == (40,)
-    assert np.all(np.isfinite(model.predict_proba()))
+    assert np.all(np.isfinite(model.predict_cells_proba()))
 
 
 def test_numbers_taken_for_levels_are_remarked():
@@ -221,4 +221,4 @@ def test_extremes():
     assert (same.n_row_clusters_, same.n_column_clusters_) == (1, 1)
     assert same.perplexity(np.ones((12, 9))) == pytest.approx(1.0)
     far = quick(family="gaussian", n_draws=20).fit(1e12 + np.arange(12.0).reshape(3, 4))
-    assert np.all(np.isfinite(far.predict()))
+    assert np.all(np.isfinite(far.predict_cells()))

@@ -15,7 +15,7 @@ from permix.cocluster import fit as cocluster_fit
 from permix.cocluster.block_predict import BlockDraw, mondrian_draw
 from permix.cocluster.cells.families import GaussianCells
 from permix.cocluster.grid.moves import OnRows
-from permix.cocluster.settings import CoClusterSettings
+from permix.cocluster.parameters import CoClusterParameters
 from permix.data.cells import Cells
 from permix.errors import ConvergenceWarning, DataError, PermixWarning
 from permix.moves import Concentration, Cycle
@@ -123,25 +123,26 @@ def test_chains_that_disagree_are_named(X, monkeypatch):
         quick().fit(np.random.default_rng(0).permutation(X.ravel()).reshape(X.shape))
 
 
+POSITIVE = "must be a positive number"
 MISTAKES = [
-    ({"prior": "gaussian"}, "prior must be one of 'dp', 'dirichlet', 'mondrian'"),
-    ({"prior": ["dp"]}, "prior must be one of"),
-    ({"family": "cauchy"}, "unknown family 'cauchy'; known are categorical"),
-    ({"family": 3.0}, "family must be a name"),
+    ({"prior": "gaussian"}, 'prior=\'gaussian\' must be "dp" or "dirichlet" or "mondrian"'),
+    ({"prior": ["dp"]}, r"prior=\['dp'\] must be"),
+    ({"family": "cauchy"}, "family='cauchy' must be \"categorical\" or"),
+    ({"family": 3.0}, "family=3.0 must be .*or a cell family"),
     ({"family": GaussianCells(2.0), "pseudo_count": 3.0}, "pseudo_count=3.0 would change nothing"),
-    ({"pseudo_count": 0.0}, "pseudo_count must be a number above 0"),
-    ({"pseudo_count": -1.0}, "pseudo_count must be a number above 0"),
-    ({"pseudo_count": np.nan}, "pseudo_count must be a number above 0"),
-    ({"pseudo_count": "much"}, "pseudo_count must be a number above 0"),
-    ({"concentration": 0.0}, "concentration must be a number above 0"),
-    ({"concentration": np.inf}, "concentration must be a number above 0"),
-    ({"concentration": True}, "concentration must be a number above 0"),
+    ({"pseudo_count": 0.0}, f"pseudo_count=0.0 {POSITIVE}"),
+    ({"pseudo_count": -1.0}, f"pseudo_count=-1.0 {POSITIVE}"),
+    ({"pseudo_count": np.nan}, f"pseudo_count=nan {POSITIVE}"),
+    ({"pseudo_count": "much"}, f"pseudo_count='much' {POSITIVE}"),
+    ({"concentration": 0.0}, f"concentration=0.0 {POSITIVE}"),
+    ({"concentration": np.inf}, f"concentration=inf {POSITIVE}"),
+    ({"concentration": True}, f"concentration=True {POSITIVE}"),
     ({"concentration": (1.0, 2.0, 3.0)}, "pair"),
-    ({"concentration": (1.0, -2.0)}, "concentration must be a number above 0"),
-    ({"prior": "mondrian", "budget": -1.0}, "budget must be a number above 0"),
-    ({"prior": "mondrian", "budget": np.nan}, "budget must be a number above 0"),
-    ({"prior": "mondrian", "budget": 99.0}, "budget=99.0 expects 10,000 blocks.*at most 50"),
-    ({"prior": "mondrian", "budget": np.inf}, "budget must be a number above 0"),
+    ({"concentration": (1.0, -2.0)}, rf"concentration=\(1.0, -2.0\) {POSITIVE}"),
+    ({"prior": "mondrian", "budget": -1.0}, "budget=-1.0 must be a number, above 0"),
+    ({"prior": "mondrian", "budget": np.nan}, "budget=nan must be a number, above 0"),
+    ({"prior": "mondrian", "budget": 99.0}, "budget=99.0 must be a number, above 0 and 50 or less"),
+    ({"prior": "mondrian", "budget": np.inf}, "budget=inf must be a number, above 0"),
     ({"prior": "mondrian", "concentration": 2.0}, "concentration=2.0 would change nothing.*'dp'"),
     ({"prior": "mondrian", "n_row_clusters": 2}, "n_row_clusters=2 would change nothing"),
     ({"prior": "mondrian", "membership": "mixed"}, "membership='mixed' would change nothing"),
@@ -150,8 +151,14 @@ MISTAKES = [
     ({"prior": "dp", "membership": "mixed"}, "membership='mixed' would change nothing"),
     ({"prior": "dirichlet"}, "prior='dirichlet' needs n_row_clusters"),
     ({"prior": "dirichlet", "n_row_clusters": 2}, "needs n_column_clusters"),
-    ({"prior": "dirichlet", "n_row_clusters": 0, "n_column_clusters": 2}, "needs n_row_clusters"),
-    ({"prior": "dirichlet", "n_row_clusters": 2.5, "n_column_clusters": 2}, "needs n_row_clusters"),
+    (
+        {"prior": "dirichlet", "n_row_clusters": 0, "n_column_clusters": 2},
+        "n_row_clusters=0 must be a whole number from 1 to 32767",
+    ),
+    (
+        {"prior": "dirichlet", "n_row_clusters": 2.5, "n_column_clusters": 2},
+        "n_row_clusters=2.5 must be a whole number",
+    ),
     (
         {"prior": "dirichlet", "n_row_clusters": 2, "n_column_clusters": 2, "concentration": permix.Gamma()},
         "Gamma prior of the concentration goes with prior='dp'",
@@ -160,12 +167,12 @@ MISTAKES = [
         {"prior": "dirichlet", "n_row_clusters": 2, "n_column_clusters": 2, "budget": 3.0},
         "budget=3.0 would change nothing",
     ),
-    ({"membership": "soft"}, "membership must be one of 'hard', 'mixed'"),
-    ({"loss": "zero-one"}, "loss must be one of 'vi', 'binder'"),
-    ({"progress": "x"}, "progress must be True, False or None"),
+    ({"membership": "soft"}, 'membership=\'soft\' must be "hard" or "mixed"'),
+    ({"loss": "zero-one"}, 'loss=\'zero-one\' must be "vi" or "binder"'),
+    ({"progress": "x"}, "progress='x' must be"),
     ({"n_draws": 0}, "n_draws"),
     ({"n_chains": -1}, "n_chains"),
-    ({"n_jobs": "x"}, "n_jobs=.x. must be a whole number"),
+    ({"n_jobs": "x"}, "n_jobs='x' must be"),
     ({"random_state": -3}, "random_state"),
 ]
 
@@ -232,21 +239,21 @@ def test_every_prior_takes_every_family(kind, family):
     X = planted_grid(np.random.default_rng(3), family, shape=(7, 5))[0]
     fitted = model(kind, family=family, n_draws=5, n_burn_in=5).fit(X)
     assert np.isfinite(fitted.log_likelihood_)
-    table = fitted.predict()
+    table = fitted.predict_cells()
     assert table.shape == X.shape
     assert np.isfinite(table).all()
-    assert np.isfinite(fitted.score(X))
+    assert np.isfinite(fitted.score_cells(X))
     n_blocks = int(fitted.block_labels_.max()) + 1
     assert all(len(values) == n_blocks for values in fitted.block_parameters_.values())
-    assert np.isfinite(fitted.predict(X[:2])).all()
-    assert fitted.predict_rows(X[:2]).shape == (2,)
+    assert np.isfinite(fitted.predict_cells(X[:2])).all()
+    assert fitted.predict(X[:2]).shape == (2,)
 
 
 def test_mixed_membership(X):
     fitted = quiet_fit(model("mixed"), X)
     assert fitted.n_row_clusters_ <= 3
     assert fitted.posterior_["posterior"]["row_memberships"].dims == ("chain", "draw", "row", "row_cluster")
-    np.testing.assert_allclose(fitted.predict_proba().sum(axis=-1), 1.0)
+    np.testing.assert_allclose(fitted.predict_cells_proba().sum(axis=-1), 1.0)
     # One draw by hand.
     posterior = fitted.posterior_["posterior"]
     total = 0.0
@@ -258,7 +265,7 @@ def test_mixed_membership(X):
             n, sums = one["block_cells"].to_numpy(), one["block_sums"].to_numpy()
             values = (sums + 1.0) / (n + 3.0)[..., None]
             total = total + np.einsum("g,h,ghv->v", rows / rows.sum(), columns / columns.sum(), values)
-    np.testing.assert_allclose(fitted.predict_proba(cells=[(3, 5)])[0], total / 140, rtol=1e-10)
+    np.testing.assert_allclose(fitted.predict_cells_proba(cells=[(3, 5)])[0], total / 140, rtol=1e-10)
     assert fitted.perplexity(X) < 3.0
 
 
@@ -269,12 +276,12 @@ def test_counts_of_draws_do_not_run_over(pseudo_count):
     settings = {"n_row_clusters": 1, "n_column_clusters": 1, "membership": "mixed", "n_draws": 6}
     fitted = quiet_fit(quick("dirichlet", pseudo_count=pseudo_count, **settings), X)
     twos = (X == 2).sum()
-    np.testing.assert_allclose(fitted.predict_proba()[..., 1], (twos + 1) / 257)
+    np.testing.assert_allclose(fitted.predict_cells_proba()[..., 1], (twos + 1) / 257)
     new = np.array([[2.0, 2.0, 2.0, np.nan, np.nan]])
-    np.testing.assert_allclose(fitted.predict_proba(new)[0, :, 1], (twos + 4) / 260)
+    np.testing.assert_allclose(fitted.predict_cells_proba(new)[0, :, 1], (twos + 4) / 260)
     exact = sum(np.log((twos + 1 + i) / (257 + i)) for i in range(3))
     assert fitted.score_samples(new)[0] == pytest.approx(exact, abs=1e-9)
-    np.testing.assert_allclose(fitted.predict_rows_proba(new), [[1.0]])
+    np.testing.assert_allclose(fitted.predict_proba(new), [[1.0]])
 
 
 def test_new_rows_under_mixed_membership():
@@ -283,8 +290,8 @@ def test_new_rows_under_mixed_membership():
     new = X[30:].copy()
     new[:, ::4] = np.nan  # asked for
     asked = np.nonzero(np.isnan(new) & ~np.isnan(X[30:]))
-    assert (fitted.predict(new)[asked] == X[30:][asked]).mean() > 0.6  # at best 0.8
-    clusters = fitted.predict_rows(new)
+    assert (fitted.predict_cells(new)[asked] == X[30:][asked]).mean() > 0.6  # at best 0.8
+    clusters = fitted.predict(new)
     assert adjusted_rand_score(row_labels[30:], clusters) > 0.5
     assert np.isfinite(fitted.score_samples(new)).all()
 
@@ -301,7 +308,7 @@ def _cut_or_whole(whole, loss):
         "tree_cut": np.where(axis < 0, np.nan, 0.5).reshape(2, n_draws // 2, 3),
         "tree_time": np.where(axis < 0, np.nan, 0.3).reshape(2, n_draws // 2, 3),
     }
-    settings = CoClusterSettings(prior="mondrian", loss=loss)
+    settings = CoClusterParameters(prior="mondrian", loss=loss)
     draws = Draws(arrays=arrays, statistics={}, interrupted=False, n_draws=n_draws // 2, seeds=())
     return cocluster_fit.nearest_draw(draws, settings, (6, 4))
 
@@ -370,7 +377,7 @@ def test_interrupted_by_hand_keeps_what_is_there(X, monkeypatch):
         fitted = quick(n_draws=100_000, n_burn_in=0).fit(X)
     assert fitted._fit.draws.interrupted
     assert 0 < fitted._fit.draws.n_draws < 100_000
-    assert fitted.predict().shape == X.shape
+    assert fitted.predict_cells().shape == X.shape
 
 
 def test_too_many_levels_are_no_levels():

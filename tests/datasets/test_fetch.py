@@ -83,12 +83,11 @@ def _source(url, **changes):
         key="tea",
         title="Tea votes",
         size="3",
-        licence="none",
+        license="none",
         citation="nobody",
         homepage="https://example.org",
         url=url,
-        members={"votes.txt": "inside/votes.txt"},
-        sha256={"votes.txt": hashlib.sha256(CONTENT).hexdigest()},
+        files={"inside/votes.txt": hashlib.sha256(CONTENT).hexdigest()},
     )
     return replace(source, **changes)
 
@@ -114,7 +113,9 @@ def test_good_archive_is_checked_kept_and_not_asked_for_again(server, capsys, na
 
 def test_single_files_below_a_folder_with_blanks_in_the_name(server):
     server.pages["/datasets/00001%20-%20tea/votes.txt"] = CONTENT
-    source = _source(f"{server.url}/datasets/", members={"votes.txt": "00001 - tea/votes.txt"})
+    source = _source(
+        f"{server.url}/datasets/", files={"00001 - tea/votes.txt": hashlib.sha256(CONTENT).hexdigest()}
+    )
     assert read_unpacked(obtain(source, "votes.txt")[0]) == CONTENT
 
 
@@ -207,7 +208,7 @@ def test_only_https_leaves_this_machine(server):
 def test_without_any_checksum_nothing_is_kept(server):
     server.pages["/tea.zip"] = _zip(**{"votes.txt": CONTENT})
     with pytest.raises(DataNotFound, match="not found"):
-        obtain(_source(f"{server.url}/tea.zip", sha256={}), "votes.txt")
+        obtain(_source(f"{server.url}/tea.zip", files={"inside/votes.txt": ""}), "votes.txt")
     assert _nothing_kept()
 
 
@@ -259,20 +260,19 @@ def test_loader_end_to_end(server, monkeypatch):
         registry.MOVIELENS_100K,
         url=f"{server.url}/ml.zip",
         checksum=f"md5:{hashlib.md5(archive).hexdigest()}",
-        members={"u.data": "inside/u.data", "u.item": "inside/u.item"},
-        sha256={},
+        files={"inside/u.data": "", "inside/u.item": ""},
     )
     monkeypatch.setattr(registry, "MOVIELENS_100K", source)
     loaded = datasets.load_movielens("100k")
     assert np.array_equal(loaded.data.toarray(), [[5, 0], [3, 4]])
     assert loaded.column_names == ("Twelve [10]", "Twelve [20]")
-    assert "redistribute" in loaded.licence
+    assert "redistribute" in loaded.license
     assert "redistribute" in repr(loaded)
 
 
 def test_every_source_can_be_checked_or_says_what_to_do():
     for source in registry.SOURCES.values():
-        assert source.licence
+        assert source.license
         assert source.citation
         if source.url is None:
             assert source.manual
@@ -288,7 +288,7 @@ def test_describe_lists_all_sources(server):
     assert set(table.index) == set(registry.SOURCES)
     assert table.loc["jester", "files"] == "by hand"
     assert table.loc["sushi", "files"] == "download"
-    assert "redistribute" in table.loc["sushi", "licence"]
+    assert "redistribute" in table.loc["sushi", "license"]
 
 
 @pytest.mark.parametrize(

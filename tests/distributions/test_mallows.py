@@ -14,8 +14,7 @@ from permix.distributions import Mallows, RepeatedInsertion, distribution_from_d
 from permix.distributions import insertion_jit as insertion_laws
 from permix.errors import DataError
 from permix.kernels import mallows
-from permix.kernels.streams import new_stream, open_stream, uniform
-from permix.kernels.uniform_rows import fill_uniform
+from permix.kernels.streams import fill_uniform, new_stream, open_stream, uniform
 from permix.runtime.threads import at_most
 from tests.oracles import mallows as oracle
 from tests.oracles import ranking_models

@@ -7,7 +7,7 @@ import numpy as np
 from permix.data.rankings import Rankings
 from permix.dp_mallows.draws import ClusterDraws
 from permix.dp_mallows.fit import DPMallowsFit
-from permix.dp_mallows.settings import DPMallowsSettings
+from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.partitions import Gamma
 from permix.partitions.point_estimate import PointEstimate
 from permix.sampling import Draws
@@ -49,7 +49,7 @@ def fit_of(
     rankings = Rankings.from_orders([list(row) for row in lists], n_items=n_items, counts=counts)
     rankings = rankings._replaced(items=tuple(items), agents=None if agents is None else np.array(agents))
     chosen = {"n_draws": len(labels), "n_chains": 1, "random_state": 5} | settings
-    asked = DPMallowsSettings(**chosen)
+    asked = DPMallowsParameters(**chosen)
     if clusters is None:
         n_stages = min(int(rankings.lengths.max()), n_items - 1)
         clusters = cluster_draws(labels, n_items, n_stages, seed, asked.discount)

@@ -12,7 +12,7 @@ import numpy as np
 
 from permix.data.rankings import Rankings
 from permix.dp_mallows.fit import DPMallowsFit, fit_dp_mallows
-from permix.dp_mallows.settings import DPMallowsSettings
+from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.sampling.loop import run_chains
 
 N_DRAWS, N_BURN_IN = 1200, 100
@@ -22,7 +22,7 @@ def fit(store: str | None) -> DPMallowsFit:
     rng = np.random.default_rng(11)
     rows = [rng.permutation(8)[: rng.integers(1, 7)].tolist() for _ in range(100)]
     run_chains.__kwdefaults__["checkpoint_seconds"] = 0.0
-    settings = DPMallowsSettings(
+    settings = DPMallowsParameters(
         assignments="parallel",
         n_draws=N_DRAWS,
         n_burn_in=N_BURN_IN,

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from permix.dp_mallows.published import published_model
 from permix.dp_mallows.seating import seat
 from permix.dp_mallows.state import ListState, list_model
 from permix.partitions import DirichletProcess, canonical_labels
@@ -16,12 +17,12 @@ LISTS = ((0, 1, 2, 3), (0, 1), (3, 2, 1, 0), (1, 0, 3))
 FIVE = (*LISTS, (2,))
 
 
-def model_of(lists, n_items, prior=None, strength=1.0, rates=1.0, law="finite", threads=False, counts=None):
+def model_of(lists, n_items, prior=None, strength=1.0, rates=1.0, sampler="exact", counts=None):
     """Data and prior as samplers see them."""
     orders = np.full((len(lists), max(map(len, lists))), -1, dtype=np.int32)
     for i, row in enumerate(lists):
         orders[i, : len(row)] = row
-    return list_model(
+    model = list_model(
         orders,
         np.array([len(row) for row in lists]),
         np.ones(len(lists), dtype=np.int64) if counts is None else np.asarray(counts),
@@ -33,9 +34,8 @@ def model_of(lists, n_items, prior=None, strength=1.0, rates=1.0, law="finite", 
         ),
         strength,
         DirichletProcess(1.0) if prior is None else prior,
-        law,
-        threads,
     )
+    return model if sampler == "exact" else published_model(model, sampler)
 
 
 def seated(model, seed=0):

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 
 import numpy as np
 import pytest
-from permix.estimators.load import load_fit
 
 import permix
-from permix.dp_mallows.archive import CLUSTERS, KIND, save_dp_mallows
+from permix.dp_mallows.archive import CLUSTERS
 from permix.dp_mallows.draws import ClusterDraws
 from permix.errors import DataError, FileFormatError
+from permix.estimators.archive import read_model, write_model
 from permix.files import RESERVED, read_archive, write_archive
 from permix.partitions import Gamma
 from tests.dp_mallows.cases import fit_of
+
+
+def load_fit(path, **options):
+    return read_model(path, **options)[1]
 
 
 @pytest.fixture
 def archive(tmp_path):
     """Manifest and arrays of an honest file, as they go into ``write_archive``."""
     path = tmp_path / "honest.permix"
-    save_dp_mallows(fit_of(agents=["anna", "bo", "1", "3", "4"]), path)
+    write_model(fit_of(agents=["anna", "bo", "1", "3", "4"]), path)
     manifest, arrays = read_archive(path)
     return {key: value for key, value in manifest.items() if key not in RESERVED}, arrays
 
@@ -43,9 +46,9 @@ def archive(tmp_path):
 )
 def test_a_fit_comes_back_as_it_was(tmp_path, options):
     fit = fit_of(**options)
-    save_dp_mallows(fit, tmp_path / "fit.permix")
+    write_model(fit, tmp_path / "fit.permix")
     back = load_fit(tmp_path / "fit.permix")
-    assert back.settings == fit.settings
+    assert back.settings.as_dict() == fit.settings.as_dict()
     assert back.items == fit.items
     assert back.rankings == fit.rankings
     assert back.rankings.agents.tolist() == fit.rankings.agents.tolist()
@@ -66,36 +69,42 @@ def test_a_fit_comes_back_as_it_was(tmp_path, options):
 
 def test_a_seed_that_is_an_object_is_not_kept(tmp_path):
     fit = fit_of(random_state=np.random.default_rng(0), n_draws=np.int64(3))
-    save_dp_mallows(fit, tmp_path / "fit.permix")
+    write_model(fit, tmp_path / "fit.permix")
     assert load_fit(tmp_path / "fit.permix").settings.random_state is None
 
 
 def test_the_estimator_comes_back(tmp_path):
     fit = fit_of()
-    save_dp_mallows(fit, tmp_path / "fit.permix")
+    write_model(fit, tmp_path / "fit.permix")
     model = permix.load(tmp_path / "fit.permix")
-    assert type(model).__name__ == KIND
-    assert model.get_params() == {
-        field.name: getattr(fit.settings, field.name) for field in dataclasses.fields(fit.settings)
-    }
+    assert isinstance(model, permix.DPMallowsMixture)
+    assert model.get_params() == fit.settings.as_dict()
     assert model.items_ == fit.items
 
 
 def test_nothing_is_written_over_a_folder(tmp_path):
     with pytest.raises(DataError, match="is a folder"):
-        save_dp_mallows(fit_of(), tmp_path)
+        write_model(fit_of(), tmp_path)
 
 
-def manifest_with(**changes):
-    return lambda manifest, arrays: manifest.update(changes)
+def test_times_are_not_kept(tmp_path):
+    one, other = fit_of(), fit_of()
+    other.draws.statistics["seconds"] = np.array([[9.0, 8.0]])
+    write_model(one, tmp_path / "one.permix")
+    write_model(other, tmp_path / "other.permix")
+    assert (tmp_path / "one.permix").read_bytes() == (tmp_path / "other.permix").read_bytes()
 
 
 def setting_with(**changes):
-    return lambda manifest, arrays: manifest["settings"].update(changes)
+    return lambda manifest, arrays: manifest["parameters"].update(changes)
 
 
-def estimate_with(**changes):
-    return lambda manifest, arrays: manifest["point_estimate"].update(changes)
+def fact_with(**changes):
+    return lambda manifest, arrays: manifest["facts"].update(changes)
+
+
+def kind_of(name):
+    return lambda manifest, arrays: manifest.update(kind=name)
 
 
 def array_by(name, change):
@@ -118,58 +127,50 @@ def drop(name):
 
 
 HOSTILE = {
-    "another kind": manifest_with(kind="Nonsense"),
-    "another model's kind": manifest_with(kind="MallowsMixture"),
-    "no settings": manifest_with(settings=None),
-    "settings unknown": setting_with(evil=1),
-    "settings left out": lambda manifest, arrays: manifest["settings"].pop("loss"),
-    "sampler unknown": setting_with(sampler="evil"),
+    "another kind": kind_of("Nonsense"),
+    "another model's kind": kind_of("MallowsMixture"),
+    "no parameters": lambda manifest, arrays: manifest.update(parameters=None),
+    "a parameter unknown": setting_with(evil=1),
+    "a parameter left out": lambda manifest, arrays: manifest["parameters"].pop("loss"),
     "sampler is a list": setting_with(sampler=["exact"]),
-    "assignments unknown": setting_with(assignments="evil"),
     "strength is text": setting_with(prior_strength="1"),
     "strength is 0": setting_with(prior_strength=0),
     "strength is true": setting_with(prior_strength=True),
     "discount is 1": setting_with(discount=1.0),
-    "discount is text": setting_with(discount="0"),
-    "another discount": setting_with(discount=0.5),
-    "another discount of clusters": manifest_with(cluster_discount=0.5),
-    "discount of clusters is text": manifest_with(cluster_discount="0"),
     "split-merge is a number": setting_with(split_merge=1),
-    "permutation is a number": setting_with(permutation=1),
     "no initial clusters": setting_with(n_initial_clusters=0),
-    "draws are text": setting_with(n_draws="many"),
-    "draws are negative": setting_with(n_draws=-1),
     "threads are true": setting_with(n_jobs=True),
-    "progress is a number": setting_with(progress=1),
-    "loss unknown": setting_with(loss="evil"),
-    "concentration is text": manifest_with(concentration="1"),
-    "concentration is negative": manifest_with(concentration=-1.0),
-    "concentration is another prior": manifest_with(
+    "concentration is text": setting_with(concentration="1"),
+    "concentration is negative": setting_with(concentration=-1.0),
+    "concentration is another prior": setting_with(
         concentration={"prior": "DirichletProcess", "concentration": 1.0}
     ),
-    "concentration should have been drawn": manifest_with(
+    "concentration should have been drawn": setting_with(
         concentration={"prior": "Gamma", "shape": 1.0, "rate": 1.0}
     ),
-    "rate is text": manifest_with(prior_rate="1"),
-    "rate is 0": manifest_with(prior_rate=0.0),
-    "rates are a table": manifest_with(prior_rate=[[1.0]]),
-    "no rates": manifest_with(prior_rate=[]),
-    "seed is text": manifest_with(random_state="zz"),
-    "seed is negative": manifest_with(random_state=-1),
-    "items are text": manifest_with(items="abcd"),
-    "one item": manifest_with(items=["tea"]),
-    "fewer items": manifest_with(items=["tea", "coffee", "water"]),
-    "more items": manifest_with(items=["tea", "coffee", "water", "milk", "juice"]),
-    "items twice": manifest_with(items=["tea", "tea", "water", "milk"]),
-    "items are real": manifest_with(items=[0.0, 1.0, 2.0, 3.0]),
-    "moves are text": manifest_with(moves_done="all"),
-    "seeds are numbers": manifest_with(seeds=[1]),
-    "interrupted is a number": manifest_with(interrupted=1),
-    "other number of draws": manifest_with(n_draws_kept=4),
-    "estimate of another loss": estimate_with(loss="evil"),
-    "estimate says more": estimate_with(evil=1),
-    "loss of the estimate is text": estimate_with(expected_loss="0"),
-    "runs are real": estimate_with(n_runs=1.5),
+    "rate is text": setting_with(prior_rate="1"),
+    "rate is 0": setting_with(prior_rate=0.0),
+    "rates are a table": setting_with(prior_rate=[[1.0]]),
+    "no rates": setting_with(prior_rate=[]),
+    "fewer rates than places": setting_with(prior_rate=[1.0, 1.0]),
+    "published and parallel": setting_with(sampler="beta-gibbs", assignments="parallel"),
+    "seed is text": setting_with(random_state="zz"),
+    "seed is negative": setting_with(random_state=-1),
+    "items are text": fact_with(items="abcd"),
+    "one item": fact_with(items=["tea"]),
+    "fewer items": fact_with(items=["tea", "coffee", "water"]),
+    "more items": fact_with(items=["tea", "coffee", "water", "milk", "juice"]),
+    "items twice": fact_with(items=["tea", "tea", "water", "milk"]),
+    "items are real": fact_with(items=[0.0, 1.0, 2.0, 3.0]),
+    "moves are text": fact_with(moves="all"),
+    "a move more": fact_with(moves=["assignments", "centers", "more"]),
+    "seeds are numbers": fact_with(seeds=[1]),
+    "seeds of two chains": fact_with(seeds=[{"entropy": 5}, {"entropy": 6}]),
+    "interrupted is a number": fact_with(interrupted=1),
+    "estimate of another loss": fact_with(loss="evil"),
+    "more facts": fact_with(evil=1),
+    "loss of the estimate is text": fact_with(expected_loss="0"),
+    "runs are real": fact_with(n_runs=1.5),
     "one array more": lambda manifest, arrays: arrays.update(more=np.zeros(3)),
     "one array of data more": lambda manifest, arrays: arrays.update({"data/more": np.zeros(3)}),
     "no lists": drop("data/orders"),
@@ -197,6 +198,9 @@ HOSTILE = {
     "labels of one agent less": array_by("draws/labels", lambda a: a[:, :, :-1]),
     "labels of a draw less": array_by("draws/labels", lambda a: a[:, :-1]),
     "label beyond": array_by("draws/labels", put((0, 0, 0), 200)),
+    "an agent more in the draws": array_by(
+        "draws/labels", lambda a: np.concatenate([a, a[:, :, :1]], axis=2)
+    ),
     "undefined log joint": array_by("draws/log_joint", put((0, 0), np.nan)),
     "other number of clusters": array_by("draws/n_clusters", put((0, 0), 3)),
     "estimate skips a label": array_by("point_estimate", lambda a: 2 * a),
@@ -256,7 +260,7 @@ def test_what_a_fit_writes_is_taken(archive, tmp_path):
 
 def test_a_file_cut_anywhere_is_refused(tmp_path):
     path = tmp_path / "fit.permix"
-    save_dp_mallows(fit_of(), path)
+    write_model(fit_of(), path)
     content = path.read_bytes()
     for length in range(0, len(content), max(1, len(content) // 40)):
         path.write_bytes(content[:length])
@@ -265,6 +269,6 @@ def test_a_file_cut_anywhere_is_refused(tmp_path):
 
 
 def test_large_files_need_a_word(tmp_path):
-    save_dp_mallows(fit_of(), tmp_path / "fit.permix")
+    write_model(fit_of(), tmp_path / "fit.permix")
     with pytest.raises(FileFormatError, match="max_bytes"):
         load_fit(tmp_path / "fit.permix", max_bytes=100)

@@ -1,4 +1,4 @@
-"""``fit dp-mallows`` and ``fit mean-shift``, and what other commands make of such models."""
+"""``fit dp-mallows``, and what other commands make of such models."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import permix
-from permix.cli import in_options
-from permix.dp_mallows.command import concentration_of, list_report, print_lists, rates_of
+from permix.dp_mallows.tables import dp_mallows_report, print_dp_mallows
 from permix.estimators.ranking_lists import as_top_lists
 from tests.dp_mallows.cases import fit_of
 
@@ -21,7 +20,7 @@ SHORT = ("--draws", 60, "--burn-in", 40, "--seed", 3)
 
 @pytest.fixture(scope="module")
 def made():
-    """Two kinds with opposite tastes; lists of two to four drinks."""
+    """Two groups with opposite tastes; lists of two to four drinks."""
     return permix.datasets.make_generalized_mallows_mixture(
         80,
         6,
@@ -73,8 +72,8 @@ def table_in(path):
         return list(csv.DictReader(handle))
 
 
-def test_fit_finds_the_kinds_and_agrees_with_python(run, votes, model, made, tmp_path):
-    fit, labels, picture = tmp_path / "f.permix", tmp_path / "labels.csv", tmp_path / "kinds.svg"
+def test_fit_finds_the_groups_and_agrees_with_python(run, votes, model, made, tmp_path):
+    fit, labels, picture = tmp_path / "f.permix", tmp_path / "labels.csv", tmp_path / "groups.svg"
     command = ["fit", "dp-mallows", votes, "-o", fit, *SHORT]
     code, out, err = run(*command, "--labels", labels, "--picture", picture)
     assert code == 0, err
@@ -83,15 +82,15 @@ def test_fit_finds_the_kinds_and_agrees_with_python(run, votes, model, made, tmp
     assert "<svg" in picture.read_text()
     assert not (tmp_path / "f.permix.chains").exists()
     rows = table_in(labels)
-    assert list(rows[0]) == ["agent", "cluster", "confidence"]
-    assert [int(row["cluster"]) - 1 for row in rows] == model.labels_.tolist()
+    assert list(rows[0]) == ["agent", "group", "probability"]
+    assert [int(row["group"]) - 1 for row in rows] == model.labels_.tolist()
     assert permix.adjusted_rand(model.labels_, made.labels) > 0.5
 
     report = json.loads(run("summary", fit, "--json")[1])
     assert report["model"] == "DPMallowsMixture"
-    assert report["number_of_clusters"] == model.n_clusters_ == len(report["clusters"])
-    table, decays = model.clusters(), model.decays()
-    for e, part in enumerate(report["clusters"]):
+    assert report["number_of_groups"] == model.n_clusters_ == len(report["groups"])
+    table, decays = model.summary(), model.decays()
+    for e, part in enumerate(report["groups"]):
         assert part["agents"] == table["size"][e]
         assert part["share_low"] == table["size_low"][e] / 80
         assert part["share_high"] == table["size_high"][e] / 80
@@ -102,7 +101,7 @@ def test_fit_finds_the_kinds_and_agrees_with_python(run, votes, model, made, tmp
         np.testing.assert_allclose(part["theta_low"], decays.loc[e, "theta_low"])
         assert part["lists_at_rank"] == decays.loc[e, "lists"].tolist()
     numbers = model.posterior_["posterior"]["n_clusters"].to_numpy()
-    assert report["posterior_number_of_clusters"] == {
+    assert report["posterior_number_of_groups"] == {
         str(k): float((numbers == k).mean()) for k in np.unique(numbers)
     }
     assert report["remarks"] == model._summaries.remarks()
@@ -115,7 +114,7 @@ def test_fit_finds_the_kinds_and_agrees_with_python(run, votes, model, made, tmp
 
 
 def test_every_option_reaches_the_model(run, votes, tmp_path):
-    fit, store = tmp_path / "f.permix", tmp_path / "kept"
+    fit, chains = tmp_path / "f.permix", tmp_path / "f.permix.chains"
     command = [
         "fit",
         "dp-mallows",
@@ -132,22 +131,32 @@ def test_every_option_reaches_the_model(run, votes, tmp_path):
         1,
     ]
     options = ["--concentration", "gamma(2, 0.5)", "--prior-strength", 2, "--prior-rate", "1,0.5,0.5,0.25"]
-    options += ["--assignments", "parallel", "--no-split-merge", "--initial-clusters", 4, "--jobs", 1]
-    code, _, err = run(*command, *options, "--seed", 9, "--store", store, "--quiet")
+    options += [
+        "--assignments",
+        "parallel",
+        "--no-split-merge",
+        "--initial-groups",
+        4,
+        "--loss",
+        "binder",
+        "--jobs",
+        1,
+    ]
+    code, _, err = run(*command, *options, "--seed", 9, "--keep-chains", "--quiet")
     assert code == 0, err
-    assert store.is_dir()
+    assert chains.is_dir()
     model = permix.load(fit)
     assert model.concentration == permix.Gamma(2.0, 0.5)
     assert (model.prior_strength, list(model.prior_rate)) == (2.0, [1.0, 0.5, 0.5, 0.25])
     assert (model.assignments, model.split_merge, model.n_initial_clusters) == ("parallel", False, 4)
     assert (model.n_draws, model.n_burn_in, model.n_thin, model.n_chains) == (5, 2, 2, 1)
-    assert (model.random_state, model.n_jobs) == (9, 1)
+    assert (model.random_state, model.n_jobs, model.loss) == (9, 1, "binder")
     report = json.loads(run("info", fit, "--json")[1])
     assert (report["assignments"], report["draws_per_chain"]) == ("parallel", 5)
 
-    # The chains in the store go on.
+    # The chains that were kept go on.
     command[command.index("--draws") + 1] = 9
-    code, _, err = run(*command, *options, "--seed", 9, "--store", store, "--force")
+    code, _, err = run(*command, *options, "--seed", 9, "--force")
     assert code == 0, err
     assert "found chains" in err
     longer = permix.load(fit)
@@ -165,21 +174,24 @@ def test_every_option_reaches_the_model(run, votes, tmp_path):
     assert "published approximation" in run("summary", fit)[1]
 
 
-def test_rows_with_counts_have_a_line_for_each_cluster_of_theirs(run, lists, tmp_path):
-    votes, fit, labels = tmp_path / "votes.soi", tmp_path / "f.permix", tmp_path / "labels.csv"
+def test_labels_have_a_line_for_each_row_and_one_answer_for_each_list(run, lists, tmp_path):
+    votes, fit, labels = tmp_path / "votes.csv", tmp_path / "f.permix", tmp_path / "labels.csv"
     rows = lists.collapse()
-    permix.write(rows, votes)
+    # Every list is there twice, with a count and alone.
+    orders = np.concatenate([rows.orders, rows.orders])
+    counts = np.concatenate([rows.counts, np.ones(len(rows), dtype=np.int64)])
+    twice = permix.Rankings._from_arrays(orders, rows.items, counts)
+    permix.write(twice, votes)
     command = ["fit", "dp-mallows", votes, "-o", fit, "--labels", labels, "--draws", 20, "--burn-in", 5]
-    assert run(*command)[0] == 0
+    code, _, err = run(*command)
+    assert code == 0, err
     table, model = table_in(labels), permix.load(fit)
-    assert list(table[0]) == ["agent", "count", "cluster", "confidence"]
-    row_of = np.repeat(np.arange(len(rows)), np.asarray(model._fit.rankings.counts))
-    expected = {}
-    for row, label in zip(row_of, model.labels_, strict=True):
-        key = (str(row + 1), str(label + 1))
-        expected[key] = expected.get(key, 0) + 1
-    assert {(line["agent"], line["cluster"]): int(line["count"]) for line in table} == expected
-    assert all(0 <= float(line["confidence"]) <= 1 for line in table)
+    assert list(table[0]) == ["agent", "count", "group", "probability"]
+    assert [int(line["count"]) for line in table] == counts.tolist()
+    assert [int(line["group"]) - 1 for line in table] == model.labels_.tolist()
+    answers = [(line["group"], line["probability"]) for line in table]
+    assert answers[: len(rows)] == answers[len(rows) :]
+    assert all(1 / model.n_clusters_ - 1e-6 <= float(line["probability"]) <= 1 for line in table)
 
 
 def test_predict_says_where_newcomers_belong(run, fit, model, newcomers, tmp_path):
@@ -192,7 +204,7 @@ def test_predict_says_where_newcomers_belong(run, fit, model, newcomers, tmp_pat
     rows = table_in(answer)
     assert [row["agent"] for row in rows] == ["ann", "bob"]
     assert [row["count"] for row in rows] == ["1", "3"]
-    assert [int(row["cluster"]) - 1 for row in rows] == model.predict(new).tolist()
+    assert [int(row["group"]) - 1 for row in rows] == model.predict(new).tolist()
     close = {"atol": 1e-6, "rtol": 0}
     np.testing.assert_allclose(
         [float(row["probability"]) for row in rows], model.predict_proba(new).max(axis=1), **close
@@ -253,42 +265,17 @@ def test_sample_draws_lists(run, fit, model, tmp_path):
     assert {len(row) for row in short} == {2}
 
 
-def test_mean_shift(run, votes, lists, newcomers, tmp_path):
-    fit, labels = tmp_path / "m.permix", tmp_path / "labels.csv"
-    code, out, err = run("fit", "mean-shift", votes, "-o", fit, "--length", 2, "--labels", labels)
-    assert code == 0, err
-    model = permix.BlurringMeanShift(length=2).fit(lists)
-    assert f"{model.n_clusters_} cluster" in out
-    assert [int(row["cluster"]) - 1 for row in table_in(labels)] == model.labels_.tolist()
-    assert run("summary", fit)[1] == out
-    report = json.loads(run("summary", fit, "--json")[1])
-    assert [part["agents"] for part in report["clusters"]] == model.cluster_sizes_.tolist()
-    assert [part["center"] for part in report["clusters"]] == [
-        [model.items_[item] for item in row if item >= 0] for row in model.centers_.orders
-    ]
-    answer = json.loads(run("predict", fit, newcomers, *NEW, "--json")[1])
-    new = permix.Rankings.from_orders([["tea", "coffee"], ["water"]], items=model.items_, counts=[1, 3])
-    assert [row["cluster"] - 1 for row in answer["rows"]] == model.predict(new).tolist()
-    assert answer["mean_log_density"] == pytest.approx(model.score(new))
-    code, _, err = run("sample", fit)
-    assert code == 1
-    assert "no model to draw from" in err
-    code, out, _ = run("fit", "mean-shift", votes, "-o", fit, "--force", "--max-iter", 1, "--decay", 1.0)
-    assert code == 0
-    assert "--max-iter goes further" in out
-
-
-def test_many_clusters_are_cut_and_chains_that_disagree_are_named(capsys):
+def test_many_groups_are_cut_and_chains_that_disagree_are_named(capsys):
     fit = fit_of()
     fit.draws.arrays["n_clusters"] = np.arange(400).reshape(2, 200) + 1
-    report = list_report(fit)
+    report = dp_mallows_report(fit)
     assert any("chains disagree on n_clusters" in remark for remark in report["remarks"])
-    report["clusters"] = report["clusters"] * 40
-    report["number_of_clusters"] = len(report["clusters"])
-    print_lists(report, "many")
+    report["groups"] = report["groups"] * 40
+    report["number_of_groups"] = len(report["groups"])
+    print_dp_mallows(report, "many")
     out = capsys.readouterr().out
-    assert f"and {len(report['clusters']) - 30} smaller clusters" in out
-    row = re.search(r"number of clusters +from +to *\n *(\d+) +(\d+) +(\d+)", out)
+    assert f"and {len(report['groups']) - 30} smaller groups" in out
+    row = re.search(r"number of groups +from +to *\n *(\d+) +(\d+) +(\d+)", out)
     assert [int(number) for number in row.groups()] == [200, 20, 380]
     assert "note: the chains disagree on n_clusters" in out
 
@@ -307,18 +294,20 @@ def test_subset_rankings_are_refused_by_name(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--concentration", "many"], 2, "gamma(SHAPE,RATE)"),
-        (["--concentration", "gamma(1)"], 2, "gamma(SHAPE,RATE)"),
-        (["--concentration", "gamma(1,x)"], 2, "gamma(SHAPE,RATE)"),
-        (["--concentration", "-1"], 1, "concentration"),
+        (["--concentration", "many"], 1, "--concentration many must be a number or gamma(SHAPE,RATE)"),
+        (["--concentration", "gamma(1)"], 1, "gamma(SHAPE,RATE)"),
+        (["--concentration", "gamma(1,x)"], 1, "gamma(SHAPE,RATE)"),
+        (["--concentration", "-1"], 1, "--concentration -1.0 must be positive"),
+        (["--concentration", "-0.5", "--discount", "0.5"], 1, "must be above -0.5, minus the discount"),
         (["--concentration", "gamma(1,1)", "--discount", "0.5"], 1, "--discount"),
-        (["--prior-rate", "1,x"], 2, "--prior-rate takes a number"),
+        (["--prior-rate", "1,x"], 1, "--prior-rate 1,x must be a number"),
         (["--prior-rate", "1,1"], 1, "--prior-rate has 2 numbers"),
-        (["--prior-strength", "0"], 1, "--prior-strength must be a number from 0.0001 to 1,000,000"),
+        (["--prior-strength", "0"], 1, "--prior-strength 0.0 must be a number, 0.0001 or more"),
         (["--sampler", "beta-gibbs", "--assignments", "parallel"], 1, "--sampler beta-gibbs"),
+        (["--initial-groups", "500"], 1, "--initial-groups 500 are more than the 80 agents"),
         (["--on-cycle", "keep"], 2, "--on-cycle drop"),
-        (["--picture", "kinds.txt"], 2, "pictures end in"),
-        (["--jobs", "0"], 2, "0 would do nothing"),
+        (["--picture", "groups.txt"], 2, "pictures end in"),
+        (["--jobs", "0"], 1, "--jobs 0 must be a number of threads"),
     ],
 )
 def test_a_mistake_gets_one_clear_message(run, votes, tmp_path, arguments, code, words):
@@ -328,23 +317,9 @@ def test_a_mistake_gets_one_clear_message(run, votes, tmp_path, arguments, code,
     assert not (tmp_path / "f.permix").exists()
 
 
-def test_questions_of_another_kind_are_refused(run, fit, newcomers, points, tmp_path):
-    for arguments, words in [
-        (["--length", 3], "--length belongs to --what ranking"),
-        (["--id", "person"], "see --agent-column"),
-    ]:
-        code, _, err = run("predict", fit, newcomers, *NEW, *arguments)
-        assert code == 2
-        assert words in " ".join(err.replace("│", " ").split())
-    other = tmp_path / "points.permix"
-    run("fit", "dp-mixture", points, "--id", "name", "-o", other, "--draws", 4, "--burn-in", 0)
-    code, _, err = run("sample", other, "--length", 3)
+def test_options_that_say_nothing_are_refused(run, fit, newcomers):
+    code, _, err = run("predict", fit, newcomers, *NEW, "--length", 3)
     assert code == 2
-    assert "DPMallowsMixture" in err
-
-
-def test_texts_of_options():
-    assert concentration_of(" Gamma( 2 ,0.5) ") == permix.Gamma(2.0, 0.5)
-    assert concentration_of("1e-3") == 0.001
-    assert rates_of("0.5") == 0.5
-    assert in_options("sampler='beta-gibbs' and discount=0") == "--sampler beta-gibbs and --discount 0"
+    assert "--length says nothing to a DPMallowsMixture about --what groups" in " ".join(
+        err.replace("│", " ").split()
+    )

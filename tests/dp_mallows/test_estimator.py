@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -21,8 +23,7 @@ from permix.dp_mallows.estimator import DPMallowsMixture
 from permix.dp_mallows.pairs import predict_pairwise
 from permix.dp_mallows.predict import ListPredictive
 from permix.errors import DataError
-from permix.estimators.preference_input import as_preferences
-from tests.dp_mallows.cases import FOUR, fit_of
+from tests.dp_mallows.cases import FOUR, fit_of, members_of
 from tests.estimators.conventions import CANNOT_APPLY_TO_CLUSTERERS
 
 
@@ -42,9 +43,9 @@ def by_hand(**options):
 def test_attributes():
     fit = fit_of()
     model = DPMallowsMixture._from_fit(fit)
-    assert model.labels_.tolist() == [0, 0, 0, 1, 1, 1, 0]
+    assert model.labels_.tolist() == [0, 0, 1, 1, 0]
     assert (model.n_clusters_, model.cluster_sizes_.tolist()) == (2, [4, 3])
-    np.testing.assert_allclose(model.weights_, model.clusters()["share"])
+    np.testing.assert_allclose(model.weights_, model.summary()["share"])
     assert model.weights_.sum() == pytest.approx(1.0)
     assert model.items_ == FOUR
     assert model.centers_.is_full
@@ -54,23 +55,50 @@ def test_attributes():
     assert model.point_estimate_ is fit.estimate
     assert model.posterior_["posterior"]["labels"].dims == ("chain", "draw", "observation")
     assert model.posterior_ is model.posterior_
-    assert "n_clusters" in model.summary().index
-    assert list(model.clusters().index) == [0, 1]
+    assert "n_clusters" in model.diagnostics().index
+    assert list(model.summary().index) == [0, 1]
     assert model.center(1)["item"].tolist() == [model.items_[i] for i in model.centers_.orders[1]]
     assert len(model.decays()) == 6
     assert model.get_params()["n_draws"] == 3
+
+
+def test_rows_are_in_the_group_that_draws_put_their_list_in():
+    """Every draw is asked about every agent; agents who gave the same list have one answer."""
+    lists = [
+        (0, 1),
+        (0, 1, 2),
+        (3, 2),
+        (0, 2, 1),
+        (0, 2, 1, 3),
+        (3, 2),
+    ]  # the fourth and the fifth say the same
+    fit = fit_of(lists=lists, counts=(2, 1, 1, 1, 1, 1))
+    said = [(0, 1), (0, 1), (0, 1, 2), (3, 2), (0, 2, 1), (0, 2, 1), (3, 2)]
+    links = members_of(fit.clusters, fit.labels)
+    votes = {row: np.zeros(2) for row in said}
+    for d, labels in enumerate(fit.clusters.labels):
+        for agent, k in enumerate(labels):
+            votes[said[agent]][links[d][k]] += 1
+    truth = np.array([votes[row] / votes[row].sum() for row in (said[0], *said[2:])])
+    np.testing.assert_allclose(fit.probabilities, truth)
+    model = DPMallowsMixture._from_fit(fit)
+    np.testing.assert_array_equal(model.labels_, truth.argmax(axis=1))
+    assert len(model.labels_) == len(lists)
+    # The point estimate tells agents apart who gave the same list.
+    assert fit.labels[3] != fit.labels[6]
+    assert model.labels_[2] == model.labels_[5]
 
 
 def test_answers_are_those_of_the_functions():
     fit = fit_of()
     model, predictive = DPMallowsMixture._from_fit(fit), ListPredictive.of(fit)
     table = Rankings.from_orders([["milk", "tea"], ["tea"]], items=FOUR, counts=[2, 5])
-    scores, errors = model.score_samples(table, return_standard_error=True)
+    scores, errors = model.score_samples(table, return_error=True)
     np.testing.assert_array_equal(scores, predictive.log_predictive(table)[0])
     np.testing.assert_array_equal(errors, predictive.log_predictive(table)[1])
     np.testing.assert_array_equal(model.score_samples(table), scores)
-    assert float(model.score(table)) == pytest.approx(np.average(scores, weights=[2, 5]))
-    assert model.score(table).standard_error > 0.0
+    assert model.score(table) == pytest.approx(np.average(scores, weights=[2, 5]))
+    assert predictive.mean_log_predictive(table).standard_error > 0.0
     joint = predictive.assign(table)
     np.testing.assert_allclose(
         model.predict_proba(table), joint[:, :2] / joint[:, :2].sum(axis=1, keepdims=True)
@@ -129,10 +157,11 @@ def test_nothing_is_said_before_a_fit():
     for ask in (model.predict, model.predict_novelty, model.score, model.predict_next, model.complete):
         with pytest.raises(NotFittedError):
             ask(table)
-    for ask in (model.sample, model.summary, model.clusters, model.decays):
+    for ask in (model.sample, model.summary, model.diagnostics, model.decays):
         with pytest.raises(NotFittedError):
             ask()
-    assert not hasattr(model, "posterior_")
+    for name in ("posterior_", "labels_", "weights_", "centers_", "theta_"):
+        assert not hasattr(model, name)
 
 
 def test_pickle_and_clone():
@@ -147,7 +176,7 @@ def test_pickle_and_clone():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"sampler": "gibbs"}, "sampler must be one of"),
+        ({"sampler": "gibbs"}, "sampler='gibbs' must be"),
         ({"prior_strength": 0.0}, "prior_strength"),
         ({"prior_rate": [1.0, -1.0]}, "prior_rate"),
         ({"sampler": "beta-gibbs", "assignments": "parallel"}, "one ranking after another"),
@@ -185,9 +214,9 @@ CANNOT_APPLY_TO_SCORES = {
 class FromScores(DPMallowsMixture):
     """Rows are scores of items, the highest is best."""
 
-    def _preferences(self, X, *, reset):
+    def _checked(self, X, *, reset):
         scores = validate_data(self, X, reset=reset, dtype=np.float64)
-        return as_preferences(Rankings.from_orders(np.argsort(-scores, axis=1, kind="stable")))
+        return Rankings.from_orders(np.argsort(-scores, axis=1, kind="stable"))
 
 
 @parametrize_with_checks([quick(n_draws=5)], expected_failed_checks=lambda estimator: CANNOT_APPLY)
@@ -214,7 +243,7 @@ def test_finds_what_is_there(tmp_path):
     back = permix.load(path)
     assert back.get_params() == model.get_params()
     np.testing.assert_array_equal(back.predict_next(votes), model.predict_next(votes))
-    pd.testing.assert_frame_equal(back.clusters(), model.clusters())
+    pd.testing.assert_frame_equal(back.summary(), model.summary())
     assert back.sample(9, random_state=0) == model.sample(9, random_state=0)
 
 
@@ -223,3 +252,31 @@ def test_works_with_scikit_learn():
     orders = np.array([rng.permutation(5)[:3] for _ in range(60)])
     assert cross_val_score(quick(n_draws=20), orders, cv=3).max() < 0
     assert make_pipeline(quick(n_draws=20)).fit_predict(orders).shape == (60,)
+
+
+LEAN = """
+import sys
+import permix
+votes = permix.Rankings.from_orders([["a", "b", "c"], ["b", "a"], ["c"]] * 4)
+permix.DPMallowsMixture(n_draws=4, n_burn_in=2, random_state=0, progress=False).fit(votes)
+print([name for name in sys.modules if name.startswith("permix.") and "published" in name])
+"""
+
+
+def test_a_default_fit_does_not_import_what_was_published():
+    done = subprocess.run([sys.executable, "-c", LEAN], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_rankings_stay_rankings(monkeypatch):
+    """Neither tables nor arrays take a way through preferences."""
+    model = by_hand()
+
+    def refused(*_):
+        raise AssertionError("turned into preferences")
+
+    monkeypatch.setattr(Preferences, "from_rankings", refused)
+    np.testing.assert_array_equal(
+        model.predict_proba(np.array([[3, 2]])),
+        model.predict_proba(Rankings.from_orders([["milk", "water"]], items=FOUR[::-1])),
+    )

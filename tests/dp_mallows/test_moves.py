@@ -16,11 +16,11 @@ from permix.dp_mallows import seating
 from permix.dp_mallows.fit import sweep_move
 from permix.dp_mallows.lists.assignment_jit import Instantiated, assign, write_heads
 from permix.dp_mallows.lists.clusters_jit import draw_some_decays, fill_all_rows
-from permix.dp_mallows.lists.predictive_rows_jit import row_scratch
 from permix.dp_mallows.lists.seating_jit import HIGH, MOVED, OCCUPIED, REFUSED, correction, seat_in_turn
 from permix.dp_mallows.lists.top_lists_jit import write_skips
+from permix.dp_mallows.parameters import DPMallowsParameters
+from permix.dp_mallows.published import PublishedCenters
 from permix.dp_mallows.seating import Centers, CollapsedSeating, ParallelSeating, seating_scratch
-from permix.dp_mallows.settings import DPMallowsSettings
 from permix.dp_mallows.split_merge import ListClimb, ListSplitMerge
 from permix.kernels.streams import draw_key, new_stream, open_stream
 from permix.moves import Concentration, Cycle
@@ -66,8 +66,8 @@ class Case:
     def prior(self):
         return PitmanYor(self.alpha, self.discount) if self.discount else DirichletProcess(self.alpha)
 
-    def state(self, seed=0, law="finite"):
-        return seated(model_of(self.lists, 4, self.prior, self.strength, self.rates, law), seed)
+    def state(self, seed=0, sampler="exact"):
+        return seated(model_of(self.lists, 4, self.prior, self.strength, self.rates, sampler), seed)
 
 
 CASES = {
@@ -148,8 +148,8 @@ def visit(state, agent, seed=0):
     """Visit one agent; returns the log weights it chose from (clusters, then a new one), and the book."""
     model = state.model
     scratch = seating_scratch(model, len(state.clusters.sizes))
-    rows = row_scratch()
-    fill_all_rows(model.law, model.tables, model.bins, state.clusters, state.n_clusters, rows)
+    rows = model.rows()
+    fill_all_rows(rows, model.tables, model.bins, state.clusters, state.n_clusters)
     stream = new_stream()
     open_stream(stream, 3, 4, 0, seed)
     book = np.zeros(4, dtype=np.int64)
@@ -159,7 +159,7 @@ def visit(state, agent, seed=0):
         stream,
         state.concentration,
         model.discount,
-        model.law,
+        rows,
         model.tables,
         model.bins,
         model.lists,
@@ -170,7 +170,6 @@ def visit(state, agent, seed=0):
         0,
         book,
         scratch,
-        rows,
     )
     assert end == 1
     state.compact()
@@ -229,7 +228,7 @@ def test_visits_leave_the_joint_posterior_invariant(alpha, discount, strength, r
         np.testing.assert_allclose(pi @ matrix, pi, atol=1e-8)
         flow = pi[:, None] * matrix
         np.testing.assert_allclose(flow, flow.T, atol=1e-8)
-    broken = visit_matrix(enumeration, model_of(THREE, 3, prior, strength, rates, law="beta"), 0)
+    broken = visit_matrix(enumeration, model_of(THREE, 3, prior, strength, rates, sampler="beta-gibbs"), 0)
     assert total_variation(pi @ broken, pi) > 1e-3
 
 
@@ -311,7 +310,7 @@ MOVES = {
 
 
 def settings(case, **options):
-    return DPMallowsSettings(concentration=case.alpha, discount=case.discount, **options)
+    return DPMallowsParameters(concentration=case.alpha, discount=case.discount, **options)
 
 
 def fitted(case, assignments):
@@ -403,8 +402,8 @@ def test_climbing_raises_the_log_joint(name):
 
 def test_beta_gibbs_as_published_has_another_law():
     enumeration = posterior("dp")
-    move = Cycle([CollapsedSeating(), Centers(10, "beta-gibbs")])
-    visits = visits_of(CASES["dp"].state(law="beta"), move, enumeration.partitions, 6000, 3)
+    move = Cycle([CollapsedSeating(), PublishedCenters("beta-gibbs")])
+    visits = visits_of(CASES["dp"].state(sampler="beta-gibbs"), move, enumeration.partitions, 6000, 3)
     assert not agrees(visits, enumeration.partitions, enumeration.chances)
     frequencies, _ = visit_frequencies(visits, len(enumeration.chances))
     assert abs(total_variation(frequencies, enumeration.chances) - 0.15) < 0.03
@@ -544,7 +543,7 @@ def visit_law(model, labels, centers, agent, seeds):
         # How the compiled code would correct a proposal.
         found, skips = np.empty((2, model.n_stages, len(state.clusters.sizes)), np.int16)
         write_skips(model.lists.items, first, last, state.clusters.places, state.n_clusters, found, skips)
-        fill_all_rows(model.law, model.tables, model.bins, state.clusters, state.n_clusters, row_scratch())
+        fill_all_rows(model.rows(), model.tables, model.bins, state.clusters, state.n_clusters)
         for goal in range(options):
             ratio = 0.0
             if goal < len(kept) and goal != start:

@@ -9,8 +9,9 @@ import pytest
 mpl.use("Agg")
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
-from permix import BlurringMeanShift, DPMallowsMixture, Rankings, plots
+from permix import DPMallowsMixture, plots
 from permix.dp_mallows.results import ClusterSummaries
 from permix.errors import DataError
 from tests.dp_mallows.cases import FOUR, fit_of
@@ -42,11 +43,12 @@ def middle(values):
     return np.sort(values, axis=0)[(len(values) + 1) // 2 - 1]
 
 
-def test_kinds_show_centers_and_decays(tmp_path):
+def test_groups_show_centers_and_decays(tmp_path):
     fit = fit_of()
-    path = tmp_path / "kinds.png"
-    figure = plots.overview(fit, path)
+    path = tmp_path / "groups.png"
+    plots.save(fit, path)
     assert path.read_bytes().startswith(b"\x89PNG")
+    figure = plots.overview(fit)
     summaries = ClusterSummaries(fit)
     panels = shown_panels(figure)
     assert len(panels) == fit.n_clusters == 2
@@ -60,8 +62,8 @@ def test_kinds_show_centers_and_decays(tmp_path):
         np.testing.assert_array_equal(
             ends_of(upper.collections[0], 0), table[["rank_low", "rank_high"]].to_numpy()
         )
-        share = 100 * summaries.cluster_table()["share"][e]
-        assert upper.get_title().startswith(f"kind {e + 1} · {share:.1f} %")
+        share = 100 * summaries.group_table()["share"][e]
+        assert upper.get_title().startswith(f"group {e + 1} · {share:.1f} %")
         np.testing.assert_allclose(ends_of(lower.collections[0], 1).T, summaries.theta_intervals[:, e])
         # Filled dots where lists reach, hollow ones where the prior speaks.
         filled, hollow = (np.column_stack([line.get_xdata(), line.get_ydata()]) for line in lower.lines[:2])
@@ -73,11 +75,11 @@ def test_kinds_show_centers_and_decays(tmp_path):
         assert upper.get_xlim() == panels[0][0].get_xlim()
 
 
-def wide_fit(n_kinds, alone=0):
-    """Kinds of three agents each, and some who are alone, over thirty items with long names."""
-    n_agents = 3 * n_kinds + alone
+def wide_fit(n_groups, alone=0):
+    """Groups of three agents each, and some who are alone, over thirty items with long names."""
+    n_agents = 3 * n_groups + alone
     rng = np.random.default_rng(0)
-    labels = np.concatenate([np.repeat(np.arange(n_kinds), 3), n_kinds + np.arange(alone)])
+    labels = np.concatenate([np.repeat(np.arange(n_groups), 3), n_groups + np.arange(alone)])
     return fit_of(
         lists=[tuple(rng.permutation(30)[:4]) for _ in range(n_agents)],
         items=tuple(f"an item with a rather long name, number {i}" for i in range(30)),
@@ -89,10 +91,10 @@ def wide_fit(n_kinds, alone=0):
 
 def test_the_largest_are_drawn_and_nothing_overlaps():
     fit = wide_fit(14)
-    figure = plots.kinds(fit, max_items=7)
+    figure = plots.groups(fit, max_items=7)
     FigureCanvasAgg(figure).draw()
     assert len(shown_panels(figure)) == 12
-    assert "12 largest of 14 clusters, top 7 of 30 items" in figure.get_suptitle()
+    assert "12 largest of 14 groups, top 7 of 30 items" in figure.get_suptitle()
     renderer = figure.canvas.get_renderer()
     boxes = [axes.get_tightbbox(renderer) for axes in figure.axes if axes.get_visible()]
     for i, box in enumerate(boxes):
@@ -101,23 +103,23 @@ def test_the_largest_are_drawn_and_nothing_overlaps():
 
 
 def test_agents_who_are_alone_get_no_panel_unless_all_are():
-    figure = plots.kinds(wide_fit(2, alone=3))
+    figure = plots.groups(wide_fit(2, alone=3))
     assert len(shown_panels(figure)) == 2
     assert "2 largest of 5" in figure.get_suptitle()
-    assert len(shown_panels(plots.kinds(wide_fit(0, alone=3)))) == 1
+    assert len(shown_panels(plots.groups(wide_fit(0, alone=3)))) == 1
 
 
-def test_traces_number_and_similarity(tmp_path):
+def test_traces_number_and_similarity():
     fit = fit_of()
-    path = tmp_path / "traces.svg"
-    upper, lower = plots.traces(fit, path).axes
-    assert "<svg" in path.read_text()
+    figure = Figure()
+    upper, lower = plots.traces(fit, figure=figure).axes
+    assert figure.axes == [upper, lower]
     for axes, name in ((upper, "n_clusters"), (lower, "log_joint")):
         values = fit.draws.arrays[name]
         assert len(axes.lines) == len(values)
         for line, row in zip(axes.lines, values, strict=True):
             np.testing.assert_array_equal(line.get_ydata(), row)
-    bars = plots.n_clusters(fit).patches
+    bars = plots.n_groups(fit).patches
     assert sum(bar.get_height() for bar in bars) == pytest.approx(len(fit.draws.arrays["n_clusters"]))
     image = plots.similarity(fit).images[0].get_array()
     order = np.argsort(fit.labels, kind="stable")
@@ -125,21 +127,13 @@ def test_traces_number_and_similarity(tmp_path):
     np.testing.assert_allclose(image, (labels[:, :, None] == labels[:, None, :]).mean(axis=0), atol=1e-6)
 
 
-def test_other_models_are_told_what_draws_them():
+def test_what_cannot_be_drawn_is_said():
     fit = fit_of()
-    with pytest.raises(DataError, match="of='rows' is for co-clusterings"):
-        plots.similarity(fit, of="rows")
-    with pytest.raises(DataError, match=r"plots\.kinds"):
-        plots.clusters(fit)
-    with pytest.raises(DataError, match=r"plots\.kinds"):
-        plots.components(fit)
+    with pytest.raises(DataError, match="no picture 'blocks' of a DPMallowsMixture; it has overview, groups"):
+        plots.blocks(fit)
     with pytest.raises(DataError, match="call fit first"):
-        plots.kinds(DPMallowsMixture())
+        plots.groups(DPMallowsMixture())
     with pytest.raises(DataError, match="max_items"):
-        plots.kinds(fit, max_items=0)
-    shifted = BlurringMeanShift(decay=0.1).fit(
-        Rankings.from_orders([["a", "b", "c"], ["a", "b"], ["a", "c"]])
-    )
-    for draw in (plots.kinds, plots.n_clusters, plots.overview):
-        with pytest.raises(DataError, match="BlurringMeanShift"):
-            draw(shifted)
+        plots.groups(fit, max_items=0)
+    with pytest.raises(DataError, match="savefig"):
+        plots.groups(fit, figure="groups.png")

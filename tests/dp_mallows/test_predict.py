@@ -353,7 +353,7 @@ def test_samples_are_as_long_as_asked_or_as_the_data(short):
 
 
 def test_pairs_of_every_list(case):
-    found, errors = predict_pairwise(case.predictive, rows(EVERY), return_standard_error=True)
+    found, errors = predict_pairwise(case.predictive, rows(EVERY), return_error=True)
     truth = np.array([case.naive("pairwise", row) for row in EVERY])
     np.testing.assert_allclose(found, truth, atol=1e-8)
     assert not errors.any()
@@ -384,7 +384,7 @@ def test_sampled_pairs_are_within_their_errors(case):
     table = rows([row for row in EVERY if len(row) < 3])
     truth = predict_pairwise(case.predictive, table, method="exact")
     found, errors = predict_pairwise(
-        case.predictive, table, method="sampled", n_samples=4000, random_state=7, return_standard_error=True
+        case.predictive, table, method="sampled", n_samples=4000, random_state=7, return_error=True
     )
     noisy = errors > 0.0
     assert noisy.any()
@@ -397,7 +397,7 @@ def test_sampled_pairs_are_within_their_errors(case):
 def test_auto_samples_where_exact_sums_are_long(case, monkeypatch):
     table = rows([(0,), (2, 3)])
     monkeypatch.setattr(dp_mallows_pairs, "EXACT_STEPS", 1.0)
-    _, errors = predict_pairwise(case.predictive, table, return_standard_error=True)
+    _, errors = predict_pairwise(case.predictive, table, return_error=True)
     assert errors.max() > 0.0
     with pytest.raises(DataError, match="method='guess' must be"):
         predict_pairwise(case.predictive, table, method="guess")
@@ -440,9 +440,9 @@ def test_threads_do_not_matter(case, monkeypatch):
 
 
 def test_answers_too_large_are_refused(case, monkeypatch):
-    monkeypatch.setattr("permix.dp_mallows.predict.MOST_BYTES", 100)
+    monkeypatch.setattr("permix.estimators.agent_answers.MOST_BYTES", 100)
     table = rows([(0,), (1,), (2,), (3,)])
-    with pytest.raises(DataError, match="4 rows × 4 items would take"):
+    with pytest.raises(DataError, match="4 rows × 4 items, would take"):
         case.predictive.next_item(table)
     with pytest.raises(DataError, match=r"ask for pairs=\[\(row, a, b\)"):
         predict_pairwise(case.predictive, table)
@@ -468,12 +468,10 @@ def test_two_items():
 
 def test_rates_are_needed_where_the_data_do_not_reach():
     case = Case(CASES["strong prior"])
-    fit = dataclasses.replace(
-        case.fit, settings=dataclasses.replace(case.fit.settings, prior_rate=[0.5, 0.7])
-    )
+    fit = dataclasses.replace(case.fit, settings=case.fit.settings.replaced(prior_rate=[0.5, 0.7]))
     predictive = ListPredictive.of(fit)
     predictive.log_predictive(rows([(0, 1)]))
-    with pytest.raises(DataError, match="prior_rate has 2 numbers, but 3 ranks"):
+    with pytest.raises(DataError, match="prior_rate has 2 numbers, but 3 places"):
         predictive.log_predictive(rows([(0, 1, 2)]))
 
 

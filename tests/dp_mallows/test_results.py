@@ -68,16 +68,16 @@ def test_center_table(fit):
         assert (np.diff(table["expected_rank"]) >= 0).all()
         assert table["in_top"].sum() == pytest.approx(2.0)
     assert ClusterSummaries(fit).center_table(0)["in_top"].sum() == pytest.approx(3.0)
-    with pytest.raises(DataError, match="there is no cluster 2"):
+    with pytest.raises(DataError, match="there is no group 2"):
         ClusterSummaries(fit).center_table(2)
-    with pytest.raises(DataError, match="cluster=-1"):
+    with pytest.raises(DataError, match="group=-1"):
         ClusterSummaries(fit).center_table(-1)
     with pytest.raises(DataError, match="top=0"):
         ClusterSummaries(fit).center_table(0, top=0)
 
 
 def test_cluster_table(fit):
-    table = ClusterSummaries(fit).cluster_table()
+    table = ClusterSummaries(fit).group_table()
     assert table["size"].tolist() == [4, 3]
     links = members_of(fit.clusters, fit.labels)
     for e in range(2):
@@ -107,14 +107,14 @@ def test_cluster_table(fit):
 
 def test_long_centers_are_cut_in_the_table():
     fit = fit_of(lists=[(0, 1), (11, 3)], items=range(12), counts=(1, 1), labels=((0, 1),), estimate=(0, 1))
-    text = ClusterSummaries(fit).cluster_table()["center"][0]
+    text = ClusterSummaries(fit).group_table()["center"][0]
     assert text.count("≻") == 10
     assert text.endswith("≻ …")
 
 
 def test_theta_table_counts_the_lists_that_reach_a_stage(fit):
-    table = ClusterSummaries(fit).theta_table()
-    assert table.index.names == ["cluster", "rank"]
+    table = ClusterSummaries(fit).decay_table()
+    assert table.index.names == ["group", "rank"]
     # Cluster 0: two lists of two items, one of three, one full. Cluster 1: two of two, one of one.
     assert table["lists"].tolist() == [4, 4, 2, 3, 2, 0]
     np.testing.assert_allclose(table["theta"], ClusterSummaries(fit).theta.ravel())
@@ -135,13 +135,13 @@ def test_the_estimate_may_number_clusters_as_it_likes(fit):
     swapped = dataclasses.replace(fit.estimate, labels=1 - fit.estimate.labels)
     other = dataclasses.replace(fit, estimate=swapped)
     np.testing.assert_array_equal(other.labels, fit.labels)  # the largest comes first, whatever its number
-    assert ClusterSummaries(other).cluster_table().equals(ClusterSummaries(fit).cluster_table())
+    assert ClusterSummaries(other).group_table().equals(ClusterSummaries(fit).group_table())
 
 
 def test_counts_are_agents(fit):
     rows = [row for row, count in zip(LISTS, (2, 1, 2, 1, 1), strict=True) for _ in range(count)]
     apart = fit_of(lists=rows, counts=[1] * 7)
-    assert ClusterSummaries(apart).theta_table().equals(ClusterSummaries(fit).theta_table())
+    assert ClusterSummaries(apart).decay_table().equals(ClusterSummaries(fit).decay_table())
 
 
 def test_weighted_quantiles():
@@ -168,12 +168,12 @@ def test_a_plain_fit_needs_few_words():
 def test_remarks():
     assert "'beta-gibbs' is the published approximation" in remarks(fit_of(sampler="beta-gibbs"))
     alone = fit_of(labels=((0, 0, 0, 1, 1, 1, 2),) * 3, estimate=(0, 0, 0, 1, 1, 1, 2))
-    assert "1 of 3 clusters holds one agent, who" in remarks(alone)
+    assert "1 of 3 groups holds one agent, who" in remarks(alone)
     two = fit_of(labels=((0, 0, 3, 1, 1, 1, 2),) * 3, estimate=(0, 0, 3, 1, 1, 1, 2))
-    assert "2 of 4 clusters hold one agent each" in remarks(two)
+    assert "2 of 4 groups hold one agent each" in remarks(two)
     split = fit_of(labels=((0, 1, 2, 3, 4, 5, 6),) * 3)
-    assert "clusters 1 and 2: draws often divide" in remarks(split)
-    assert "draws have 7 to 7 clusters, the estimate 2" in remarks(split)
+    assert "groups 1 and 2: draws often divide" in remarks(split)
+    assert "draws have 7 to 7 groups, the estimate 2" in remarks(split)
     short = fit_of(lists=[(0, 1), (2,), (3, 2), (3,), (0, 2)])
     assert "more than 2 of 4 items" in remarks(short)
     fit = fit_of()

@@ -17,9 +17,9 @@ SHORT = {"n_draws": 6, "n_burn_in": 2, "n_chains": 2, "random_state": 1}
 MODELS = {
     "dp-mixture": (lambda: permix.DPMixture(**SHORT), RNG.normal(size=(15, 2))),
     "dp-mallows": (lambda: permix.DPMallowsMixture(**SHORT), VOTES),
-    "angle": (lambda: permix.AngleMixture(2, inference="sir", n_restarts=2, **SHORT), VOTES),
+    "angle": (lambda: permix.AngleMixture(2, inference="sir", n_init=2, **SHORT), VOTES),
     "cocluster": (lambda: permix.CoClustering(**SHORT), RNG.integers(0, 2, (8, 7))),
-    "mallows": (lambda: permix.MallowsMixture(2, n_restarts=2, random_state=1), VOTES),
+    "mallows": (lambda: permix.MallowsMixture(2, n_init=2, random_state=1), VOTES),
 }
 
 

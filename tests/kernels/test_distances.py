@@ -153,23 +153,6 @@ def test_kendall_of_closed_orders(n, seed, penalty):
     one, other = random_closed_order(rng, n), random_closed_order(rng, n)
     keys = [np.sort(np.array([x * n + y for x, y in pairs], np.int64)) for pairs in (one, other)]
     assert partial_kendall.kendall_of_keys(*keys, n, penalty) == naive.kendall_partial(one, other, penalty)
-    ranks = np.argsort(rng.permutation(n))
-    full = {(i, j) for i in range(n) for j in range(n) if ranks[i] < ranks[j]}
-    pairs = np.array(sorted(one), np.int32).reshape(-1, 2)
-    assert partial_kendall.discordant_pairs(pairs, ranks) == naive.kendall_partial(one, full, 0.0)
-
-
-@given(st.integers(1, 150), st.integers(0, 2**32), st.booleans())
-def test_discordant_with_listed_levels(n, seed, rest_below):
-    rng = np.random.default_rng(seed)
-    k = rng.integers(0, n + 1)
-    items = rng.permutation(n)[:k].astype(np.int32)
-    levels = np.sort(rng.integers(0, max(1, k), k)).astype(np.int32)
-    ranks = np.argsort(rng.permutation(n))
-    count = partial_kendall.discordant_with_levels(items, levels, rest_below, ranks)
-    all_levels = np.full(n, n if rest_below else -1)
-    all_levels[items] = levels
-    assert count == sum(ranks[i] > ranks[j] for i, j in naive.stated(all_levels))
 
 
 def test_a_distance_that_charges_ties_on_both_sides_is_rejected():

@@ -6,7 +6,8 @@ import numpy as np
 
 from permix.distributions.base import Estimate
 from permix.distributions.conditioning.components import MallowsComponents
-from permix.mallows.fit import MallowsFit, MallowsSettings
+from permix.mallows.fit import MallowsFit
+from permix.mallows.parameters import MallowsParameters
 
 
 def two_kinds(items=("tea", "coffee", "water", "milk")):
@@ -21,7 +22,7 @@ def fit_of(components, n_rows=6, seed=0, **changes):
     rng = np.random.default_rng(seed)
     probabilities = rng.dirichlet(np.ones(components.n_components), n_rows)
     values = {
-        "settings": MallowsSettings(n_components=components.n_components, n_restarts=3, random_state=5),
+        "settings": MallowsParameters(n_components=components.n_components, n_init=3, random_state=5),
         "components": components,
         "probabilities": probabilities,
         "counts": rng.integers(1, 9, n_rows),

@@ -18,10 +18,10 @@ import pandas as pd
 import pytest
 
 import permix
-from permix.baselines.kde import MallowsKDE
-from permix.cli.predict import open_pairs
-from permix.mallows.command import _thinned, fitting, mallows_report, print_mallows
+from permix.cli.output import fitting
+from permix.cli.rank_answers import open_pairs
 from permix.mallows.results import warn_if_unsettled
+from permix.mallows.tables import mallows_report, print_mallows
 
 DRINKS = ("tea", "coffee", "milk", "juice", "cocoa")
 CENTERS = np.array([[0, 1, 2, 3, 4], [4, 2, 3, 1, 0]])
@@ -46,7 +46,7 @@ def votes(made, tmp_path):
 @pytest.fixture
 def fit(run, votes, tmp_path):
     path = tmp_path / "drinks.permix"
-    code, _, err = run("fit", "mallows", votes, "-k", 2, "-o", path, "--restarts", 2)
+    code, _, err = run("fit", "mallows", votes, "-k", 2, "-o", path, "--starts", 2)
     assert code == 0, err
     return path
 
@@ -82,30 +82,30 @@ def table_in(path):
 
 def test_fit_finds_the_two_kinds(run, votes, made, tmp_path):
     fit, labels, picture = tmp_path / "f.permix", tmp_path / "labels.csv", tmp_path / "picture.svg"
-    command = ["fit", "mallows", votes, "-k", 2, "--restarts", 3, "-o", fit]
+    command = ["fit", "mallows", votes, "-k", 2, "--starts", 3, "-o", fit]
     code, out, err = run(*command, "--labels", labels, "--plot", picture)
     assert code == 0, err
-    for words in ("150 agents", "2 components", "tea ≻ coffee ≻ milk ≻ juice ≻ cocoa", "converged after"):
+    for words in ("150 agents", "2 groups", "tea ≻ coffee ≻ milk ≻ juice ≻ cocoa", "converged after"):
         assert words in out
     assert "<svg" in picture.read_text()
     rows = table_in(labels)
-    assert list(rows[0]) == ["agent", "component", "probability"]
+    assert list(rows[0]) == ["agent", "group", "probability"]
     assert [row["agent"] for row in rows] == [str(number) for number in range(1, 151)]
-    found = np.array([int(row["component"]) for row in rows]) - 1
+    found = np.array([int(row["group"]) for row in rows]) - 1
     assert permix.adjusted_rand(found, made.labels) > 0.9
 
     report = json.loads(run("summary", fit, "--json")[1])
     assert report["model"] == "MallowsMixture"
-    assert [part["center"] for part in report["components"]] == [
+    assert [part["center"] for part in report["groups"]] == [
         [DRINKS[item] for item in center] for center in CENTERS
     ]
-    assert [part["agents"] for part in report["components"]] == np.bincount(found).tolist()
+    assert [part["agents"] for part in report["groups"]] == np.bincount(found).tolist()
     model = permix.load(fit)
     assert report["log_likelihood"] == float(model.log_likelihood_)
     assert report["log_likelihood_standard_error"] == 0.0  # full rankings need no Monte Carlo
-    np.testing.assert_allclose([part["weight"] for part in report["components"]], model.weights_)
+    np.testing.assert_allclose([part["weight"] for part in report["groups"]], model.weights_)
     np.testing.assert_allclose(
-        [part["expected_distance"] for part in report["components"]],
+        [part["expected_distance"] for part in report["groups"]],
         [law.expected_distance() for law in model.components_],
     )
     assert run("summary", fit)[1] == run("info", fit)[1]
@@ -121,11 +121,11 @@ def test_fit_finds_the_two_kinds(run, votes, made, tmp_path):
 
 def test_the_data_choose_the_number_of_components(run, votes, tmp_path):
     fit = tmp_path / "f.permix"
-    command = ["fit", "mallows", votes, "--select", "1,2", "--restarts", 2, "-o", fit, "--force"]
+    command = ["fit", "mallows", votes, "--select", "1,2", "--starts", 2, "-o", fit, "--force"]
     chosen = json.loads(run(*command, "--json")[1])
     assert chosen["selection"]["best"] == 2
     assert [row["n_components"] for row in chosen["selection"]["table"]] == [1, 2]
-    assert len(chosen["components"]) == 2
+    assert len(chosen["groups"]) == 2
     assert chosen["agents"] == 150  # the model kept is fitted to all
     assert chosen["selection"]["agents_held_out"] + chosen["selection"]["agents_fitted"] == 150
     code, out, _ = run(*command, "--picture", tmp_path / "kinds.png")
@@ -139,19 +139,19 @@ def test_the_data_choose_the_number_of_components(run, votes, tmp_path):
 
 @pytest.mark.parametrize("folds", [[], ["--folds", 2]])
 def test_the_rule_decides_between_best_and_fewest(run, votes, tmp_path, folds):
-    command = ["fit", "mallows", votes, "--select", "2-4", "--restarts", 2, "-o", tmp_path / "f.permix"]
+    command = ["fit", "mallows", votes, "--select", "2-4", "--starts", 2, "-o", tmp_path / "f.permix"]
     for rule in ([], ["--rule", "best"]):
         code, out, err = run(*command, *folds, *rule, "--force", "--json")
         assert code == 0, err
         report = json.loads(out)
         chosen = report["selection"]["best" if rule else "within_one_standard_error"]
-        assert report["selection"]["chosen"] == len(report["components"]) == chosen
+        assert report["selection"]["chosen"] == len(report["groups"]) == chosen
         assert report["selection"]["folds"] == (2 if folds else 1)
         assert report["agents"] == 150
 
 
 def test_interrupted_folds_say_how_to_go_on(run, votes, tmp_path, monkeypatch):
-    from permix.selection import select_components as module
+    from permix.mallows import selection as module
 
     whole = module.fit_mallows
 
@@ -172,7 +172,7 @@ def test_interrupted_folds_say_how_to_go_on(run, votes, tmp_path, monkeypatch):
 def test_too_few_agents_held_out_are_noticed(run, tmp_path):
     votes = tmp_path / "few.csv"
     votes.write_text("pos1,pos2,pos3\n" + "a,b,c\nb,a,c\nc,b,a\n" * 4)
-    command = ["fit", "mallows", votes, "--select", "1,2", "--restarts", 1, "-o", tmp_path / "f.permix"]
+    command = ["fit", "mallows", votes, "--select", "1,2", "--starts", 1, "-o", tmp_path / "f.permix"]
     _, _, err = run(*command)
     assert "only 3 agents are held out" in err
     assert "--folds 5 holds everybody out once" in err
@@ -192,7 +192,7 @@ def test_kinds_of_files(run, tmp_path):
     fit = tmp_path / "fit.permix"
     code, out, err = run("fit", "mallows", ratings, "--layout", "ratings", "-k", 1, "-o", fit, "--json")
     assert code == 0, err
-    assert json.loads(out)["components"][0]["center"] == list(DRINKS)
+    assert json.loads(out)["groups"][0]["center"] == list(DRINKS)
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("agent,better,worse\nann,x,y\nann,y,x\nbob,x,y\ncyd,x,y\n")
     command = ["fit", "mallows", pairs, "-k", 1, "-o", fit, "--force", "--json"]
@@ -215,7 +215,7 @@ def test_components_of_new_agents(run, fit, newcomers, tmp_path):
         truth, _, _ = posterior(components, said)
         assert row["agent"] == name
         np.testing.assert_allclose([float(row["p1"]), float(row["p2"])], truth, atol=1e-6)
-        assert int(row["component"]) == truth.argmax() + 1
+        assert int(row["group"]) == truth.argmax() + 1
         assert float(row["probability"]) == pytest.approx(truth.max(), abs=1e-6)
     assert json.loads(run("predict", fit, newcomers, "--json")[1])["rows"][1]["p1"] == float(rows[1]["p1"])
     assert "bob" in run("predict", fit, newcomers)[1]
@@ -384,33 +384,6 @@ def test_clusters_of_new_rows_and_new_rows(run, points, tmp_path):
         assert run("predict", fit, new, *options)[0] == 2
 
 
-def test_a_kernel_estimate(run, made, tmp_path):
-    fit, new = tmp_path / "kernel.permix", tmp_path / "new.csv"
-    rows = [["tea", "milk", "juice"], ["milk", "tea", "juice"], ["milk", "juice", "tea"]]
-    MallowsKDE(dispersion=0.4).fit(permix.Rankings.from_orders(rows)).save(fit)
-    new.write_text("agent,pos1,pos2,pos3\nann,tea,milk,juice\nbob,juice,tea,milk\n")
-    code, out, err = run("predict", fit, new, "--json")
-    assert code == 0, err
-    answer = json.loads(out)["rows"]
-    assert [row["agent"] for row in answer] == ["ann", "bob"]
-    bumps = [
-        permix.Mallows(row, 0.4).log_prob([["tea", "milk", "juice"], ["juice", "tea", "milk"]])
-        for row in rows
-    ]
-    np.testing.assert_allclose([row["log_density"] for row in answer], np.log(np.exp(bumps).mean(axis=0)))
-    report = json.loads(run("summary", fit, "--json")[1])
-    assert report["model"] == "MallowsKDE"
-    assert report["dispersion"] == pytest.approx(0.4)
-    assert report["closed_form"] is True
-    assert "closed form" in run("info", fit)[1]
-    drawn = list(csv.reader(io.StringIO(run("sample", fit, "-n", 20)[1])))[1:]
-    assert all(sorted(row) == ["juice", "milk", "tea"] for row in drawn)
-    assert len(drawn) == 20
-    assert run("predict", fit, new, "--what", "pairwise")[0] == 2
-    MallowsKDE().fit(made.data).save(fit)
-    assert "left out" in run("summary", fit)[1]  # what cross-validation looked at
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -421,6 +394,8 @@ def test_a_kernel_estimate(run, made, tmp_path):
         ),
         (["fit", "mallows", "votes.csv", "-k", "1", "-o", "x", "--labels", "x"], ["given twice"]),
         (["fit", "mallows", "votes.csv", "-k", "400", "-o", "x"], ["--components 400", "150 agents"]),
+        (["fit", "mallows", "votes.csv", "-k", "0", "-o", "x"], ["--components 0 must be a whole number"]),
+        (["fit", "mallows", "votes.csv", "-k", "1", "--jobs", "0", "-o", "x"], ["--jobs 0 must be a number"]),
         (["fit", "mallows", "drinks.permix", "-k", "1", "-o", "x"], ["fitted model"]),
         (["predict", "votes.csv", "strangers.csv"], ["votes.csv", "the model comes first"]),
         (["predict", "drinks.permix", "strangers.csv"], ["does not know", "'beer'"]),
@@ -452,14 +427,12 @@ PREDICT = ["predict", "drinks.permix", "votes.csv"]
         ([*FIT, "-k", "2", "--rule", "best"], "--rule belongs to --select"),
         ([*FIT, "--select", "3-1"], "1-10"),
         ([*FIT, "--select", "few"], "1-10"),
-        ([*FIT, "-k", "0"], "-k"),
-        ([*FIT, "-k", "1", "--jobs", "0"], "--jobs"),
         ([*FIT, "-k", "1", "--plot", "x.gif"], ".png, .svg, .pdf"),
         ([*FIT, "-k", "1", "--on-cycle", "keep"], "--on-cycle drop"),
         (["fit", "mallows", "votes.csv", "-k", "1", "-o", "model.csv"], "model.permix"),
         (["fit", "mallows", "votes.csv", "-k", "1", "-o", "model.soc.gz"], "model.permix"),
-        ([*PREDICT, "--top", "3"], "--what pairwise"),
-        ([*PREDICT, "--id", "agent"], "--agent-column"),
+        ([*PREDICT, "--top", "3"], "--top says nothing to a MallowsMixture about --what groups"),
+        ([*PREDICT, "--id", "agent"], "--id says nothing to a MallowsMixture"),
         ([*PREDICT, "--what", "fortune"], "fortune"),
         ([*PREDICT, "--on-cycle", "keep"], "--on-cycle drop"),
         ([*PREDICT, "-o", "kinds.soc"], ".csv or .tsv"),
@@ -526,10 +499,11 @@ def a_fit(centers, decays, weights, probabilities, **more):
     """Parameters that no data were asked about."""
     from permix.distributions.base import Estimate
     from permix.distributions.conditioning.components import MallowsComponents
-    from permix.mallows.fit import MallowsFit, MallowsSettings
+    from permix.mallows.fit import MallowsFit
+    from permix.mallows.parameters import MallowsParameters
 
     values = {
-        "settings": MallowsSettings(len(weights), max_iter=20),
+        "settings": MallowsParameters(len(weights), max_iter=20),
         "components": MallowsComponents(DRINKS, weights, centers, decays),
         "probabilities": np.array(probabilities),
         "counts": np.ones(len(probabilities), dtype=np.int64),
@@ -552,9 +526,9 @@ def test_what_a_reader_should_know_is_said(capsys):
     )
     print_mallows(mallows_report(fit), "x")
     out = capsys.readouterr().out
-    assert "components 1 and 2 have the same center" in out
-    assert "component 2: the dispersion is at the lower limit, 0.001" in out
-    assert "component 3 is nobody's most probable component" in out
+    assert "groups 1 and 2 have the same center" in out
+    assert "group 2: the dispersion is at the lower limit, 0.001" in out
+    assert "group 3 is nobody's most probable group" in out
     assert "2 of 3 starts came within 1 of the best log-likelihood" in out
     assert "log-likelihood 0.00 (-0.0005 an agent)" in out
     fine = a_fit([center, center[::-1]], [1.0, 0.5], [0.6, 0.4], [[0.6, 0.4], [0.2, 0.8]])
@@ -573,17 +547,6 @@ def test_an_unsettled_fit_never_rose_by_less_than_nothing():
     assert "rose" not in str(caught[0].message)
 
 
-def test_many_tried_dispersions_are_thinned():
-    tried = [0.9, *np.linspace(0.05, 0.8, 40).tolist()]
-    shown = _thinned(tried, 17)
-    assert 17 in shown
-    assert len(shown) <= 12
-    values = [tried[i] for i in shown]
-    assert values == sorted(values)
-    assert (values[0], values[-1]) == (0.05, 0.9)
-    assert _thinned([0.3, 0.1], 0) == [1, 0]
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT to this process")
 def test_ctrl_c_keeps_the_best_so_far(run, made, tmp_path):
     fit, pairs = tmp_path / "fit.permix", tmp_path / "pairs.csv"
@@ -595,7 +558,7 @@ def test_ctrl_c_keeps_the_best_so_far(run, made, tmp_path):
     pairs.write_text("agent,better,worse\n" + "".join(lines))
     # Comparisons need Monte Carlo: 200 starts would take many minutes.
     command = ["fit", "mallows", pairs, "-k", 2, "-o", fit, "--jobs", 1, "--tol", 0, "--particles", 64]
-    assert run(*command, "--restarts", 1, "--max-iter", 1)[0] == 0  # all is compiled
+    assert run(*command, "--starts", 1, "--max-iter", 1)[0] == 0  # all is compiled
 
     def interrupt_once_it_runs():
         for _ in range(600):
@@ -607,7 +570,7 @@ def test_ctrl_c_keeps_the_best_so_far(run, made, tmp_path):
 
     hand = threading.Thread(target=interrupt_once_it_runs)
     hand.start()
-    code, out, err = run(*command, "--force", "--restarts", 200)
+    code, out, err = run(*command, "--force", "--starts", 200)
     hand.join()
     assert code == 130
     assert "holds the best so far" in err
@@ -615,4 +578,4 @@ def test_ctrl_c_keeps_the_best_so_far(run, made, tmp_path):
     report = json.loads(run("summary", fit, "--json")[1])
     assert report["interrupted"] is True
     assert len(report["restart_log_likelihoods"]) < 200
-    assert len(report["components"]) == 2
+    assert len(report["groups"]) == 2

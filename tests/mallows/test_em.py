@@ -7,7 +7,6 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from permix.mallows.settings import MallowsSettings
 
 import permix
 from permix.data.preferences import Preferences
@@ -19,6 +18,7 @@ from permix.errors import DataError
 from permix.estimators.preference_input import as_preferences
 from permix.mallows.em import Follow, MallowsEM, total_log_likelihood
 from permix.mallows.fit import fit_mallows
+from permix.mallows.parameters import MallowsParameters
 from permix.mallows.start import first_components
 from tests.oracles import posets_all as oracle
 
@@ -69,7 +69,7 @@ def test_monte_carlo_e_step_is_the_expectation():
     partial = [relation for relation in POSETS if not oracle.is_partitioned(relation, 4)]
     profile = Profile.of(agents_of(partial, 4))
     assert len(profile.sampled) == len(partial) == 144
-    em = MallowsEM(profile, MallowsSettings(2, n_particles=64), KEY)
+    em = MallowsEM(profile, MallowsParameters(2, n_particles=64), KEY)
     values, found = averaged_statistics(em, COMPONENTS, 60)
     total, members, wins = enumerated(COMPONENTS, partial)
     n = len(values)
@@ -87,7 +87,7 @@ def test_exact_e_step():
     """Weak orders: likelihood, members, blocks and stated pairs, no noise."""
     weak = [relation for relation in POSETS if oracle.is_partitioned(relation, 4)]
     profile = Profile.of(agents_of(weak, 4))
-    em = MallowsEM(profile, MallowsSettings(2), KEY)
+    em = MallowsEM(profile, MallowsParameters(2), KEY)
     assert em.exact
     found, statistics = em.e_step(COMPONENTS, 0)
     total, members, wins = enumerated(COMPONENTS, weak)
@@ -114,7 +114,7 @@ def test_m_step_is_the_maximum():
     """Over all centers and a fine grid of dispersions, with partitioned and other agents together."""
     rng = np.random.default_rng(3)
     relations = [POSETS[i] for i in rng.choice(len(POSETS), 60)]
-    em = MallowsEM(Profile.of(agents_of(relations, 4)), MallowsSettings(2, center_search="exact"), KEY)
+    em = MallowsEM(Profile.of(agents_of(relations, 4)), MallowsParameters(2, center_search="exact"), KEY)
     _, statistics = em.e_step(COMPONENTS, 0)
     found = em.m_step(COMPONENTS, statistics)
     np.testing.assert_allclose(found.weights, statistics.members / 60)
@@ -147,7 +147,7 @@ def some_full_top_and_levels(seed, n_items=7, n_agents=300):
 def test_likelihood_never_falls_where_all_is_exact(search):
     for seed in range(4):
         profile = Profile.of(some_full_top_and_levels(seed))
-        settings = MallowsSettings(3, center_search=search, tol=0.0, max_iter=60)
+        settings = MallowsParameters(3, center_search=search, tol=0.0, max_iter=60)
         em = MallowsEM(profile, settings, KEY)
         components = first_components(profile, settings, np.random.default_rng(seed))
         run = em.climb(components, SILENT, n_stochastic=0)
@@ -163,7 +163,7 @@ def test_likelihood_never_falls_where_all_is_exact(search):
 def test_an_m_step_that_ignores_blocks_is_noticed():
     """The broken twin: top lists taken for full rankings make the likelihood fall."""
     profile = Profile.of(some_full_top_and_levels(0))
-    settings = MallowsSettings(3)
+    settings = MallowsParameters(3)
     em = MallowsEM(profile, settings, KEY)
     components = first_components(profile, settings, np.random.default_rng(0))
     components = em.climb(components, SILENT, n_stochastic=0).components
@@ -212,7 +212,7 @@ def all_kinds(seed, n_items=8, n_agents=600):
 
 def test_planted_mixture_from_all_kinds_of_preferences():
     preferences, made = all_kinds(1)
-    fit = fit_mallows(preferences, MallowsSettings(2, n_restarts=3, random_state=0))
+    fit = fit_mallows(preferences, MallowsParameters(2, n_init=3, random_state=0))
     assert fit.converged
     assert sorted(fit.components.centers.tolist()) == sorted(made.centers.tolist())
     np.testing.assert_allclose(fit.components.dispersions, 0.35, atol=0.06)
@@ -225,7 +225,7 @@ def test_planted_mixture_from_all_kinds_of_preferences():
 def test_same_result_whatever_the_threads(exact):
     preferences = some_full_top_and_levels(2) if exact else all_kinds(2)[0]
     fits = [
-        fit_mallows(preferences, MallowsSettings(2, n_restarts=3, max_iter=15, random_state=5, n_jobs=jobs))
+        fit_mallows(preferences, MallowsParameters(2, n_init=3, max_iter=15, random_state=5, n_jobs=jobs))
         for jobs in (1, 2)
     ]
     assert float(fits[0].log_likelihood) == float(fits[1].log_likelihood)
@@ -237,7 +237,7 @@ def test_counts_stand_for_rows():
     preferences = some_full_top_and_levels(3, n_items=4)
     collapsed = preferences.collapse()
     assert len(collapsed) < len(preferences)
-    em = [MallowsEM(Profile.of(p), MallowsSettings(2), KEY) for p in (preferences, collapsed)]
+    em = [MallowsEM(Profile.of(p), MallowsParameters(2), KEY) for p in (preferences, collapsed)]
     (value, statistics), (value_too, statistics_too) = (one.e_step(COMPONENTS, 0) for one in em)
     assert float(value) == pytest.approx(float(value_too))
     for a, b in zip(statistics, statistics_too, strict=True):
@@ -249,7 +249,7 @@ def test_counts_stand_for_rows_that_are_drawn():
     one = agents_of([relation], 4)
     many = one._replaced(counts=np.array([50]))
     total, members, _ = enumerated(COMPONENTS, [relation])
-    em = MallowsEM(Profile.of(many), MallowsSettings(2, n_particles=64), KEY)
+    em = MallowsEM(Profile.of(many), MallowsParameters(2, n_particles=64), KEY)
     values, found = averaged_statistics(em, COMPONENTS, 50)
     assert values.mean() == pytest.approx(50 * total, abs=1.0)
     assert np.mean([s.members for s in found], axis=0) == pytest.approx(50 * members, abs=1.0)
@@ -259,23 +259,23 @@ def test_counts_stand_for_rows_that_are_drawn():
 def test_refusals():
     rankings = Rankings.from_orders([[0, 1, 2], [2, 1, 0]])
     with pytest.raises(DataError, match="n_components=3 is more than the 2 agents"):
-        fit_mallows(as_preferences(rankings), MallowsSettings(3))
+        fit_mallows(as_preferences(rankings), MallowsParameters(3))
     silent = Preferences.from_levels([[["a"]]], items=["a", "b"], rest_below=False)
     silent = silent._replaced(
         level_indptr=np.zeros(2, np.int64), level_items=silent.level_items[:0], levels=silent.levels[:0]
     )
     with pytest.raises(DataError, match="nothing to fit"):
-        fit_mallows(silent, MallowsSettings(1))
+        fit_mallows(silent, MallowsParameters(1))
     for bad in ({"n_components": 0}, {"tol": -1.0}, {"n_particles": 1}, {"min_dispersion": 0.0}):
         with pytest.raises(DataError, match=next(iter(bad))):
-            MallowsSettings(**bad)
+            MallowsParameters(**bad)
 
 
 def test_identical_rankings_and_single_items():
     same = as_preferences(Rankings.from_orders([["a", "b", "c"]] * 5))
-    fit = fit_mallows(same, MallowsSettings(1, min_dispersion=0.01))
+    fit = fit_mallows(same, MallowsParameters(1, min_dispersion=0.01))
     assert fit.components.dispersions == pytest.approx([0.01])
-    twice = fit_mallows(same, MallowsSettings(2, random_state=0))
+    twice = fit_mallows(same, MallowsParameters(2, random_state=0))
     assert float(twice.log_likelihood) <= 0.0
     assert np.isfinite(twice.probabilities).all()
 
@@ -284,9 +284,7 @@ def test_interrupt_keeps_the_best_so_far():
     preferences = all_kinds(3)[0]
     timer = threading.Timer(1.5, _thread.interrupt_main)
     timer.start()
-    fit = fit_mallows(
-        preferences, MallowsSettings(2, n_restarts=500, max_iter=10_000, tol=0.0, random_state=0)
-    )
+    fit = fit_mallows(preferences, MallowsParameters(2, n_init=500, max_iter=10_000, tol=0.0, random_state=0))
     timer.cancel()
     assert fit.interrupted
     assert np.isfinite(float(fit.log_likelihood))
@@ -298,10 +296,10 @@ def test_sushi(data_folder):
     """One component: the proven Kemeny center has λ = 0.2419; six: better than any of 150 plain runs."""
     rankings = permix.datasets.load_sushi(download=False).data
     preferences = as_preferences(rankings)
-    one = fit_mallows(preferences, MallowsSettings(1, center_search="exact"))
+    one = fit_mallows(preferences, MallowsParameters(1, center_search="exact"))
     assert one.components.decays[0] == pytest.approx(0.2419, abs=5e-5)
     borda = np.argsort(np.nanmean(rankings.ranks(), axis=0))
-    em = MallowsEM(Profile.of(preferences), MallowsSettings(1), KEY)
+    em = MallowsEM(Profile.of(preferences), MallowsParameters(1), KEY)
     _, statistics = em.e_step(one.components, 0)
     from permix.distributions.conditioning.partitioned_jit import best_decay
     from permix.kernels.kemeny_search import order_score
@@ -325,7 +323,7 @@ def test_starts_race_on_a_part_of_many_agents(monkeypatch):
             return tracks[-1]
 
         monkeypatch.setattr(mallows_restarts, "_race_track", spy)
-        fit = fit_mallows(preferences, MallowsSettings(2, n_restarts=3, random_state=0))
+        fit = fit_mallows(preferences, MallowsParameters(2, n_init=3, random_state=0))
         monkeypatch.setattr(mallows_restarts, "_race_track", original)
         assert len(tracks[0].preferences) < len(preferences) / 2
         assert fit.probabilities.shape == (len(preferences), 2)
@@ -344,10 +342,12 @@ def test_starts_race_on_a_part_of_many_agents(monkeypatch):
 def test_no_component_dies():
     """More components fit better, and nobody is left with weight zero while others could be helped."""
     data = as_preferences(make_mallows_mixture(40, 6, 4, dispersion=0.5, random_state=1).data)
-    found = [float(fit_mallows(data, MallowsSettings(k, random_state=1)).log_likelihood) for k in (8, 10, 12)]
+    found = [
+        float(fit_mallows(data, MallowsParameters(k, random_state=1)).log_likelihood) for k in (8, 10, 12)
+    ]
     assert found == sorted(found)
     many = as_preferences(make_mallows_mixture(300, 6, 3, dispersion=0.5, random_state=1).data)
-    fit = fit_mallows(many, MallowsSettings(20, random_state=3, n_restarts=2))
+    fit = fit_mallows(many, MallowsParameters(20, random_state=3, n_init=2))
     assert np.sum(fit.components.weights == 0.0) <= 2
 
 
@@ -360,20 +360,20 @@ def test_agents_who_say_nothing_change_nothing():
         Preferences.from_levels([[list(items)]], items=items, rest_below=True),
     ]
     mixed = Preferences.concat([data, *idle])
-    settings = MallowsSettings(3, n_restarts=2, random_state=0)
+    settings = MallowsParameters(3, n_init=2, random_state=0)
     alone, together = fit_mallows(data, settings), fit_mallows(mixed, settings)
     assert together.log_likelihood.standard_error == 0.0
     assert float(together.log_likelihood) == float(alone.log_likelihood)
     np.testing.assert_allclose(together.probabilities[-2:], np.tile(together.components.weights, (2, 1)))
     for nothing in (idle[0], Preferences.from_rankings(Rankings.from_orders([["a"], ["a"]]))):
         with pytest.raises(DataError, match="nothing to fit"):
-            fit_mallows(nothing, MallowsSettings(1))
+            fit_mallows(nothing, MallowsParameters(1))
 
 
 def test_huge_counts():
     pairs = [("a", "x", "y"), ("b", "z", "y"), ("c", "x", "z")]
     data = Preferences.from_pairs(pairs, items=list("xyzw"), counts=[4 * 10**9] * 3)
-    fit = fit_mallows(data, MallowsSettings(1, random_state=0, n_restarts=1))
+    fit = fit_mallows(data, MallowsParameters(1, random_state=0, n_init=1))
     assert np.isfinite(fit.log_likelihood)
     assert np.isfinite(fit.history).all()
 
@@ -384,7 +384,7 @@ def test_error_of_the_likelihood_is_honest_with_many_agents():
     made = make_mallows_mixture(
         4000, 30, 1, dispersion=0.9, observed="pairs", pair_fraction=0.03, random_state=2
     )
-    fit = fit_mallows(made.data, MallowsSettings(1, n_restarts=1, n_particles=4, random_state=0))
+    fit = fit_mallows(made.data, MallowsParameters(1, n_init=1, n_particles=4, random_state=0))
     values, errors = log_normalizers(fit.components, Profile.of(made.data), 512, KEY, n_sets=8)
     truth = total_log_likelihood(values, errors, made.data.counts)
     error = np.hypot(fit.log_likelihood.standard_error, truth.standard_error)

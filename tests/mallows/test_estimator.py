@@ -26,7 +26,7 @@ from tests.mallows.cases import fit_of, two_kinds
 
 
 def quick(n_components=2, **options):
-    return MallowsMixture(n_components, **({"n_restarts": 4, "random_state": 0, "progress": False} | options))
+    return MallowsMixture(n_components, **({"n_init": 4, "random_state": 0, "progress": False} | options))
 
 
 def by_hand(components=None):
@@ -62,14 +62,14 @@ class FromScores(MallowsMixture):
 
 
 @parametrize_with_checks(
-    [quick(1, n_restarts=1)], expected_failed_checks=lambda estimator: CANNOT_APPLY_TO_CLUSTERERS
+    [quick(1, n_init=1)], expected_failed_checks=lambda estimator: CANNOT_APPLY_TO_CLUSTERERS
 )
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
 
 @parametrize_with_checks(
-    [FromScores(2, n_restarts=2, random_state=0, progress=False)],
+    [FromScores(2, n_init=2, random_state=0, progress=False)],
     expected_failed_checks=lambda estimator: CANNOT_APPLY_TO_SCORES,
 )
 def test_scikit_learn_conventions_with_rows_that_are_rankings(estimator, check):
@@ -108,7 +108,7 @@ def test_what_a_fit_shows(fitted, planted):
 def test_summary(fitted):
     table = fitted.summary()
     assert list(table.columns) == ["weight", "agents", "dispersion", "expected_distance", "center"]
-    assert table.index.name == "component"
+    assert table.index.name == "group"
     assert table["agents"].sum() == pytest.approx(900)
     assert table["expected_distance"].tolist() == [part.expected_distance() for part in fitted.components_]
     assert table["center"][0] == "0 ≻ 1 ≻ 2 ≻ 3 ≻ 4 ≻ 5"
@@ -130,7 +130,7 @@ def test_same_seed_same_fit_whatever_the_threads(planted):
 def test_counts_are_agents(planted):
     """Rows merged into counts say the same as rows one by one."""
     votes = planted.data[:400]
-    apart, merged = quick(n_restarts=1).fit(votes), quick(n_restarts=1).fit(votes.collapse())
+    apart, merged = quick(n_init=1).fit(votes), quick(n_init=1).fit(votes.collapse())
     assert len(merged.labels_) < len(apart.labels_)
     assert apart.score(votes) == pytest.approx(apart.score(votes.collapse()))
     assert merged.score(votes) == pytest.approx(float(merged.log_likelihood_) / 400)
@@ -165,13 +165,13 @@ def everybody(planted, n=60):
 
 def test_all_kinds_of_preference_in_one_profile(planted):
     data = everybody(planted)
-    model = quick(3, n_restarts=6).fit(data)
+    model = quick(3, n_init=6).fit(data)
     assert len(model.labels_) == 360
     assert (model.history_["standard_error"] > 0.0).all()  # rounds draw rankings
     assert model.log_likelihood_.standard_error == 0.0  # sums over a few items are exact
     found = {tuple(row) for row in model.centers_.orders.tolist()}
     assert sum(tuple(row) in found for row in planted.centers.tolist()) >= 2
-    scores, errors = model.score_samples(data, return_standard_error=True)
+    scores, errors = model.score_samples(data, return_error=True)
     np.testing.assert_array_equal(errors[:120], 0.0)
     error = np.hypot(model.log_likelihood_.standard_error, np.sqrt(np.sum(errors**2)))
     assert abs(scores.sum() - float(model.log_likelihood_)) <= 5 * error + 1e-9
@@ -219,7 +219,7 @@ def test_answers_are_those_of_the_functions():
     )
     pair = model.predict_pairwise(someone, [(0, "milk", "tea"), (1, "water", "tea")])
     np.testing.assert_allclose(pair, [1.0, 0.0])
-    values, errors = model.predict_pairwise(someone, return_standard_error=True)
+    values, errors = model.predict_pairwise(someone, return_error=True)
     assert values.shape == errors.shape == (2, 4, 4)
     full = model.complete(someone)
     assert full.is_full
@@ -303,10 +303,10 @@ def test_save_and_load_give_the_same_model(fitted, planted, tmp_path):
 
 def test_works_with_scikit_learn(planted):
     orders = np.array(planted.data.orders[:120])
-    scores = cross_val_score(quick(1, n_restarts=1), orders, cv=3)
+    scores = cross_val_score(quick(1, n_init=1), orders, cv=3)
     assert scores.shape == (3,)
     assert scores.max() < 0
-    pipeline = make_pipeline(quick(2, n_restarts=1))
+    pipeline = make_pipeline(quick(2, n_init=1))
     assert pipeline.fit_predict(orders).shape == (120,)
     copy = clone(quick(3))
     assert copy.get_params()["n_components"] == 3
@@ -331,12 +331,12 @@ def test_stopping_too_early_is_remarked(planted):
         (quick(0), "n_components=0 must be a whole number"),
         (quick(2.0), "n_components"),
         (quick(True), "n_components"),
-        (quick(n_restarts=0), "n_restarts"),
+        (quick(n_init=0), "n_init"),
         (quick(max_iter=-1), "max_iter"),
         (quick(n_particles=1), "n_particles"),
         (quick(tol=-1.0), "tol"),
         (quick(min_dispersion=0.0), "min_dispersion"),
-        (quick(center_search="global"), "center_search must be 'local' or 'exact'"),
+        (quick(center_search="global"), 'center_search=\'global\' must be "local" or "exact"'),
         (quick(progress="yes"), "progress"),
         (quick(7), "n_components=7 is more than the 6 agents"),
     ],

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from permix.data.preferences import Preferences
-from permix.distributions.conditioning.amp_insertions_jit import geometric_laws
+from permix.distributions.conditioning.amp_insertions_jit import geometric_models
 from permix.distributions.conditioning.amp_jit import rank_vectors
 from permix.distributions.conditioning.components import MallowsComponents
-from permix.distributions.conditioning.local_moves_jit import local_laws
+from permix.distributions.conditioning.local_moves_jit import local_models
 from permix.kernels.mallows import log_normalizer
 from permix.mallows.chains_jit import move_rows, rank_range
 from permix.mallows.downsets_jit import items_before, normalizer_rows
@@ -43,7 +43,7 @@ def run_sp(preferences, mixture, size, metropolis=True, n_burn_in=20, n_thin=4, 
     labels = np.empty((n, size), np.int64)
     accepted = np.empty(n, np.int64)
     totals = np.array([log_normalizer(decay, m) for decay in c.decays])
-    models = (c.centers, rank_vectors(c.centers), geometric_laws(c.decays, m), c.log_weights, totals)
+    models = (c.centers, rank_vectors(c.centers), geometric_models(c.decays, m), c.log_weights, totals)
     for first, last in [(0, n)] if cut is None else [(cut, n), (0, cut)]:
         sp_rows(
             first,
@@ -188,7 +188,7 @@ def moved(preferences, relations, mixture, n_jobs, n_sweeps, first_row=0):
             agents += [agent] * n_jobs
             clusters += [cluster] * n_jobs
     orders = np.empty((len(agents), 4), np.int32)
-    models = (c.centers, rank_vectors(c.centers), local_laws(geometric_laws(c.decays, 4)))
+    models = (c.centers, rank_vectors(c.centers), local_models(geometric_models(c.decays, 4)))
     jobs = (np.array(agents), np.array(clusters), np.array(starts))
     move_rows(0, len(agents), first_row, KEY, preferences.arrays(), *jobs, *models, n_sweeps, orders)
     return orders.reshape(len(relations), k, n_jobs, 4)

@@ -9,11 +9,10 @@ from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import CycleError, DataError, PermixWarning
+from permix.estimators import agent_answers
 from permix.mallows import posterior as mallows_posterior
-from permix.mallows import predict as mallows_predict
 from permix.mallows.predict import (
     complete,
-    joint_log_probabilities,
     predict_pairwise,
     predict_proba,
     sample_completions,
@@ -69,9 +68,16 @@ def exact_pairwise(mixture):
 # Probabilities of components.
 
 
+def joint_of(components, agents, n_samples=256, random_state=None):
+    """Ln of the joint of component and what was said, and its errors."""
+    rng = np.random.default_rng(random_state)
+    found = mallows_posterior.MixturePosterior.of(components, agents, n_samples, rng)
+    return found.log_joint, found.errors
+
+
 @pytest.mark.parametrize("mixture", [TWO, THREE, ENDS])
 def test_joint_on_every_poset(mixture):
-    found, errors = joint_log_probabilities(components_of(mixture), agents_of(POSETS))
+    found, errors = joint_of(components_of(mixture), agents_of(POSETS))
     joint = np.array([oracle.joint(relation, mixture) for relation in POSETS])
     with np.errstate(divide="ignore"):
         np.testing.assert_allclose(found, np.log(joint), atol=1e-12)
@@ -88,7 +94,7 @@ def test_joint_on_every_poset(mixture):
 
 def test_joint_by_draws_is_within_its_errors(only_draws):
     components, agents = components_of(THREE), agents_of(POSETS)
-    found, errors = joint_log_probabilities(components, agents, n_samples=1024, random_state=1)
+    found, errors = joint_of(components, agents, n_samples=1024, random_state=1)
     truth = np.log([oracle.joint(relation, THREE) for relation in POSETS])
     partitioned = np.array([posets_all.is_partitioned(relation, 4) for relation in POSETS])
     np.testing.assert_allclose(found[partitioned], truth[partitioned], atol=1e-12)
@@ -112,7 +118,7 @@ def test_joint_by_draws_is_within_its_errors(only_draws):
 @pytest.mark.parametrize("mixture", [TWO, THREE])
 def test_pairwise_on_every_poset(mixture):
     agents = agents_of(POSETS)
-    found, errors = predict_pairwise(components_of(mixture), agents, return_standard_error=True)
+    found, errors = predict_pairwise(components_of(mixture), agents, return_error=True)
     np.testing.assert_allclose(found, exact_pairwise(mixture), atol=1e-12)
     assert (errors == 0).all()
     triples = [(row, a, b) for row in (7, 3, 200) for a in range(4) for b in range(4) if a != b]
@@ -130,7 +136,7 @@ def test_pairwise_of_point_masses():
 def test_pairwise_by_draws_is_within_its_errors(only_draws):
     agents = agents_of(POSETS)
     found, errors = predict_pairwise(
-        components_of(THREE), agents, n_samples=1600, random_state=2, return_standard_error=True
+        components_of(THREE), agents, n_samples=1600, random_state=2, return_error=True
     )
     truth = exact_pairwise(THREE)
     stated = np.zeros(found.shape, bool)
@@ -172,7 +178,7 @@ def test_pairs_by_name():
 
 
 def test_too_large_answers_are_refused(monkeypatch):
-    monkeypatch.setattr(mallows_predict, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(agent_answers, "MOST_BYTES", 10_000)
     components, agents = components_of(TWO), agents_of(POSETS)
     with pytest.raises(DataError, match=r"219 agents × 4 × 4 items, would take .* pairs="):
         predict_pairwise(components, agents)
@@ -339,7 +345,7 @@ def test_agents_who_say_nothing():
     stated = Preferences.from_levels([[[1, 4]], [[3]]], items=items, rest_below=False)
     agents = Preferences.concat([stated, Preferences.from_pairs([], items=items, agents=[0])])
     components = MallowsComponents(items, [0.3, 0.7], [np.arange(6), np.arange(6)[::-1]], [0.5, 1.0])
-    joint, errors = joint_log_probabilities(components, agents)
+    joint, errors = joint_of(components, agents)
     np.testing.assert_allclose(joint, np.log([[0.3, 0.7]] * 3), atol=1e-12)
     assert (errors == 0).all()
     found = predict_pairwise(components, agents)

@@ -43,7 +43,7 @@ def test_sushi():
     assert np.sum(a.data.orders[:, 0] == 7) == 1713
     assert np.bincount(a.details["east_west_childhood"]).tolist() == [3258, 1742]
     assert np.bincount(a.details["east_west_now"]).tolist() == [3448, 1552]
-    assert "You must not redistribute" in a.licence
+    assert "You must not redistribute" in a.license
     b = datasets.load_sushi("b")
     assert b.data.n_items == 100
     assert b.data.unlisted == "unknown"

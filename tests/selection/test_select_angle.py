@@ -10,14 +10,14 @@ import pytest
 
 import permix
 from permix import AngleMixture, Rankings, select_components
-from permix.angle import fit as angle_fit
+from permix.angle import selection as angle_selection
+from permix.angle.selection import SELECTION
 from permix.errors import ConvergenceWarning, DataError, PermixWarning
-from permix.selection import models as select_models
 from tests.estimators.conventions import by_name
 from tests.every_run import first_in_every_run
 
 DIRECTIONS = np.array([[0, 1, 2, 3, 4, 5], [5, 3, 1, 0, 2, 4]])
-QUICK = {"model": "angle", "n_restarts": 4, "n_draws": 200, "n_burn_in": 100, "progress": False}
+QUICK = {"model": "angle", "n_init": 4, "n_draws": 200, "n_burn_in": 100, "progress": False}
 HELD_OUT_COLUMNS = [
     "n_components",
     "train",
@@ -85,7 +85,7 @@ def test_the_planted_number_is_found(truth, inference, criterion):
     assert (found.table["normalizer_error"] == 0.0).all()
     assert isinstance(found.model, AngleMixture)
     assert found.model.n_components == found.best
-    assert (found.kind, found.criterion) == ("angle", criterion)
+    assert (found.estimator, found.criterion) == ("AngleMixture", criterion)
 
 
 @pytest.mark.parametrize("inference", ["vi", "quadrature"])
@@ -147,7 +147,7 @@ def test_held_out_scores_are_those_of_the_estimator():
         assert row["standard_error"] == pytest.approx(scores.std(ddof=1) / 10)
         assert (found.table["monte_carlo_error"] == 0.0).all()
         assert (found.n_train, found.n_validation, found.n_folds) == (300, 100, 1)
-        assert found.model.get_params()["n_restarts"] == 4
+        assert found.model.get_params()["n_init"] == 4
 
 
 def test_the_same_seed_gives_the_same_table():
@@ -183,7 +183,7 @@ def test_it_shows_itself():
     assert "normalizer_error" not in text
 
 
-def test_an_approximate_normaliser_is_said_once():
+def test_an_approximate_normalizer_is_said_once():
     """It makes three components of two; the exact one does not."""
     data = planted()
     with warnings.catch_warnings(record=True) as caught:
@@ -193,7 +193,7 @@ def test_an_approximate_normaliser_is_said_once():
     assert len(texts) == 1
     worst = found.table["normalizer_error"].abs().max()
     assert texts[0].startswith(
-        f"with 2, 3 component(s) the von Mises–Fisher normaliser is off by up to {worst:.2f} nats"
+        f"with 2, 3 group(s) the von Mises–Fisher normalizer is off by up to {worst:.2f} nats"
     )
     assert worst > 0.05
     assert caught[0].filename == __file__
@@ -201,7 +201,7 @@ def test_an_approximate_normaliser_is_said_once():
     assert silently(data, [1, 2, 3], criterion="bic", inference="em").best == 2
 
 
-def test_a_small_error_of_the_normaliser_is_not_said():
+def test_a_small_error_of_the_normalizer_is_not_said():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = select_components(planted(concentration=2.0), [1], random_state=0, **QUICK, **VI)
@@ -212,10 +212,10 @@ def test_a_small_error_of_the_normaliser_is_not_said():
 def test_components_without_agents_do_not_count():
     fit = silently(planted(n=60), [2], criterion="bic", inference="vi").fit
     worst = max(map(float, fit.normalizer_errors), key=abs)
-    assert select_models._normalizer_columns([fit])["normalizer_error"] == worst
+    assert SELECTION.columns([fit])["normalizer_error"] == worst
     empty = np.tile([1.0, 0.0], (60, 1))
     first = dataclasses.replace(fit, probabilities=empty)
-    assert select_models._normalizer_columns([first])["normalizer_error"] == float(fit.normalizer_errors[0])
+    assert SELECTION.columns([first])["normalizer_error"] == float(fit.normalizer_errors[0])
 
 
 def test_effective_parameters_are_not_negative_with_components_to_spare():
@@ -225,7 +225,7 @@ def test_effective_parameters_are_not_negative_with_components_to_spare():
 
 
 def test_fits_that_did_not_settle_are_named():
-    with pytest.warns(ConvergenceWarning, match="with 2 component") as caught:
+    with pytest.warns(ConvergenceWarning, match="with 2 group") as caught:
         found = select_components(
             planted(), [1, 2], random_state=0, inference="em", criterion="bic", max_iter=2, **QUICK
         )
@@ -241,7 +241,7 @@ def top_lists(n, n_items=30, seed=0):
 
 
 def test_few_of_many_dear_rows_are_scored(monkeypatch):
-    monkeypatch.setattr(select_models, "MOST_ANNEALED", 8)
+    monkeypatch.setattr(angle_selection, "MOST_ANNEALED", 8)
     train = permix.datasets.make_angle_mixture(60, 30, 1, concentration=10.0, random_state=0).data
     with pytest.warns(PermixWarning) as caught:
         found = select_components(
@@ -254,13 +254,16 @@ def test_few_of_many_dear_rows_are_scored(monkeypatch):
 
 
 def test_rows_kept_stand_for_all(monkeypatch):
-    """Agents are drawn, of dear and of cheap rows alike, and as many as the dear rows allow."""
-    monkeypatch.setattr(select_models, "MOST_ANNEALED", 50)
-    dear, full = top_lists(200), Rankings.from_orders([np.arange(30), np.arange(30)[::-1]], counts=[300, 100])
-    data = Rankings.concat([dear, full])
+    """Agents are drawn, of expensive and of cheap rows alike, and as many as the expensive rows allow."""
+    monkeypatch.setattr(angle_selection, "MOST_ANNEALED", 50)
+    expensive, full = (
+        top_lists(200),
+        Rankings.from_orders([np.arange(30), np.arange(30)[::-1]], counts=[300, 100]),
+    )
+    data = Rankings.concat([expensive, full])
     shares, lengths = [], []
     for seed in range(20):
-        kept = select_models._affordable(data, np.random.default_rng(seed))
+        kept = SELECTION.affordable(data, np.random.default_rng(seed))
         is_full = kept.lengths == 30
         assert (~is_full).sum() == 50
         shares.append(kept.counts[is_full].sum() / kept.n_agents)
@@ -269,11 +272,11 @@ def test_rows_kept_stand_for_all(monkeypatch):
     assert np.mean(shares) == pytest.approx(2 / 3, abs=0.03)
     assert np.mean(lengths) == pytest.approx(150, abs=12)
     few = data[150:]
-    assert select_models._affordable(few, np.random.default_rng(0)) is few
+    assert SELECTION.affordable(few, np.random.default_rng(0)) is few
 
 
 def interrupted_at(number, how):
-    whole = angle_fit.fit_angle
+    whole = angle_selection.fit_angle
 
     def fit(rankings, settings):
         if settings.n_components == number and how == "by exception":
@@ -287,9 +290,9 @@ def interrupted_at(number, how):
 @pytest.mark.parametrize("how", ["by exception", "by a fit that was cut short"])
 @pytest.mark.parametrize("criterion", ["held-out", "bic"])
 def test_what_was_done_is_kept_when_the_user_stops(monkeypatch, how, criterion):
-    monkeypatch.setattr(angle_fit, "fit_angle", interrupted_at(3, how))
+    monkeypatch.setattr(angle_selection, "fit_angle", interrupted_at(3, how))
     options = {"criterion": criterion, "inference": "em", "refit": True}
-    with pytest.warns(PermixWarning, match="kept what was finished: 1, 2 component"):
+    with pytest.warns(PermixWarning, match="kept what was finished: 1, 2 group"):
         found = select_components(planted(n=200), range(1, 6), random_state=0, **QUICK, **options)
     assert found.interrupted
     assert found.table["n_components"].tolist() == [1, 2]
@@ -298,7 +301,7 @@ def test_what_was_done_is_kept_when_the_user_stops(monkeypatch, how, criterion):
 
 
 def test_interrupted_folds_say_how_to_go_on(monkeypatch):
-    monkeypatch.setattr(angle_fit, "fit_angle", interrupted_at(2, "by exception"))
+    monkeypatch.setattr(angle_selection, "fit_angle", interrupted_at(2, "by exception"))
     found = silently(planted(n=60), [1, 2], n_folds=2, inference="em")
     with pytest.raises(DataError, match=r"AngleMixture\(1\)"):
         _ = found.model
@@ -309,16 +312,16 @@ def test_interrupted_folds_say_how_to_go_on(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"model": "plackett"}, r"model='plackett' must be one of 'mallows', 'angle'"),
-        ({"criterion": "loo"}, r"criterion='loo' must be one of 'held-out', 'dic'"),
-        ({"criterion": "dic", "inference": "em"}, r"averages over a posterior.*'bic' or 'aic'"),
+        ({"model": "plackett"}, r"model='plackett' must be \"mallows\" or \"angle\""),
+        ({"criterion": "loo"}, r"criterion='loo' must be \"held-out\" or \"dic\""),
+        ({"criterion": "dic", "inference": "em"}, r"averages over a posterior.*'bic' or aic"),
         ({"criterion": "waic", "inference": "em"}, r"averages over a posterior"),
         ({"criterion": "bic", "rule": "one-se"}, r"rule='one-se' needs errors"),
         ({"criterion": "bic", "n_folds": 4}, r"leave out n_folds"),
         ({"criterion": "bic", "test_size": 0.5}, r"leave out test_size"),
         ({"criterion": "bic", "validation": "data"}, r"leave out validation"),
-        ({"criterion": "bic", "n_components": [41]}, r"41 components are more than the 40 agents"),
-        ({"n_components": [31]}, r"31 components are more than the 30 agents"),
+        ({"criterion": "bic", "n_components": [41]}, r"41 groups are more than the 40 agents"),
+        ({"n_components": [31]}, r"31 groups are more than the 30 agents"),
         ({"store": "chains"}, r"store keeps the chains of one fit"),
         ({"inference": "vi"}, r"rests on the von Mises–Fisher normalizer"),
         ({"n_draws": 0}, r"n_draws=0"),
@@ -333,6 +336,6 @@ def test_mistakes_are_named(options, message):
         select_components(data, **({"n_components": [1, 2], "random_state": 0} | QUICK | options))
 
 
-def test_dear_rows_have_no_criterion():
+def test_expensive_rows_have_no_criterion():
     with pytest.raises(DataError, match=r"row 0.* ranks 3 of 30 items \(40 such rows\).*'held-out'"):
         select_components(top_lists(40), [1], criterion="dic", random_state=0, **QUICK, **VI)

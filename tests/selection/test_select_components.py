@@ -12,13 +12,14 @@ import permix
 from permix import Preferences, Rankings
 from permix.errors import ConvergenceWarning, DataError, PermixWarning
 from permix.estimators.preference_input import as_preferences
-from permix.mallows.fit import MallowsSettings, fit_mallows
+from permix.mallows import selection as module
+from permix.mallows.fit import fit_mallows
+from permix.mallows.parameters import MallowsParameters
 from permix.mallows.predict import score_samples
-from permix.selection import select_components as module
 from permix.selection.select_components import mean_and_errors, select_components
 from tests.every_run import first_in_every_run
 
-QUICK = {"n_restarts": 4, "progress": False}
+QUICK = {"n_init": 4, "progress": False}
 CENTERS = [[0, 1, 2, 3, 4, 5], [5, 3, 1, 0, 2, 4], [2, 4, 0, 5, 1, 3]]
 
 
@@ -44,7 +45,7 @@ def test_the_planted_number_is_found(truth, options):
 
 def test_comparisons_alone_are_enough():
     data = planted(2, n=250, observed="pairs", pair_fraction=0.4)
-    found = select_components(data, [1, 2], random_state=0, n_restarts=2, progress=False)
+    found = select_components(data, [1, 2], random_state=0, n_init=2, progress=False)
     assert found.best == 2
     assert found.table["difference"][0] < -3 * found.table["difference_error"][0]
 
@@ -170,7 +171,7 @@ def test_differences_are_paired():
     train, test = as_preferences(data).split(0.25, seeds[0])
     scores = [
         score_samples(
-            fit_mallows(train, MallowsSettings(k, random_state=seeds[1], **QUICK)).components, test
+            fit_mallows(train, MallowsParameters(k, random_state=seeds[1], **QUICK)).components, test
         )[0]
         for k in (1, 2)
     ]
@@ -196,7 +197,7 @@ def interrupted_at(number, how):
 @pytest.mark.parametrize("how", ["by exception", "by a fit that was cut short"])
 def test_what_was_done_is_kept_when_the_user_stops(monkeypatch, how):
     monkeypatch.setattr(module, "fit_mallows", interrupted_at(3, how))
-    with pytest.warns(PermixWarning, match="kept what was finished: 1, 2 component"):
+    with pytest.warns(PermixWarning, match="kept what was finished: 1, 2 group"):
         found = select_components(planted(2, n=200), range(1, 6), random_state=0, refit=True, **QUICK)
     assert found.interrupted
     assert found.table["n_components"].tolist() == [1, 2]
@@ -215,7 +216,7 @@ def test_nothing_done_is_no_result(monkeypatch):
 
 
 def test_fits_that_did_not_settle_are_named():
-    with pytest.warns(ConvergenceWarning, match="with 2, 3 component"):
+    with pytest.warns(ConvergenceWarning, match="with 2, 3 group"):
         found = select_components(planted(3), [2, 3], random_state=0, max_iter=2, **QUICK)
     assert found.table["converged"].tolist() == [False, False]
 
@@ -255,7 +256,7 @@ def test_it_shows_itself():
 def test_it_is_silent_when_asked_to_be(capsys):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        select_components(planted(1, n=120), [1], random_state=0, n_restarts=1, progress=False)
+        select_components(planted(1, n=120), [1], random_state=0, n_init=1, progress=False)
     assert capsys.readouterr().err == ""
 
 
@@ -266,7 +267,7 @@ def test_it_is_silent_when_asked_to_be(capsys):
         ({"n_components": []}, "n_components is empty"),
         ({"n_components": [1, 0]}, "n_components has 0"),
         ({"n_components": [1.5]}, "n_components has 1.5"),
-        ({"n_components": [1, 40]}, "40 components are more than the 30 agents to fit"),
+        ({"n_components": [1, 40]}, "40 groups are more than the 30 agents to fit"),
         ({"test_size": 1.5}, "test_size"),
         ({"test_size": 1}, "hold out at least two"),
         ({"n_folds": 1}, "n_folds=1 must be a whole number from 2"),
@@ -305,5 +306,16 @@ def test_what_is_not_said_is_held_out_likelihood_of_mallows_mixtures():
     plain = select_components(data, [1, 2], random_state=0, **QUICK)
     said = select_components(data, [1, 2], model="mallows", criterion="held-out", random_state=0, **QUICK)
     assert plain.table.equals(said.table)
-    assert (plain.kind, plain.criterion) == ("mallows", "held-out")
+    assert (plain.estimator, plain.criterion) == ("MallowsMixture", "held-out")
     assert isinstance(plain.model, permix.MallowsMixture)
+
+
+def test_an_estimator_brings_its_parameters():
+    data = planted(2, n=200)
+    named = select_components(data, [1, 2], random_state=4, **QUICK)
+    model = permix.MallowsMixture(7, random_state=4, **QUICK)
+    given = select_components(data, [1, 2], model=model)
+    assert given.table.equals(named.table)
+    assert given.model.get_params() == named.model.get_params()
+    with pytest.raises(DataError, match="one of these estimators: AngleMixture, MallowsMixture"):
+        select_components(data, [1, 2], model=permix.AngleClassifier())

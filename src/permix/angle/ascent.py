@@ -1,6 +1,7 @@
 """EM and variational inference for mixtures of angle-based models on full rankings: one climb from one start.
 
-Both repeat one pass over the data. A *law* says what a pass starts from, and what to make of its sums:
+Both repeat one pass over the data. A *point* is where a climb stands: it says what a pass
+starts from, and what to make of its sums:
 
 * :class:`Likelihood`: maximum likelihood, equations 2 and 3;
 * :class:`Variational`: the posterior q, algorithms 1 and 2.
@@ -14,17 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from permix.angle.components import AngleComponents, AnglePrior, UsedNormalizer, cap_of, work_space
+from permix.angle.components import (
+    EMPTY,
+    AngleComponents,
+    AnglePrior,
+    UsedNormalizer,
+    cap_of,
+    work_space,
+)
 from permix.angle.data import AngleData
-from permix.angle.exact_jit import maximise
+from permix.angle.exact_jit import maximize
 from permix.data.labels import Array
 from permix.distributions.angle import concentration_jit as kernels
 
 # Inner steps of an exact M-step: EM needs progress, not the maximum; the next pass goes on from there.
 EXACT_STEPS = 25
-FIXED_POINT_STEPS = 400
-# Below this share of one ranking a component is empty and stays where it was.
-EMPTY = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +45,7 @@ class VariationalPosterior:
     counts : ndarray (K,)
         d.
     guarded : bool array (K,)
-        Where the rate was raised, because the approximate normaliser would give probabilities above one.
+        Where the rate was raised, because the approximate normalizer would give probabilities above one.
     """
 
     shapes: Array
@@ -90,7 +95,7 @@ class Run:
 
     Attributes
     ----------
-    law : Law
+    point : Likelihood or Variational
         Parameters or posterior.
     objective : float
         ln P(data), or the evidence lower bound.
@@ -99,7 +104,7 @@ class Run:
     converged, interrupted : bool
     """
 
-    law: Any
+    point: Any
     objective: float
     history: list[float]
     converged: bool = False
@@ -139,7 +144,7 @@ class Likelihood:
             mean = np.ascontiguousarray(sums[:, g] / masses[g])
             if in_tilts:
                 tilts = np.ascontiguousarray(self.tilts[g])
-                maximise(mean, data.scores, tilts, table, back, EXACT_STEPS)
+                maximize(mean, data.scores, tilts, table, back, EXACT_STEPS)
                 tilts -= tilts.mean()
                 kappas[g] = np.linalg.norm(tilts)
                 if kappas[g] > 0.0:
@@ -159,7 +164,7 @@ class Likelihood:
 
 
 class Variational:
-    """The variational posterior under the von Mises–Fisher normaliser."""
+    """The variational posterior under the von Mises–Fisher normalizer."""
 
     def __init__(self, posterior: VariationalPosterior, prior: AnglePrior) -> None:
         from scipy.special import gammaln, psi
@@ -211,9 +216,8 @@ def updated(
 ) -> VariationalPosterior:
     """Return q given Σ p y (items, K) and Σ p (K,).
 
-    The "tight" Gamma law maximises the evidence bound itself, so that the bound never falls. The "published"
-    one is the fixed point of equations 9 to 11, which maximises a bound of the bound: it is too narrow, and a
-    round of algorithm 2 may lower the evidence bound by a trifle.
+    The Gamma of each κ maximizes the evidence bound itself, so that the bound never falls; see
+    :func:`permix.angle.published.published_gamma` for what the paper has in its place.
     """
     t, k = sums.shape
     order = 0.5 * (t - 3.0)
@@ -238,22 +242,13 @@ def updated(
                 a, b, n_steps = before.shapes[g], before.rates[g], 2
             shapes[g], rates[g] = kernels.nearest_gamma(*data_of, a, b, n_steps)
         else:
-            start = _start(order, sums[:, g], masses[g], prior)
-            shapes[g], rates[g], _ = kernels.variational_fixed_point(
-                order, masses[g], lengths[g], *known, start, FIXED_POINT_STEPS
-            )
+            from permix.angle.published import published_gamma
+
+            shapes[g], rates[g] = published_gamma(order, sums[:, g], masses[g], lengths[g], prior)
         cap = cap_of(directions[g], scores)
         if shapes[g] / rates[g] > cap:
             rates[g], guarded[g] = shapes[g] / cap, True
     return VariationalPosterior(shapes, rates, lengths, directions, prior.pseudo_count + masses, guarded)
-
-
-def _start(order: float, vector: Array, mass: float, prior: AnglePrior) -> float:
-    """Return κ̄ to start from: maximum likelihood, or the prior mean for an empty component."""
-    if mass <= EMPTY:
-        return prior.shape / prior.rate
-    kappa = kernels.newton_concentration(order, min(float(np.linalg.norm(vector)) / mass, 0.999))
-    return float(kappa) if kappa > 0.0 else prior.shape / prior.rate
 
 
 def _some_direction(t: int) -> Array:
@@ -262,7 +257,7 @@ def _some_direction(t: int) -> Array:
 
 
 def climb(
-    law: Any, data: AngleData, max_iter: int, tol: float, follow: Callable[[float], bool] | None = None
+    point: Any, data: AngleData, max_iter: int, tol: float, follow: Callable[[float], bool] | None = None
 ) -> Run:
     """Repeat passes until the objective gains less than ``tol`` an agent.
 
@@ -270,13 +265,13 @@ def climb(
     """
     history: list[float] = []
     for _ in range(max_iter):
-        total, sums, masses = data.weighed(law.tilts, law.offsets)
-        history.append(law.objective(total))
+        total, sums, masses = data.weighed(point.tilts, point.offsets)
+        history.append(point.objective(total))
         if len(history) > 1 and abs(history[-1] - history[-2]) < tol * data.n_agents:
-            return Run(law, history[-1], history, converged=True)
+            return Run(point, history[-1], history, converged=True)
         if follow is not None and not follow(history[-1]):
-            return Run(law, history[-1], history, interrupted=True)
-        law = law.following(sums, masses, data)
-    total = data.weighed(law.tilts, law.offsets)[0]
-    history.append(law.objective(total))
-    return Run(law, history[-1], history, converged=abs(history[-1] - history[-2]) < tol * data.n_agents)
+            return Run(point, history[-1], history, interrupted=True)
+        point = point.following(sums, masses, data)
+    total = data.weighed(point.tilts, point.offsets)[0]
+    history.append(point.objective(total))
+    return Run(point, history[-1], history, converged=abs(history[-1] - history[-2]) < tol * data.n_agents)

@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from permix.angle.classifier_fit import AngleClassifierFit, fit_classes
 from permix.angle.data import as_rankings
-from permix.angle.fit import AngleFit, fit_angle
-from permix.angle.settings import AngleSettings
+from permix.angle.parameters import AngleClassifierParameters
+from permix.angle.results import component_table, diagnostics_table, warn_of
 from permix.data.agent_table import AgentTable
 from permix.data.labels import Array
-from permix.data.rankings import Rankings
 from permix.errors import DataError
 from permix.estimators.ranking_estimator import RankingEstimator
-from permix.runtime.seeds import seed_sequence
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-class AngleClassifier(ClassifierMixin, RankingEstimator):  # type: ignore[misc]
+class AngleClassifier(  # type: ignore[misc]
+    ClassifierMixin, RankingEstimator, parameters=AngleClassifierParameters
+):
     """Tell classes of people apart by their rankings (Xu, Alvo & Yu 2018, section 6.3).
 
-    An angle-based model is fitted to the rankings of each class; a new ranking belongs to a class with
-    probability proportional to the class's share times the predictive density of the ranking under its model.
-
-    Parameters
-    ----------
-    n_components : int
-        Kinds within a class.
-    inference, normalizer, prior_shape, prior_rate, n_restarts, n_draws, n_burn_in, n_chains
-        As in :class:`permix.AngleMixture`.
-    class_weights : "shares" or "equal"
-        How probable classes are beforehand: as frequent as in the data (plus one each), or all alike.
-    random_state, n_jobs, progress
-        As in :class:`permix.AngleMixture`.
+    An angle-based model, or a mixture of ``n_components``, is fitted to the rankings of each class; a new
+    ranking belongs to a class with probability proportional to the class's share times the predictive density
+    of the ranking under its model.
 
     Attributes
     ----------
@@ -56,37 +50,6 @@ class AngleClassifier(ClassifierMixin, RankingEstimator):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        n_components: int = 1,
-        *,
-        inference: Literal["em", "sir", "vi", "quadrature"] = "em",
-        normalizer: Literal["auto", "exact", "balanced", "vmf"] = "auto",
-        class_weights: Literal["shares", "equal"] = "shares",
-        prior_shape: float = 1.0,
-        prior_rate: float | None = None,
-        n_restarts: int = 10,
-        n_draws: int = 1000,
-        n_burn_in: int = 500,
-        n_chains: int = 2,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.inference = inference
-        self.normalizer = normalizer
-        self.class_weights = class_weights
-        self.prior_shape = prior_shape
-        self.prior_rate = prior_rate
-        self.n_restarts = n_restarts
-        self.n_draws = n_draws
-        self.n_burn_in = n_burn_in
-        self.n_chains = n_chains
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-
     def fit(self, X: Any, y: Any) -> Self:
         """Fit one model to each class.
 
@@ -101,37 +64,21 @@ class AngleClassifier(ClassifierMixin, RankingEstimator):  # type: ignore[misc]
         -------
         self
         """
-        if self.class_weights not in ("shares", "equal"):
-            raise DataError(f"class_weights={self.class_weights!r} must be 'shares' or 'equal'")
-        checked = self._checked(X, reset=True)
-        rankings = as_rankings(checked)
-        y = self._classes_of(y, len(rankings))
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise DataError("there is one class only; a classifier needs two classes or more")
-        settings = {
-            name: value for name, value in self.get_params(deep=False).items() if name != "class_weights"
-        }
-        seeds = seed_sequence(self.random_state).spawn(len(self.classes_))
-        fits: list[AngleFit] = []
-        counts = np.zeros(len(self.classes_))
-        for number, (name, seed) in enumerate(zip(self.classes_, seeds, strict=True)):
-            part = rankings[labels == number]
-            counts[number] = part.n_agents
-            try:
-                fits.append(
-                    fit_angle(
-                        part, AngleSettings(**{**settings, "random_state": np.random.default_rng(seed)})
-                    )
-                )
-            except DataError as error:
-                raise DataError(f"class {str(name)!r}: {error}") from error
-        self._fits = fits
-        self.items_ = rankings.items
-        shares = counts + 1.0 if self.class_weights == "shares" else np.ones_like(counts)
-        self.class_prior_ = shares / shares.sum()
-        self.directions_ = np.stack([fit.components.directions[0] for fit in fits])
-        self.concentrations_ = np.array([fit.concentrations[0] for fit in fits])
+        settings = self._settings()
+        rankings = as_rankings(self._checked(X, reset=True))
+        fit = fit_classes(rankings, self._classes_of(y, len(rankings)), settings)
+        for of_class in fit.fits:
+            warn_of(of_class)
+        return self._adopt(fit)
+
+    def _adopt(self, fit: AngleClassifierFit) -> Self:
+        """Show a fit under scikit-learn's names."""
+        self._fit = fit
+        self.items_ = fit.items
+        self.classes_ = fit.classes
+        self.class_prior_ = fit.class_prior
+        self.directions_ = np.stack([of_class.components.directions[0] for of_class in fit.fits])
+        self.concentrations_ = np.array([of_class.concentrations[0] for of_class in fit.fits])
         return self
 
     @staticmethod
@@ -159,16 +106,11 @@ class AngleClassifier(ClassifierMixin, RankingEstimator):  # type: ignore[misc]
         check_classification_targets(values)
         return values
 
-    def _new(self, X: Any) -> Rankings:
-        check_is_fitted(self)
-        return as_rankings(self._checked(X, reset=False), self.items_)
-
     def predict_log_proba(self, X: Any) -> Array:
         """Return ln P(class | ranking) (rows, classes)."""
-        rankings = self._new(X)
-        joint = np.stack([fit.predictive.log_densities(rankings) for fit in self._fits], axis=1)
-        joint += np.log(self.class_prior_)
-        return np.asarray(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+        check_is_fitted(self)
+        rankings = as_rankings(self._checked(X, reset=False), self.items_)
+        return self._fit.log_probabilities(rankings)
 
     def predict_proba(self, X: Any) -> Array:
         """Return P(class | ranking) (rows, classes)."""
@@ -179,9 +121,24 @@ class AngleClassifier(ClassifierMixin, RankingEstimator):  # type: ignore[misc]
         best = self.predict_log_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # type: ignore[override]
         """Return the share of agents put into their class; a row counts as often as its count says."""
         right = self.predict(X) == np.asarray(y)
         if sample_weight is None and isinstance(X, AgentTable):
             sample_weight = X.counts
         return float(np.average(right, weights=sample_weight))
+
+    def summary(self) -> pd.DataFrame:
+        """Return weight, agents, concentration and consensus ranking of every component of every class."""
+        return self._by_class(component_table)
+
+    def diagnostics(self) -> pd.DataFrame:
+        """Return how far to trust the fit of each class; see :meth:`permix.AngleMixture.diagnostics`."""
+        return self._by_class(diagnostics_table)
+
+    def _by_class(self, table: Any) -> pd.DataFrame:
+        import pandas as pd
+
+        check_is_fitted(self)
+        tables = [table(fit) for fit in self._fit.fits]
+        return pd.concat(tables, keys=self.classes_.tolist(), names=["class"])

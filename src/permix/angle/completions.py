@@ -10,12 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from permix.angle.chain import AngleState, state_at
 from permix.angle.components import AngleComponents
+from permix.angle.state import AngleState, state_at
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.distributions.base import sample_size, whole_number
-from permix.mallows.predict import Completions, RankSummary, _questions, _refuse_too_large
+from permix.distributions.base import sample_size
+from permix.estimators.agent_answers import (
+    Completions,
+    RankSummary,
+    questions_about,
+    refuse_too_large,
+    whole_number,
+)
 from permix.runtime.seeds import RandomState, generator
 
 # Sweeps before the first draw and between two draws; completions lose their memory within about five.
@@ -41,7 +47,7 @@ def sample_completions(
     """Draw full rankings that agree with each row, with their components."""
     size = sample_size(size)
     n, t = len(rankings), components.n_items
-    _refuse_too_large(n * size * t * 4, f"{n} agents × {size} draws × {t} items", "fewer agents at a time")
+    refuse_too_large(n * size * t * 4, f"{n} agents × {size} draws × {t} items", "fewer agents at a time")
     orders, labels = np.empty((n, size, t), dtype=np.int32), np.empty((n, size), dtype=np.int64)
     for draw, state in enumerate(_states(components, rankings, size, random_state)):
         orders[:, draw], labels[:, draw] = state.orders, state.labels
@@ -56,13 +62,13 @@ def predict_pairwise(
     n_samples = whole_number("n_samples", n_samples, 2)
     n, t = len(rankings), components.n_items
     if pairs is None:
-        _refuse_too_large(8 * n * t * t, f"{n} agents × {t} × {t} items", "pairs=[(row, a, b), ...]")
+        refuse_too_large(8 * n * t * t, f"{n} agents × {t} × {t} items", "pairs=[(row, a, b), ...]")
         before = np.zeros((n, t, t))
         for state in _states(components, rankings, n_samples, random_state):
             ranks = np.argsort(state.orders, axis=1)
             before += ranks[:, :, None] < ranks[:, None, :]
         return before / n_samples
-    questions, order = _questions(pairs, rankings)
+    questions, order = questions_about(pairs, rankings)
     rows = np.repeat(np.arange(n), np.diff(questions.span, axis=1)[:, 0])
     answers = np.zeros(len(order))
     for state in _states(components, rankings, n_samples, random_state):
@@ -83,7 +89,7 @@ def complete(
     """
     n_samples = whole_number("n_samples", n_samples, 2)
     n, t = len(rankings), components.n_items
-    _refuse_too_large(
+    refuse_too_large(
         n_samples * n * t * 2, f"{n} agents × {n_samples} draws × {t} items", "fewer agents at a time"
     )
     drawn = np.empty((n_samples, n, t), dtype=np.min_scalar_type(t))

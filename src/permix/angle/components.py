@@ -1,13 +1,14 @@
-"""The parameters of a mixture of angle-based models, and what one cluster's data say about them."""
+"""The parameters of a mixture of angle-based models, and their prior."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from permix.angle.parameters import AngleParameters
 from permix.data.labels import Array, Label
 from permix.distributions.angle import concentration_jit as kernels
 from permix.distributions.angle.angle import Angle
@@ -18,9 +19,11 @@ from permix.errors import DataError
 
 UsedNormalizer = Literal["vmf", "exact", "balanced"]
 USED_NORMALIZERS = ("vmf", "exact", "balanced")
-# With more items exact sums are dear (0.02 s each at 20 items): what needs thousands of them takes balanced
-# ones on the way, and exact ones where they decide.
+# With more items exact sums are expensive (0.02 s each at 20 items): what needs thousands of them takes
+# balanced ones on the way, and exact ones where they decide.
 CHEAP_ITEMS = 12
+# Below this share of one ranking a component is empty and stays where it was.
+EMPTY = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +83,7 @@ class AngleComponents:
 
     @cached_property
     def log_sums(self) -> Array:
-        """Ln of the normaliser's inverse of every component."""
+        """Ln of the sum over all rankings, of every component."""
         if self.normalizer == "exact":
             return self.exact_log_sums()
         if self.normalizer == "balanced":
@@ -88,12 +91,12 @@ class AngleComponents:
         return np.array([vmf_log_sum(kappa, self.n_items) for kappa in self.concentrations])
 
     def exact_log_sums(self) -> Array:
-        """Return the same by the table over subsets, whatever the normaliser in use."""
+        """Return the same by the table over subsets, whatever the normalizer in use."""
         table, scores = np.empty(1 << self.n_items), standard_scores(self.n_items)
         return np.array([log_sum_only(row, scores, table) for row in self.tilts])
 
     def balanced_log_sums(self) -> Array:
-        """Return the same by balancing, whatever the normaliser in use."""
+        """Return the same by balancing, whatever the normalizer in use."""
         scores = standard_scores(self.n_items)
         return np.array([balanced_log_sum(row, scores) for row in self.tilts])
 
@@ -138,7 +141,7 @@ class AnglePrior:
     strength : float
         β₀.
     bound : "tight" or "published"
-        How q(κ) is found in variational inference.
+        How the Gamma of κ is found in variational inference.
     """
 
     shape: float
@@ -149,7 +152,7 @@ class AnglePrior:
     bound: Literal["tight", "published"] = "tight"
 
     @classmethod
-    def of(cls, settings: Any, items: tuple[Label, ...]) -> AnglePrior:
+    def of(cls, settings: AngleParameters, items: tuple[Label, ...]) -> AnglePrior:
         """Check the prior direction against the items."""
         k, t = settings.n_components, len(items)
         pulls = np.zeros((k, t))
@@ -164,20 +167,19 @@ class AnglePrior:
             settings.bound,
         )
 
+    def of_component(self, g: int) -> AnglePrior:
+        """Return the prior of one component alone."""
+        return replace(self, pulls=self.pulls[g : g + 1])
 
-def unit_directions(given: Any, items: tuple[Label, ...], k: int) -> Array:
+
+def unit_directions(given: Array | dict[Label, float], items: tuple[Label, ...], k: int) -> Array:
     """Check directions: one for all components or one each, by position or by item name."""
     t = len(items)
-    if isinstance(given, dict) or (hasattr(given, "index") and hasattr(given, "to_dict")):
-        table = dict(given) if isinstance(given, dict) else given.to_dict()
-        missing = [name for name in items if name not in table]
-        if missing or len(table) != t:
+    if isinstance(given, dict):
+        if set(given) != set(items):
             raise DataError("prior_direction must give a score for every item and for no other")
-        given = [table[name] for name in items]
-    try:
-        values = np.array(given, dtype=float)
-    except (TypeError, ValueError):
-        raise DataError("prior_direction must be numbers: scores of the items, small = preferred") from None
+        given = np.array([given[name] for name in items])
+    values = np.asarray(given)
     if values.shape not in ((t,), (k, t)):
         raise DataError(
             f"prior_direction has shape {values.shape}, but must have one score for each of the {t} items, "
@@ -196,8 +198,8 @@ def work_space(normalizer: str, n_items: int) -> tuple[Array, Array]:
     return np.empty(size), np.empty(size)
 
 
-def is_dear(normalizer: str, n_items: int) -> bool:
-    """Say whether the normaliser is exact and each of its sums takes a notable time."""
+def is_expensive(normalizer: str, n_items: int) -> bool:
+    """Say whether the normalizer is exact and each of its sums takes a notable time."""
     return normalizer == "exact" and n_items > CHEAP_ITEMS
 
 
@@ -213,5 +215,5 @@ def largest_concentration(n_items: int) -> float:
 
 
 def cap_of(direction: Array, scores: Array) -> float:
-    """Return the concentration above which the approximate normaliser gives probabilities above one."""
+    """Return the concentration above which the approximate normalizer gives probabilities above one."""
     return float(kernels.concentration_cap(len(scores), reach(direction, scores)))

@@ -11,7 +11,7 @@ from permix.data.labels import Array
 from permix.distributions.angle import concentration_jit as kernels
 from permix.distributions.angle.angle_jit import draw_direction
 from permix.distributions.angle.bessel_jit import bessel_ratio
-from permix.errors import DataError
+from permix.errors import Argument, DataError, Message
 
 # Nodes of the grid: the whole posterior within e^-37 of its mode, about 17 standard deviations.
 N_NODES = 512
@@ -48,7 +48,7 @@ class Evidence:
         length = float(np.linalg.norm(vector))
         if length > 1e-12:
             direction = vector / length
-        else:  # nothing is known: any direction, the law of θ is uniform
+        else:  # nothing is known: any direction, θ is uniform
             length, direction = 0.0, np.arange(len(sums)) - (len(sums) - 1) / 2.0
             direction = direction / np.linalg.norm(direction)
         return cls(n, length, np.asarray(direction), prior, largest_concentration(len(scores)))
@@ -75,7 +75,7 @@ class Evidence:
         return np.where(kappas <= self.cap, values - np.log(kappas), -np.inf)
 
     def proposal(self) -> tuple[float, float]:
-        """Return shape and rate of a Gamma law somewhat wider than p(κ | Y)."""
+        """Return shape and rate of a Gamma distribution somewhat wider than p(κ | Y)."""
         shape, rate = kernels.laplace_gamma(*self.known)
         mean = min(shape / rate, self.cap)
         shape /= WIDER**2
@@ -115,7 +115,7 @@ def resample(
     rng: np.random.Generator,
     proposal: tuple[float, float] | None = None,
 ) -> Resampled:
-    """Draw κ: candidates from a Gamma law, chosen by weight.
+    """Draw κ: candidates from a Gamma distribution, chosen by weight.
 
     The paper's proposal has mean κ̂ and a variance to be guessed; here it follows the posterior's own width.
     """
@@ -125,8 +125,11 @@ def resample(
     log_weights = evidence.log_density(candidates) - ((shape - 1.0) * np.log(candidates) - rate * candidates)
     if not np.isfinite(log_weights).any():
         raise DataError(
-            "no candidate of SIR has any weight: the concentration is held at the largest value at which "
-            "probabilities stay below one; use normalizer='exact'"
+            Message(
+                "no candidate of SIR has any weight: the concentration is held at the largest value at which "
+                "probabilities stay below one; use ",
+                Argument("normalizer", "auto"),
+            )
         )
     weights = np.exp(log_weights - log_weights.max())
     weights /= weights.sum()

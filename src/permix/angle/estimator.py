@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClusterMixin
@@ -12,70 +11,29 @@ from sklearn.utils.validation import check_is_fitted
 
 from permix.angle import completions as angle_completions
 from permix.angle import results as angle_results
-from permix.angle.archive import save_angle
 from permix.angle.data import as_rankings
 from permix.angle.fit import AngleFit, fit_angle
-from permix.angle.predict import Method, joint_log_probabilities, normalised, row_probabilities
-from permix.angle.settings import AngleSettings
+from permix.angle.parameters import AngleParameters
+from permix.angle.predictive import Method
+from permix.angle.rows import row_log_probabilities, row_probabilities
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.angle import Angle
 from permix.distributions.base import Estimate
+from permix.errors import Argument, DataError, Message
+from permix.estimators.agent_answers import Completions
 from permix.estimators.ranking_estimator import RankingEstimator
-from permix.mallows.predict import Completions
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
 
-class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
-    """Kinds of people, each with scores of the items and a concentration around them (Xu, Alvo & Yu 2018).
+class AngleMixture(ClusterMixin, RankingEstimator, parameters=AngleParameters):  # type: ignore[misc]
+    """Groups of people, each with scores of the items and a concentration around them (Xu, Alvo & Yu 2018).
 
-    P(ranking) ∝ exp(κ θ'y): y is the standardised rank vector, θ a unit vector of consensus scores (small =
+    P(ranking) ∝ exp(κ θ'y): y is the standardized rank vector, θ a unit vector of consensus scores (small =
     preferred), κ the concentration. Unlike a central ranking, θ says how far apart items are.
-
-    Parameters
-    ----------
-    n_components : int
-        Number of kinds.
-    inference : {"em", "sir", "vi", "quadrature"}
-        "em": maximum likelihood, no intervals. "sir": draws from the posterior. "vi" and "quadrature" serve
-        ``normalizer="vmf"`` alone: a variational posterior (algorithms 1 and 2), and draws from the
-        posterior, exact up to rounding for one component and by a Gibbs sampler otherwise.
-    normalizer : {"auto", "exact", "balanced", "vmf"}
-        How the sum over all rankings is found. "exact": up to 20 items. "balanced": by balancing a matrix
-        (McCullagh 2014), right within hundredths of a nat for many items. "auto": exact up to 20 items,
-        balanced beyond. "vmf": the paper's von Mises–Fisher approximation, under which probabilities do not
-        sum to one and concentrated mixtures collapse onto single rankings; never taken unless asked for. The
-        one used is ``normalizer_``.
-    bound : {"tight", "published"}
-        "vi": whether the law of κ maximises the evidence bound itself, or the looser bound of the paper
-        (equations 7 to 11), whose intervals of κ are too narrow by a factor of 2 to 8.
-    prior_shape, prior_rate : float
-        κ ~ Gamma(shape, rate). By default shape 1 and rate 0.1 / items: nearly flat up to ten times the
-        number of items.
-    prior_direction, prior_strength : scores of the items, and a number
-        Scores (small = preferred) as an array, with one row per component if you like, or a dict by item.
-        θ | κ ~ von Mises–Fisher around that direction with concentration ``prior_strength`` κ: it counts like
-        so many rankings. By default all directions are alike.
-    pseudo_count : float
-        Dirichlet parameter of the weights.
-    n_restarts, max_iter, tol
-        "em" and "vi": climbs from so many starts, each until a pass gains less than ``tol`` per agent.
-    n_draws, n_burn_in, n_thin, n_chains : int
-        Draws from the posterior, where they come from chains; sweeps of "em" where it draws completions:
-        rankings of a subset of the items, and top lists of more than 20 items.
-    n_candidates : int
-        "sir" with one component: ``n_draws`` out of so many candidates.
-    random_state : int, SeedSequence, Generator or None
-        The same seed gives the same fit whatever ``n_jobs`` is.
-    n_jobs : int, optional
-        How many threads; default as many as there are processors.
-    progress : bool, optional
-        Live display: by default on a terminal, once a fit has taken two seconds.
-    store : path, optional
-        A folder that keeps chains while they run: a fit that was killed goes on where it stopped.
 
     Attributes
     ----------
@@ -93,19 +51,25 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
     labels_ : ndarray (rows,)
         Most probable component of every row fitted.
     normalizer_ : str
-        "vmf", "balanced" or "exact": the normaliser that was used.
+        "exact", "balanced" or "vmf": the normalizer that was used.
     normalizer_errors_ : list of Estimate
-        By how much the true ln normalising sum exceeds the one used; 0 where it is exact.
+        By how much the true ln normalizing sum exceeds the one used; 0 where it is exact.
     log_likelihood_ : Estimate
         ln P(data) at the point estimates.
     elbo_ : float or None
         "vi": evidence lower bound. "quadrature" with one component: the log evidence itself,
         where κ above the largest value at which probabilities stay below one counts as impossible.
-    history_ : ndarray
+    history_ : DataFrame
         Log-likelihood or evidence bound after every pass.
     posterior_ : xarray.DataTree
         Draws in ArviZ's schema: ``weights``, ``concentrations``, ``directions``; ``labels`` of chains.
     converged_, n_iter_, items_, n_features_in_
+
+    Notes
+    -----
+    Draws from the posterior come from chains. Maximum likelihood draws completions, in ``n_burn_in +
+    n_draws`` sweeps, for rankings of a subset of the items and for top lists of more than 20 items; full
+    rankings and other top lists need none.
 
     Examples
     --------
@@ -123,54 +87,11 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
     """
 
     # Settings of an answer, not data that pipelines and searches would pass along.
-    __metadata_request__score_samples: ClassVar = {"method": UNUSED}
-
-    def __init__(
-        self,
-        n_components: int = 1,
-        *,
-        inference: Literal["em", "sir", "vi", "quadrature"] = "em",
-        normalizer: Literal["auto", "exact", "balanced", "vmf"] = "auto",
-        bound: Literal["tight", "published"] = "tight",
-        prior_shape: float = 1.0,
-        prior_rate: float | None = None,
-        prior_direction: Any = None,
-        prior_strength: float = 0.0,
-        pseudo_count: float = 1.0,
-        n_restarts: int = 10,
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        n_draws: int = 1000,
-        n_burn_in: int = 500,
-        n_thin: int = 1,
-        n_chains: int = 2,
-        n_candidates: int = 10_000,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool | None = None,
-        store: str | os.PathLike[str] | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.inference = inference
-        self.normalizer = normalizer
-        self.bound = bound
-        self.prior_shape = prior_shape
-        self.prior_rate = prior_rate
-        self.prior_direction = prior_direction
-        self.prior_strength = prior_strength
-        self.pseudo_count = pseudo_count
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_draws = n_draws
-        self.n_burn_in = n_burn_in
-        self.n_thin = n_thin
-        self.n_chains = n_chains
-        self.n_candidates = n_candidates
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.store = store
+    __metadata_request__score_samples: ClassVar = {
+        "method": UNUSED,
+        "random_state": UNUSED,
+        "return_error": UNUSED,
+    }
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the mixture.
@@ -187,9 +108,10 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         -------
         self
         """
-        settings = AngleSettings(**self.get_params(deep=False))
-        rankings = as_rankings(self._checked(X, reset=True))
-        return self._adopt(fit_angle(rankings, settings))
+        settings = self._settings()
+        fit = fit_angle(as_rankings(self._checked(X, reset=True)), settings)
+        angle_results.warn_of(fit)
+        return self._adopt(fit)
 
     def _adopt(self, fit: AngleFit) -> Self:
         """Show a fit under scikit-learn's names."""
@@ -205,10 +127,17 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         self.normalizer_ = components.normalizer
         self.log_likelihood_ = fit.log_likelihood
         self.elbo_ = fit.objective
-        self.history_ = fit.history
         self.n_iter_ = max(len(fit.history), 1)
         self.converged_ = fit.converged
         return self
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """Log-likelihood or evidence bound after every pass of the best climb, or of every draw."""
+        import pandas as pd
+
+        fit = self._fitted()
+        return pd.DataFrame({angle_results.objective_name(fit): np.asarray(fit.history)})
 
     @property
     def components_(self) -> list[Angle]:
@@ -218,14 +147,13 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
 
     @property
     def normalizer_errors_(self) -> list[Estimate]:
-        """By how much the true ln normalising sum exceeds the one used, by component."""
+        """By how much the true ln normalizing sum exceeds the one used, by component."""
         check_is_fitted(self)
         return self._fit.normalizer_errors
 
     @property
     def posterior_(self) -> xr.DataTree:
         """Draws of the parameters in ArviZ's schema; EM has none."""
-        from permix.errors import DataError
         from permix.posterior.tree import to_datatree
         from permix.sampling import Draws
 
@@ -233,7 +161,9 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         if self._tree is None:
             drawn = self._fit.posterior
             if drawn is None:
-                raise DataError("EM finds one answer, not a posterior; use inference='sir'")
+                raise DataError(
+                    Message("EM finds one answer, not a posterior; use ", Argument("inference", "sir"))
+                )
             draws = self._fit.draws or Draws(
                 {name: getattr(drawn, name) for name in ("weights", "concentrations", "directions")},
                 n_draws=drawn.weights.shape[1],
@@ -242,11 +172,11 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
             self._tree = to_datatree(
                 draws,
                 dims={
-                    "weights": ["component"],
-                    "concentrations": ["component"],
-                    "directions": ["component", "item"],
+                    "weights": ["group"],
+                    "concentrations": ["group"],
+                    "directions": ["group", "item"],
                 },
-                coords={"component": np.arange(1, len(self.weights_) + 1), "item": names},
+                coords={"group": np.arange(len(self.weights_)), "item": names},
             )
         return self._tree
 
@@ -282,7 +212,9 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         rankings = self._new_rankings(X)
         return row_probabilities(self._fit.components, rankings)
 
-    def score_samples(self, X: Any, *, method: Method = "auto") -> Array:
+    def score_samples(
+        self, X: Any, *, method: Method = "auto", random_state: Any = 0, return_error: bool = False
+    ) -> Any:
         """Return ln P(what the row says), parameters integrated out where there is a posterior.
 
         Parameters
@@ -293,19 +225,19 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
             equation 13, direction in closed form; chains: average over draws). "second-order" is the closed
             form of section 3.2. "auto" is quadrature where there is a posterior. Rows that are not full get
             the plug-in value.
+        random_state : int, SeedSequence, Generator or None
+            For rows that leave so much open that their sum over rankings is estimated.
+        return_error : bool
+            Return the Monte Carlo errors as well, 0 where the value is exact.
 
         Returns
         -------
-        ndarray (rows,)
+        ndarray (rows,), or two of them
             Each row once, whatever its count.
         """
         rankings = self._new_rankings(X)
-        return self._fit.predictive.log_densities(rankings, method)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean log-likelihood of an agent; a row counts as often as its count says."""
-        rankings = self._new_rankings(X)
-        return float(np.average(self._fit.predictive.log_densities(rankings), weights=rankings.counts))
+        scores, errors = self._fit.predictive.log_densities(rankings, method, random_state)
+        return (scores, errors) if return_error else scores
 
     def dic(self, X: Any) -> float:
         """Return the deviance information criterion on the data fitted; smaller is better."""
@@ -330,8 +262,8 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
 
     def _plug_in(self, X: Any) -> tuple[float, int]:
         rankings = self._new_rankings(X)
-        joint, _ = joint_log_probabilities(self._fit.components, rankings)
-        return float(rankings.counts @ normalised(joint)[1]), rankings.n_agents
+        values, _ = row_log_probabilities(self._fit.components, rankings)
+        return float(rankings.counts @ values), rankings.n_agents
 
     def _fitted(self) -> AngleFit:
         check_is_fitted(self)
@@ -441,7 +373,7 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         Returns
         -------
         DataFrame
-            Columns ``component``, ``item``, ``rank``, ``score`` and, where there is a posterior, ``low``,
+            Columns ``group``, ``item``, ``rank``, ``score`` and, where there is a posterior, ``low``,
             ``high``, ``rank_low``, ``rank_high``.
         """
         return angle_results.consensus_table(self._fitted(), interval)
@@ -450,14 +382,10 @@ class AngleMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         """Return weight, agents, concentration with its 90 % interval, and consensus ranking by component."""
         return angle_results.component_table(self._fitted())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file; :func:`permix.load` reads it.
+    def diagnostics(self) -> pd.DataFrame:
+        """Return how far to trust the fit: R-hat and ESS of draws; else what every start reached.
 
-        The file is a zip of JSON and ``.npy`` arrays. It holds components, posterior and the probabilities of
-        the rows that were fitted, not what the rows said.
+        Starts that end near the best have found the same optimum; where only one does, there may be a better
+        one still.
         """
-        save_angle(self._fitted(), path)
-
-    @classmethod
-    def _from_fit(cls, fit: AngleFit) -> Self:
-        return cls(**{name: getattr(fit.settings, name) for name in cls._get_param_names()})._adopt(fit)
+        return angle_results.diagnostics_table(self._fitted())

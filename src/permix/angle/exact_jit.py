@@ -39,7 +39,7 @@ def log_sum_with_mean(tilts, scores, table, back, mean):
 
 @kernel
 def _inverse_hessian(tilts, cap, inverse):
-    """Fill ``inverse`` with that of a von Mises–Fisher law here: 1/A'(κ) along the tilts, κ/A(κ) across."""
+    """Fill ``inverse`` with that of a von Mises–Fisher here: 1/A'(κ) along the tilts, κ/A(κ) across."""
     t = tilts.size
     length = math.sqrt(_dot(tilts, tilts))
     along = across = t - 1.0
@@ -56,7 +56,7 @@ def _inverse_hessian(tilts, cap, inverse):
 
 
 @kernel
-def maximise(mean, scores, tilts, table, back, max_iter):
+def maximize(mean, scores, tilts, table, back, max_iter):
     """Climb η'ȳ - ln Z(η) from ``tilts``, which is changed; return the value and ln Z there.
 
     BFGS in the zero-sum plane; the function is concave, so the climb finds the maximum. From 0 it starts at
@@ -169,10 +169,10 @@ def _log_proposal(start, end, drift, mean, across, along):
 def metropolis_tilts(
     rng, n, sums, prior_pull, prior_length, prior_shape, prior_rate, scores, tilts, table, back, n_steps
 ):
-    """Move η by Metropolis steps under the exact or the balanced normaliser; return how many were accepted.
+    """Move η by Metropolis steps under the exact or the balanced normalizer; return how many were accepted.
 
     ``sums`` is Σ y of the ``n`` rankings of a component, ``prior_pull`` the vector β₀ m₀; ``table`` and
-    ``back`` have 2^t entries, or none for the balanced normaliser. Every other step is Langevin's, along the
+    ``back`` have 2^t entries, or none for the balanced normalizer. Every other step is Langevin's, along the
     gradient; its width comes from the sums alone (the von Mises–Fisher posterior), never from the present η.
     The others change κ alone, in its logarithm.
     """

@@ -5,29 +5,33 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import lgamma
+from typing import ClassVar
 
 import numpy as np
 
 from permix.angle.ascent import VariationalPosterior
-from permix.angle.chain import AngleChainModel, AngleState, AngleSweep, stochastic_em
 from permix.angle.components import AngleComponents, AnglePrior, largest_concentration
 from permix.angle.data import AngleData, are_top_lists
 from permix.angle.direct import Evidence, resample
-from permix.angle.predict import (
-    AnglePosteriorDraws,
-    Predictive,
-    joint_log_probabilities,
-    normalised,
-    row_probabilities,
-)
+from permix.angle.moves import gibbs_sweep
+from permix.angle.parameters import AngleParameters
+from permix.angle.predictive import AnglePosteriorDraws, DirectionPosterior, Predictive
 from permix.angle.restarts import best_of_restarts, check_size
-from permix.angle.settings import AngleSettings
+from permix.angle.rows import (
+    joint_log_probabilities,
+    normalized,
+    row_probabilities,
+    shared_by_equal_rows,
+)
+from permix.angle.state import AngleChainModel, AngleState
+from permix.angle.stochastic_em import stochastic_em
 from permix.angle.top_lists import TopLists
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions import annealing_cost, is_cheap
 from permix.distributions.base import Estimate
-from permix.errors import DataError, PermixWarning
+from permix.errors import Argument, DataError, Message, PermixWarning
 from permix.posterior import warn_if_chains_disagree
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
@@ -40,15 +44,13 @@ from permix.sampling.fingerprint import digest
 MOST_NUMBERS = 20_000_000
 # SIR is not to be trusted where its candidates are worth fewer than this.
 FEW_CANDIDATES = 100
-# An approximate normaliser that is off by more than this, in nats per ranking, is worth a warning.
-NOTABLE_ERROR = 0.05
 # Rows whose log-likelihood is found by annealing, where there are more; proposals spent on that, and the
 # fewest rows that are worth it.
 ANNEALED_ROWS = 100
 ANNEALING_PROPOSALS = 2e8
 FEWEST_ROWS = 10
-# Up to so many items the error of the approximation is known at once; by balancing, up to so many.
-CHECKED_ITEMS, WARNED_ITEMS = 16, 300
+# Up to so many items the error of the approximation is known at once.
+CHECKED_ITEMS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +59,7 @@ class AngleFit:
 
     Attributes
     ----------
-    settings : AngleSettings
+    settings : AngleParameters
     components : AngleComponents
         Point estimates, the largest component first: maximum likelihood, or the posterior means of κθ. (Of κ
         alone they would make a component about which nothing is known as concentrated as the prior's mean.)
@@ -80,11 +82,16 @@ class AngleFit:
     draws : Draws or None
         Of SIR, quadrature and all chains.
     guarded : bool array (K,)
-        Components that the approximate normaliser would have made more concentrated than probabilities allow.
+        Components that the approximate normalizer would have made more concentrated than probabilities allow.
+    agreed : int array (K,)
+        How many items all members of a component put first, where that makes the likelihood unbounded in the
+        concentration; else 0.
     converged, interrupted : bool
     """
 
-    settings: AngleSettings
+    model: ClassVar[str] = "AngleMixture"
+
+    settings: AngleParameters
     components: AngleComponents
     probabilities: Array
     counts: Array
@@ -96,6 +103,7 @@ class AngleFit:
     evidence: Evidence | None
     draws: Draws | None
     guarded: Array
+    agreed: Array
     converged: bool
     interrupted: bool
 
@@ -119,12 +127,18 @@ class AngleFit:
     @cached_property
     def posterior(self) -> AnglePosteriorDraws | None:
         """Draws of the parameters: those of the chains, or out of the variational posterior; None for EM."""
-        return AnglePosteriorDraws.of(self)
+        if self.draws is not None:
+            return AnglePosteriorDraws.of(self.draws)
+        return None if self.variational is None else AnglePosteriorDraws.out_of(self.variational)
 
     @cached_property
     def predictive(self) -> Predictive:
         """The density of a new ranking."""
-        return Predictive.of(self)
+        if self.variational is not None:
+            return Predictive(self.components, DirectionPosterior.of_variational(self.variational), None)
+        if self.evidence is not None:
+            return Predictive(self.components, DirectionPosterior.of_evidence(self.evidence), None)
+        return Predictive(self.components, None, self.posterior)
 
     @cached_property
     def normalizer_errors(self) -> list[Estimate]:
@@ -143,7 +157,7 @@ class AngleFit:
         ]
 
 
-def fit_angle(rankings: Rankings, settings: AngleSettings) -> AngleFit:
+def fit_angle(rankings: Rankings, settings: AngleParameters) -> AngleFit:
     """Fit a mixture of angle-based models.
 
     Parameters
@@ -151,40 +165,37 @@ def fit_angle(rankings: Rankings, settings: AngleSettings) -> AngleFit:
     rankings : Rankings
         Full and incomplete rankings over three items or more, as
         :func:`permix.angle.data.as_rankings` returns them.
-    settings : AngleSettings
+    settings : AngleParameters
     """
     data = AngleData.of(rankings, settings.n_jobs)
     check_size(data, settings)
     settings.normalizer_for(data.n_items)  # refuses before any work
+    AnglePrior.of(settings, data.items)  # the same
     way = settings.way_for(data.n_items, data.is_full, are_top_lists(rankings))
     if settings.store is not None and way != "chains":
         raise DataError("store keeps chains while they run, and this fit has none; leave store out")
     ways = {"climb": _ascent, "sweeps": _stochastic_em, "chains": _chains, "draws": _direct}
-    fit = ways[way](data, settings)
-    _warn(fit)
-    return fit
+    return ways[way](data, settings)
 
 
-def _ascent(data: AngleData, settings: AngleSettings) -> AngleFit:
+def _ascent(data: AngleData, settings: AngleParameters) -> AngleFit:
     if not data.is_full:
         data = TopLists.of(data.rankings, data.n_jobs)
     climbed = best_of_restarts(data, settings)
     run = climbed.run
     vi = settings.inference == "vi"
     if vi:
-        q = run.law.posterior
-        lengths = np.linalg.norm(run.law.tilts, axis=1)
+        q = run.point.posterior
+        lengths = np.linalg.norm(run.point.tilts, axis=1)
         components = AngleComponents(data.items, q.mean_weights, q.directions, lengths, "vmf")
     else:
-        q, components = None, run.law.components
+        q, components = None, run.point.components
     order = np.argsort(-components.weights, kind="stable")
     # P(component | row) at the end of the climb, that is under q for variational inference.
     probabilities = np.ones((len(data.rankings), settings.n_components))
     if settings.n_components > 1:
-        data.weighed(run.law.tilts[order], run.law.offsets[order], probabilities=probabilities)
+        data.weighed(run.point.tilts[order], run.point.offsets[order], probabilities=probabilities)
     components = components.taken(order)
-    if not vi:
-        _warn_if_unbounded(components, data)
     return AngleFit(
         settings=settings,
         components=components,
@@ -197,34 +208,33 @@ def _ascent(data: AngleData, settings: AngleSettings) -> AngleFit:
         variational=None if q is None else q.taken(order),
         evidence=None,
         draws=None,
-        guarded=run.law.guarded[order],
+        guarded=run.point.guarded[order],
+        agreed=_none(components) if vi else _agreed(components, data),
         converged=run.converged,
         interrupted=climbed.interrupted,
     )
 
 
-def _warn_if_unbounded(components: AngleComponents, data: AngleData) -> None:
-    """Say where the likelihood has no maximum: all members of a component put the same items first.
+def _none(components: AngleComponents) -> Array:
+    return np.zeros(components.n_components, dtype=np.int64)
+
+
+def _agreed(components: AngleComponents, data: AngleData) -> Array:
+    """Count the items that all members of a component put first: the likelihood has no maximum there.
 
     The sums of the smallest mean scores are then those of the best ranks themselves.
     """
     _, sums, masses = data.weighed(components.tilts, components.offsets)
     least = np.cumsum(data.scores)[:-1]
+    agreed = _none(components)
     for k in np.flatnonzero(masses >= 1.0):
         reached = np.cumsum(np.sort(sums[:, k] / masses[k]))[:-1]
         first = np.flatnonzero(reached - least < 1e-6)
-        if len(first):
-            best = ", ".join(str(data.items[item]) for item in components.orders[k][: first[0] + 1][:5])
-            warnings.warn(
-                f"component {k + 1}: all its members put {best} first, so that the likelihood rises for ever "
-                "with the concentration, which is shown where there was nothing more to gain; "
-                "inference='sir' has an interval for it",
-                PermixWarning,
-                stacklevel=5,
-            )
+        agreed[k] = first[0] + 1 if len(first) else 0
+    return agreed
 
 
-def _direct(data: AngleData, settings: AngleSettings) -> AngleFit:
+def _direct(data: AngleData, settings: AngleParameters) -> AngleFit:
     """Draw from the posterior of one component: SIR, or quadrature."""
     prior = AnglePrior.of(settings, data.items)
     with at_most(settings.n_jobs), Display(settings.progress) as display:
@@ -237,8 +247,13 @@ def _direct(data: AngleData, settings: AngleSettings) -> AngleFit:
             drawn = resample(evidence, n_draws, settings.n_candidates, rng)
             if drawn.effective < FEW_CANDIDATES:
                 warnings.warn(
-                    f"SIR: the {settings.n_candidates} candidates are worth {drawn.effective:.0f} only; "
-                    "raise n_candidates, or use inference='quadrature'",
+                    Message(
+                        f"SIR: the {settings.n_candidates} candidates are worth {drawn.effective:.0f} only; "
+                        "raise ",
+                        Argument("n_candidates"),
+                        ", or use ",
+                        Argument("inference", "quadrature"),
+                    ),
                     PermixWarning,
                     stacklevel=4,
                 )
@@ -252,9 +267,7 @@ def _direct(data: AngleData, settings: AngleSettings) -> AngleFit:
         data.items, np.ones(1), evidence.direction[None, :], np.array([length]), "vmf"
     )
     constant = (
-        prior.shape * np.log(prior.rate)
-        - _log_gamma(prior.shape)
-        - data.n_agents * _log_gamma(data.n_items + 1.0)
+        prior.shape * np.log(prior.rate) - lgamma(prior.shape) - data.n_agents * lgamma(data.n_items + 1.0)
     )
     return AngleFit(
         settings=settings,
@@ -273,8 +286,10 @@ def _direct(data: AngleData, settings: AngleSettings) -> AngleFit:
                 "concentrations": kappas[None, :, None],
                 "directions": directions[None, :, None, :],
             },
+            {"moves": [], "proposed": np.zeros((1, 0), int), "accepted": np.zeros((1, 0), int)},
             n_draws=n_draws,
         ),
+        agreed=_none(components),
         guarded=np.array([np.isfinite(evidence.cap) and bool(kappas.max() > 0.999 * evidence.cap)]),
         converged=True,
         interrupted=False,
@@ -287,12 +302,6 @@ def _from_grid(rng: np.random.Generator, nodes: Array, probabilities: Array) -> 
     return float(draw_from_grid(rng, nodes, probabilities))
 
 
-def _log_gamma(x: float) -> float:
-    from math import lgamma
-
-    return lgamma(x)
-
-
 def _start(model: AngleChainModel, rng: np.random.Generator) -> AngleComponents:
     """Return where chains start: a quick fit to the rows, completed at random."""
     from permix.distributions.angle.completions import sample_completions
@@ -303,8 +312,7 @@ def _start(model: AngleChainModel, rng: np.random.Generator) -> AngleComponents:
         none = np.zeros((1, data.n_items))
         orders = sample_completions(part.rankings, none, n_sweeps=1, random_state=rng)
         data = AngleData.of(Rankings._from_arrays(orders, data.items), data.n_jobs)
-    quick = replace(
-        settings,
+    quick = settings.replaced(
         inference="em",
         normalizer="vmf",
         prior_shape=1.0,
@@ -312,19 +320,20 @@ def _start(model: AngleChainModel, rng: np.random.Generator) -> AngleComponents:
         prior_direction=None,
         prior_strength=0.0,
         pseudo_count=1.0,
-        n_restarts=min(settings.n_restarts, 5),
+        n_init=min(settings.n_init, 5),
         random_state=rng,
         progress=False,
+        store=None,
         max_iter=min(settings.max_iter, 200),
     )
-    return best_of_restarts(data, quick).run.law.components
+    return best_of_restarts(data, quick).run.point.components
 
 
-def _chains(data: AngleData, settings: AngleSettings) -> AngleFit:
+def _chains(data: AngleData, settings: AngleParameters) -> AngleFit:
     model = AngleChainModel(data, settings)
     draws = run_chains(
         lambda rng: AngleState(model, rng, _start(model, rng)),
-        AngleSweep(),
+        gibbs_sweep(settings, data.n_items),
         n_draws=settings.n_draws,
         n_burn_in=settings.n_burn_in,
         n_thin=settings.n_thin,
@@ -375,6 +384,7 @@ def _chains(data: AngleData, settings: AngleSettings) -> AngleFit:
         variational=None,
         evidence=None,
         draws=draws,
+        agreed=_none(components),
         guarded=kappas.max(axis=(0, 1)) > 0.999 * most,
         converged=True,
         interrupted=draws.interrupted,
@@ -421,7 +431,7 @@ def aligned(draws: Draws) -> Draws:
 
 
 def _shares(draws: Draws, data: AngleData, components: AngleComponents) -> Array:
-    """Return how often a row's agents were in each component."""
+    """Return how often agents who said the same as a row were in each component."""
     k = components.n_components
     if k == 1:
         return np.ones((len(data.rankings), 1))
@@ -430,10 +440,10 @@ def _shares(draws: Draws, data: AngleData, components: AngleComponents) -> Array
     rows = data.rankings.rows_of_agents()
     shares = np.zeros((len(data.rankings), k))
     np.add.at(shares, rows, of_agent)
-    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+    return shared_by_equal_rows(shares / shares.sum(axis=1, keepdims=True), data.rankings)
 
 
-def _stochastic_em(data: AngleData, settings: AngleSettings) -> AngleFit:
+def _stochastic_em(data: AngleData, settings: AngleParameters) -> AngleFit:
     model = AngleChainModel(data, settings)
     rng = np.random.default_rng(seed_sequence(settings.random_state))
     with at_most(settings.n_jobs), Display(settings.progress) as display, Interrupts() as interrupts:
@@ -443,9 +453,9 @@ def _stochastic_em(data: AngleData, settings: AngleSettings) -> AngleFit:
             display.step()
             return not interrupts.stopped
 
-        _, law, history, interrupted = stochastic_em(model, _start(model, rng), rng, follow)
-    order = np.argsort(-law.components.weights, kind="stable")
-    components = law.components.taken(order)
+        point, history, interrupted = stochastic_em(model, _start(model, rng), rng, follow)
+    order = np.argsort(-point.components.weights, kind="stable")
+    components = point.components.taken(order)
     return AngleFit(
         settings=settings,
         components=components,
@@ -458,7 +468,8 @@ def _stochastic_em(data: AngleData, settings: AngleSettings) -> AngleFit:
         variational=None,
         evidence=None,
         draws=None,
-        guarded=law.guarded[order],
+        guarded=point.guarded[order],
+        agreed=_none(components),
         converged=not interrupted,
         interrupted=interrupted,
     )
@@ -476,7 +487,7 @@ def _log_likelihood(components: AngleComponents, data: AngleData) -> Estimate:
     total, variance = 0.0, 0.0
     rows = np.flatnonzero(cheap)
     if len(rows):
-        densities = normalised(joint_log_probabilities(components, data.rankings[rows])[0])[1]
+        densities = normalized(joint_log_probabilities(components, data.rankings[rows])[0])[1]
         total = float(data.counts[rows] @ densities)
     rows = np.flatnonzero(~cheap)
     if len(rows):
@@ -487,7 +498,7 @@ def _log_likelihood(components: AngleComponents, data: AngleData) -> Estimate:
         if n > min(most, ANNEALED_ROWS):
             rows = np.sort(np.random.default_rng(0).choice(rows, min(most, ANNEALED_ROWS), replace=False))
         joint, errors = joint_log_probabilities(components, data.rankings[rows])
-        shares, densities = normalised(joint)
+        shares, densities = normalized(joint)
         values = data.counts[rows] * densities
         scale = n / len(rows)
         total += scale * float(values.sum())
@@ -495,42 +506,3 @@ def _log_likelihood(components: AngleComponents, data: AngleData) -> Estimate:
         if scale > 1.0:
             variance += scale * (n - len(rows)) * float(values.var(ddof=1))
     return Estimate(total, float(np.sqrt(variance)))
-
-
-def _warn(fit: AngleFit) -> None:
-    """Say what a user must know about the approximate normaliser and about climbs cut short."""
-    from permix.errors import ConvergenceWarning
-
-    if not fit.converged and not fit.interrupted:
-        warnings.warn(
-            f"not converged after {len(fit.history)} passes; raise max_iter={fit.settings.max_iter} or tol",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-    if fit.interrupted:
-        warnings.warn("interrupted: this is the best so far", PermixWarning, stacklevel=4)
-    if fit.guarded.any():
-        which = ", ".join(str(k + 1) for k in np.flatnonzero(fit.guarded))
-        warnings.warn(
-            f"component {which}: the von Mises–Fisher normaliser would give a ranking a probability "
-            "above one, so "
-            "the concentration was held back; leave normalizer out, with inference='em' or 'sir', or use "
-            "fewer components",
-            PermixWarning,
-            stacklevel=4,
-        )
-    if fit.components.normalizer == "vmf" and fit.components.n_items <= WARNED_ITEMS:
-        few = fit.components.n_items <= CHECKED_ITEMS
-        truth = fit.components.exact_log_sums() if few else fit.components.balanced_log_sums()
-        # Components without anybody in them say nothing.
-        lived_in = fit.components.weights * fit.counts.sum() >= 1.0
-        errors = np.where(lived_in, truth - fit.components.log_sums, 0.0)
-        worst = int(np.argmax(np.abs(errors)))
-        if abs(errors[worst]) > NOTABLE_ERROR:
-            warnings.warn(
-                f"the von Mises–Fisher normaliser is off by {errors[worst]:+.2f} nats for component "
-                f"{worst + 1} (concentration {fit.components.concentrations[worst]:.1f}): such a component "
-                "may not be real. Leave normalizer out, with inference='em' or 'sir'",
-                PermixWarning,
-                stacklevel=4,
-            )

@@ -16,7 +16,7 @@ from permix.kernels.streams import new_stream, open_stream, uniform
 
 @kernel
 def add_scores(first, last, orders, counts, scores, sums):
-    """Add the standardised rankings y of these rows, each as often as it counts, to ``sums`` (items,)."""
+    """Add the standardized rankings y of these rows, each as often as it counts, to ``sums`` (items,)."""
     t = scores.size
     for row in range(first, last):
         count = counts[row]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from permix.angle.ascent import Likelihood, Run, Variational, VariationalPosterior, climb, updated
-from permix.angle.components import AnglePrior, is_dear
+from permix.angle.components import AnglePrior, is_expensive
 from permix.angle.data import AngleData
-from permix.angle.settings import AngleSettings
+from permix.angle.parameters import AngleParameters
 from permix.data.labels import Array
 from permix.distributions.angle import concentration_jit as kernels
 from permix.distributions.angle.bessel_jit import bessel_ratio
-from permix.errors import DataError
+from permix.errors import Argument, DataError, Message
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
 from permix.runtime.seeds import seed_sequence
@@ -24,8 +24,8 @@ from permix.runtime.threads import at_most
 TRIAL_ENTRIES = 200_000
 # Entries of the dense table from which seeds are chosen.
 SEED_ENTRIES = 2_000_000
-# Where exact sums are dear, starts are tried with balanced ones, and until a pass gains less than this an
-# agent; the best one goes on exactly.
+# Where exact sums are expensive, starts are tried with balanced ones, and until a pass gains less than this
+# per agent; the best one goes on exactly.
 COARSE_TOL = 1e-5
 # How close to its seed a start puts half of the rankings: the mean cosine.
 START_COSINE = 0.7
@@ -40,7 +40,7 @@ class Climbed:
     interrupted: bool
 
 
-def best_of_restarts(data: AngleData, settings: AngleSettings) -> Climbed:
+def best_of_restarts(data: AngleData, settings: AngleParameters) -> Climbed:
     """Fit full rankings by EM or variational inference."""
     prior = AnglePrior.of(settings, data.items)
     check_size(data, settings)
@@ -51,36 +51,39 @@ def best_of_restarts(data: AngleData, settings: AngleSettings) -> Climbed:
         return _several(data, settings, prior, display)
 
 
-def check_size(data: AngleData, settings: AngleSettings) -> None:
+def check_size(data: AngleData, settings: AngleParameters) -> None:
     """Refuse more components than agents."""
     if settings.n_components > data.n_agents:
         raise DataError(
-            f"{settings.n_components} components are more than the {data.n_agents} agents; ask for fewer"
+            Message(
+                Argument("n_components", settings.n_components),
+                f" is more than the {data.n_agents} agents; ask for fewer",
+            )
         )
 
 
-def single(data: AngleData, settings: AngleSettings, prior: AnglePrior) -> Run:
+def single(data: AngleData, settings: AngleParameters, prior: AnglePrior) -> Run:
     """Fit one component: Σ y says all, so one pass over the data is enough."""
     sums, n = data.sum_of_scores[:, None], np.array([float(data.n_agents)])
-    law: Any
+    point: Any
     if settings.inference == "em":
-        law = first_law(np.zeros((1, data.n_items)), data, settings, prior)
+        point = first_point(np.zeros((1, data.n_items)), data, settings, prior)
         value = -np.inf
         for _ in range(
             settings.max_iter
-        ):  # once under the vMF normaliser; exact steps go on until they settle
-            law = law.following(sums, n, data)
-            before, value = value, data.total_log_density(law.tilts, law.offsets)
+        ):  # once under the vMF normalizer; exact steps go on until they settle
+            point = point.following(sums, n, data)
+            before, value = value, data.total_log_density(point.tilts, point.offsets)
             if abs(value - before) <= 1e-12 * abs(value):
                 break
     else:
-        law = Variational(updated(None, prior, sums, n, data.scores), prior)
-    objective = law.objective(data.total_log_density(law.tilts, law.offsets))
-    return Run(law, objective, [objective], converged=True)
+        point = Variational(updated(None, prior, sums, n, data.scores), prior)
+    objective = point.objective(data.total_log_density(point.tilts, point.offsets))
+    return Run(point, objective, [objective], converged=True)
 
 
-def first_law(tilts: Array, data: AngleData, settings: AngleSettings, prior: AnglePrior) -> Any:
-    """Return the law of components with these tilts and equal weights."""
+def first_point(tilts: Array, data: AngleData, settings: AngleParameters, prior: AnglePrior) -> Any:
+    """Return the point of components with these tilts and equal weights."""
     k, t = tilts.shape
     kappas = np.linalg.norm(tilts, axis=1)
     known = kappas > 0.0
@@ -122,20 +125,20 @@ def seeded_tilts(data: AngleData, k: int, rng: np.random.Generator) -> Array:
     return np.asarray(kernels.newton_concentration(0.5 * (data.n_items - 3.0), START_COSINE) * y[chosen])
 
 
-def _several(data: AngleData, settings: AngleSettings, prior: AnglePrior, display: Display) -> Climbed:
+def _several(data: AngleData, settings: AngleParameters, prior: AnglePrior, display: Display) -> Climbed:
     k = settings.n_components
-    seeds = seed_sequence(settings.random_state).spawn((settings.n_restarts if k > 1 else 1) + 1)
+    seeds = seed_sequence(settings.random_state).spawn((settings.n_init if k > 1 else 1) + 1)
     rng = np.random.default_rng(seeds[-1])
     trial, quick = data, settings
-    if is_dear(settings.normalizer_for(data.n_items), data.n_items):
-        quick = replace(settings, normalizer="balanced", tol=max(settings.tol, COARSE_TOL))
-    if settings.n_restarts > 1 and len(data.rankings) * data.n_items > 2 * TRIAL_ENTRIES:
+    if is_expensive(settings.normalizer_for(data.n_items), data.n_items):
+        quick = settings.replaced(normalizer="balanced", tol=max(settings.tol, COARSE_TOL))
+    if settings.n_init > 1 and len(data.rankings) * data.n_items > 2 * TRIAL_ENTRIES:
         trial = data.some(max(20 * k, TRIAL_ENTRIES // data.n_items), rng)
     scale = data.n_agents / trial.n_agents
     best: Run | None = None
     reached: list[float] = []
     with Interrupts() as interrupts:
-        display.begin("trying starts", settings.n_restarts)
+        display.begin("trying starts", settings.n_init)
         for start, seed in enumerate(seeds[:-1]):
 
             def follow(objective: float, start: int = start) -> bool:
@@ -146,7 +149,7 @@ def _several(data: AngleData, settings: AngleSettings, prior: AnglePrior, displa
             tilts = np.zeros((1, data.n_items))
             if k > 1:
                 tilts = seeded_tilts(trial, k, np.random.default_rng(seed))
-            run = climb(first_law(tilts, trial, quick, prior), trial, quick.max_iter, quick.tol, follow)
+            run = climb(first_point(tilts, trial, quick, prior), trial, quick.max_iter, quick.tol, follow)
             reached.append(run.objective * scale)
             if best is None or run.objective > best.objective:
                 best = run
@@ -160,14 +163,14 @@ def _several(data: AngleData, settings: AngleSettings, prior: AnglePrior, displa
                 display.update(f"objective {objective:,.2f}")
                 return not interrupts.stopped
 
-            law = first_law(best.law.tilts, data, settings, prior)
+            point = first_point(best.point.tilts, data, settings, prior)
             if quick is not settings:
-                law = Likelihood(
-                    best.law.components.weights,
-                    law.components.directions,
-                    law.components.concentrations,
-                    law.components.normalizer,
+                point = Likelihood(
+                    best.point.components.weights,
+                    point.components.directions,
+                    point.components.concentrations,
+                    point.components.normalizer,
                     data,
                 )
-            best = climb(law, data, settings.max_iter, settings.tol, follow_all)
+            best = climb(point, data, settings.max_iter, settings.tol, follow_all)
     return Climbed(best, np.array(reached), interrupts.interrupted)

@@ -6,23 +6,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permix.cli.output import count_of, print_table
-from permix.mallows.command import fitting, rounded, terminal_width
+from permix.angle.fit import AngleFit
+from permix.angle.results import (
+    component_table,
+    consensus_table,
+    diagnostics_table,
+    n_parameters,
+    remarks,
+)
+from permix.cli.output import count_of, fitting, print_table, rounded, terminal_width
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from permix.angle.fit import AngleFit
 
 INTERVAL = 0.9
 # A terminal shows the scores of at most so many items.
 MAX_ITEMS = 30
 # Width of a score with its interval in a table.
 SCORE_WIDTH = len("-0.523 (-0.556 to -0.501)  ")
-# Importance draws of n items take n² steps each; beyond this the normaliser's error is left out.
+# Importance draws of n items take n² steps each; beyond this the normalizer's error is left out.
 MOST_ITEMS_WITH_ERROR = 2000
-# An approximate normaliser that is off by more than this, in nats per ranking, deserves a note.
-NOTABLE_ERROR = 0.05
 METHODS = {
     "vi": "variational inference",
     "em": "maximum likelihood",
@@ -38,8 +41,6 @@ IN_CHAINS = {
 
 def angle_report(fit: AngleFit) -> dict[str, Any]:
     """Everything ``summary`` shows of a mixture of angle-based models, as plain values."""
-    from permix.angle.results import n_parameters
-
     components, settings, total = fit.components, fit.settings, fit.log_likelihood
     n_agents, parameters = int(fit.counts.sum()), n_parameters(fit.components)
     report: dict[str, Any] = {
@@ -52,7 +53,7 @@ def angle_report(fit: AngleFit) -> dict[str, Any]:
         "number_of_items": components.n_items,
         "items": [str(item) for item in components.items],
         "interval": None if fit.posterior is None else INTERVAL,
-        "components": _component_reports(fit),
+        "groups": _group_reports(fit),
         "log_likelihood": float(total),
         "log_likelihood_standard_error": total.standard_error,
         "log_likelihood_per_agent": float(total) / n_agents,
@@ -71,8 +72,12 @@ def angle_report(fit: AngleFit) -> dict[str, Any]:
         shape = fit.draws.arrays["weights"].shape
         report |= {"chains": shape[0] if fit.draws.seeds else None, "draws_per_chain": shape[1]}
         if fit.draws.seeds:
-            report["diagnostics"] = _diagnostics(fit)
-    report["remarks"] = _remarks(fit, report["components"])
+            report["diagnostics"] = {
+                str(name): row.to_dict() for name, row in diagnostics_table(fit).iterrows()
+            }
+    errors = [part["normalizer_error"] for part in report["groups"]]
+    known = None if None in errors else errors
+    report["remarks"] = [remark.as_options() for remark in remarks(fit, known)]
     return report
 
 
@@ -80,16 +85,14 @@ def _near_the_best(reached: np.ndarray, gap: float = 1.0) -> int:
     return int((reached >= reached.max(initial=-np.inf) - gap).sum())
 
 
-def _component_reports(fit: AngleFit) -> list[dict[str, Any]]:
-    """Report each component; intervals hold 90 % of the posterior."""
-    from permix.angle.results import component_table, consensus_table
-
+def _group_reports(fit: AngleFit) -> list[dict[str, Any]]:
+    """Report each group; intervals hold 90 % of the posterior."""
     components = fit.components
     table, scores = component_table(fit, INTERVAL), consensus_table(fit, INTERVAL)
     errors = fit.normalizer_errors if components.n_items <= MOST_ITEMS_WITH_ERROR else None
     reports: list[dict[str, Any]] = []
     for k in range(components.n_components):
-        part = scores[scores["component"] == k + 1]
+        part = scores[scores["group"] == k]
         report: dict[str, Any] = {
             "weight": float(table["weight"][k]),
             "agents": int(table["agents"][k]),
@@ -120,85 +123,22 @@ def _by_item(part: pd.DataFrame, column: str) -> dict[str, float]:
     return dict(zip(map(str, part["item"]), values.tolist(), strict=True))
 
 
-def _diagnostics(fit: AngleFit) -> dict[str, Any]:
-    """Say whether chains agree: about every weight and concentration, and the log-likelihood."""
-    from permix.posterior import summary
-    from permix.sampling import Draws
-
-    assert fit.draws is not None
-    arrays, k = fit.draws.arrays, fit.components.n_components
-    shown = {f"weight {c + 1}": arrays["weights"][..., c] for c in range(k)} if k > 1 else {}
-    shown |= {f"concentration {c + 1}": arrays["concentrations"][..., c] for c in range(k)}
-    likelihood = "log_likelihood" if "log_likelihood" in arrays else "completed_log_likelihood"
-    shown[likelihood] = arrays[likelihood]
-    return {str(name): row.to_dict() for name, row in summary(Draws(shown)).iterrows()}
-
-
-def _remarks(fit: AngleFit, parts: list[dict[str, Any]]) -> list[str]:
-    """Say what a reader of the components should know about them; they are counted from 1."""
-    from permix.angle.settings import MOST_BALANCED_ITEMS
-
-    said = []
-    mended = fit.components.n_items <= MOST_BALANCED_ITEMS and fit.components.normalizer == "vmf"
-    way_out = "--inference em or sir without --normalizer" if mended else "fewer components"
-    held = np.flatnonzero(fit.guarded).tolist()
-    if held:
-        said.append(
-            f"{_named(held)}: the approximate normaliser would give a ranking a probability above one, so "
-            f"the concentration was held back; {way_out} {'avoids' if mended else 'avoid'} that"
-        )
-    errors = [part["normalizer_error"] or 0.0 for part in parts]
-    # Components without anybody in them say nothing.
-    lived_in = fit.components.weights * fit.counts.sum() >= 1.0
-    off = [k for k, error in enumerate(errors) if lived_in[k] and abs(error) > NOTABLE_ERROR]
-    if off:
-        worst = max(off, key=lambda k: abs(errors[k]))
-        aside = f"; use {way_out}" if mended else ""
-        said.append(
-            f"{_named(off)}: the approximate normaliser is off by up to {errors[worst]:+.2g} nats an agent: "
-            f"such a component may not be real{aside}"
-        )
-    by_order: dict[tuple[str, ...], list[int]] = {}
-    for k, part in enumerate(parts):
-        by_order.setdefault(tuple(part["consensus"]), []).append(k)
-    said += [
-        f"{_named(same)} rank the items alike and differ in scores and concentration alone"
-        for same in by_order.values()
-        if len(same) > 1
-    ]
-    nobodys = [k for k, part in enumerate(parts) if part["agents"] == 0]
-    if nobodys:
-        verb = "is" if len(nobodys) == 1 else "are"
-        said.append(f"{_named(nobodys)} {verb} nobody's most probable component; fewer may be enough")
-    if fit.settings.inference == "vi" and fit.settings.bound == "published":
-        said.append("--bound published gives intervals of concentrations that are too narrow; see tight")
-    return said
-
-
-def _named(which: list[int]) -> str:
-    """Return "component 2", "components 1 and 3"."""
-    numbers = [str(k + 1) for k in which]
-    if len(numbers) == 1:
-        return f"component {numbers[0]}"
-    return f"components {', '.join(numbers[:-1])} and {numbers[-1]}"
-
-
 def print_angle(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
-    parts = report["components"]
+    parts = report["groups"]
     sure = report["interval"] is not None
     methods = IN_CHAINS if "diagnostics" in report else METHODS
     off = report["normalizer"] == "vmf" and parts[0]["normalizer_error"] is not None
     print_table(
         f"{title}: {count_of(report['agents'], 'agent')}, {count_of(report['number_of_items'], 'item')}, "
-        f"angle-based mixture of {count_of(len(parts), 'component')} by {methods[report['inference']]}",
+        f"angle-based mixture of {count_of(len(parts), 'group')} by {methods[report['inference']]}",
         [
-            "component",
+            "group",
             "weight",
             "agents",
             "concentration",
             *(["from", "to"] if sure else []),
-            *(["normaliser off by"] if off else []),
+            *(["normalizer off by"] if off else []),
         ],
         [
             [
@@ -212,10 +152,10 @@ def print_angle(report: dict[str, Any], title: str) -> None:
             for k, part in enumerate(parts)
         ],
     )
-    width = terminal_width() - len("component  ")
+    width = terminal_width() - len("group  ")
     print_table(
         "Consensus, best first",
-        ["component", "consensus"],
+        ["group", "consensus"],
         [[k + 1, fitting(part["consensus"], width)] for k, part in enumerate(parts)],
     )
     _print_scores(report)
@@ -224,10 +164,10 @@ def print_angle(report: dict[str, Any], title: str) -> None:
     if report["remarks"]:
         print()
     print(
-        "agents: those for whom the component is the most probable one\n"
+        "agents: those for whom the group is the most probable one\n"
         "concentration: 0 = all rankings alike; the larger, the more united\n"
         "score: small = preferred; how far apart two scores are says how sure their order is to a member\n"
-        f"normaliser: {_normalizer(report)}\n"
+        f"normalizer: {_normalizer(report)}\n"
     )
     _print_fit_measures(report)
     if "diagnostics" in report:
@@ -248,27 +188,27 @@ def _error(part: dict[str, Any]) -> str:
 def _normalizer(report: dict[str, Any]) -> str:
     if report["normalizer"] == "exact":
         return "exact, the sum over all rankings"
-    kind = "balanced" if report["normalizer"] == "balanced" else "von Mises–Fisher approximation"
-    if report["components"][0]["normalizer_error"] is None:
-        return kind
-    return f"{kind}; off by: true ln of the sum less the one used, nats an agent"
+    used = "balanced" if report["normalizer"] == "balanced" else "von Mises–Fisher approximation"
+    if report["groups"][0]["normalizer_error"] is None:
+        return used
+    return f"{used}; off by: true ln of the sum less the one used, nats an agent"
 
 
 def _print_scores(report: dict[str, Any]) -> None:
-    """Write the items by their score in the largest component, as many items and components as fit."""
-    parts = report["components"]
+    """Write the items by their score in the largest group, as many items and groups as fit."""
+    parts = report["groups"]
     items = parts[0]["consensus"]
     n_items = min(len(items), MAX_ITEMS)
     longest = max(len(name) for name in items[:n_items])
     n_parts = max(1, min(len(parts), (terminal_width() - longest - 2) // SCORE_WIDTH))
     cells = [_score_cells(part) for part in parts[:n_parts]]
     some = [f"the first {n_items} of {len(items):,} items"] if n_items < len(items) else []
-    some += [f"the first {n_parts} of {len(parts)} components"] if n_parts < len(parts) else []
+    some += [f"the first {n_parts} of {len(parts)} groups"] if n_parts < len(parts) else []
     sure = "" if report["interval"] is None else ", with 90 % intervals"
     print_table(
         f"Consensus scores, small = preferred{sure}{''.join(f'; {text}' for text in some)}"
         f"{'; --json shows all' if some else ''}",
-        ["item", *(f"component {k + 1}" for k in range(n_parts))],
+        ["item", *(f"group {k + 1}" for k in range(n_parts))],
         [[name, *(column[name] for column in cells)] for name in items[:n_items]],
     )
 
@@ -296,9 +236,9 @@ def _print_fit_measures(report: dict[str, Any]) -> None:
             f"WAIC {rounded(report['waic'], 1)} ({report['waic_parameters']:.1f})"
         )
     restarts = report["restart_objectives"]
-    if len(restarts) > 1 and len(report["components"]) > 1:
+    if len(restarts) > 1 and len(report["groups"]) > 1:
         near = report["starts_within_1_of_best"]
-        alone = "; more --restarts may find a better one" if near == 1 else ""
+        alone = "; more --starts may find a better one" if near == 1 else ""
         what = "evidence bound" if report["inference"] == "vi" else "log-likelihood"
         print(f"{near} of {len(restarts)} starts came within 1 of the best {what}{alone}")
     passes = f"{report['passes']:,} pass{'' if report['passes'] == 1 else 'es'}"

@@ -65,7 +65,7 @@ class TopLists(AngleData):
 
     @cached_property
     def _arrays(self) -> tuple[Array, Array]:
-        """Items and lengths of the lists, writable: compiled code is specialised for that."""
+        """Items and lengths of the lists, writable: compiled code is specialized for that."""
         listed = np.array(self.rankings.orders, dtype=np.int32, order="C")
         return listed, np.array(self.rankings.lengths, dtype=np.int64)
 

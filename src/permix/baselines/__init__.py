@@ -1,1 +1,1 @@
-"""What mixtures are compared with: kernel density estimation and mean-shift of rankings."""
+"""What mixtures are compared with: density estimation and mean-shift of rankings."""

@@ -5,16 +5,28 @@ from __future__ import annotations
 import errno
 import sys
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 
-def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+def show_warning(message: Any, *_: Any, flags: Mapping[str, str] | None = None, **__: Any) -> None:
     """Write a warning as a user of the command line wants it: what it says, not where it came from."""
+    print(f"permix: warning: {_in_options(message, flags)}", file=sys.stderr)
+
+
+def _in_options(said: Any, flags: Mapping[str, str] | None = None) -> str:
+    """Write a message with options for the arguments it names; without ``flags``, those of all commands."""
     from permix.errors import Message
 
-    text = message.args[0] if isinstance(message, Warning) and message.args else message
-    said = text.as_options() if isinstance(text, Message) else text
-    print(f"permix: warning: {said}", file=sys.stderr)
+    if isinstance(said, BaseException):
+        said = said.args[0] if said.args else said
+    if not isinstance(said, Message):
+        return str(said)
+    if flags is None:
+        from permix.cli.app import model_commands
+
+        flags = {name: flag for command in model_commands() for name, flag in command.flags.items()}
+    return said.as_options(flags)
 
 
 def _explain(error: OSError) -> str:
@@ -36,9 +48,9 @@ def _explain(error: OSError) -> str:
 def main() -> None:
     """Run the command line; a user's mistake gives one clear message and exit code 1, or 2 for an option."""
     from permix.cli.output import abandon_output, prepare_streams
-    from permix.errors import Message, PermixError
+    from permix.errors import PermixError
 
-    warnings.showwarning = _show_warning
+    warnings.showwarning = show_warning
     prepare_streams()
     output, code = sys.stdout, 1
     try:
@@ -54,8 +66,7 @@ def main() -> None:
         print("permix: interrupted", file=sys.stderr)
         sys.exit(130)
     except PermixError as error:
-        text = error.args[0] if error.args else str(error)
-        said = text.as_options() if isinstance(text, Message) else text
+        said = _in_options(error)
         code = getattr(error, "exit_code", 1)
     except BrokenPipeError:
         said = "standard output was closed before all was written"

@@ -40,7 +40,8 @@ PREDICT_OPTIONS: Mapping[str, Option] = {
 
 def model_commands() -> list[ModelCommand]:
     """Return the commands of all models that have one."""
-    return [part(model.command) for model in MODELS.values() if model.command]
+    commands = [part(model.command) for model in MODELS.values() if model.command]
+    return list({command.name: command for command in commands}.values())  # one may serve several models
 
 
 def build() -> typer.Typer:
@@ -140,7 +141,7 @@ def _add_file_commands(app: typer.Typer) -> None:
         "Turn one kind of file into another: PrefLib .soc .soi .toc .toi .cat, CSV, TSV, plain or .gz.",
         ["permix convert ratings.csv ratings.toi --layout ratings"],
     )
-    options = {**part("permix.consensus.options:OPTIONS"), **VOTE_OPTIONS, **JSON}
+    options = {**part("permix.consensus.command:OPTIONS"), **VOTE_OPTIONS, **JSON}
     add_command(
         app,
         "consensus",
@@ -170,7 +171,10 @@ def _add_model_commands(app: typer.Typer, commands: list[ModelCommand]) -> None:
         part("permix.cli.demo:run_demo")(folder, seed or 0)
 
     answers = dict.fromkeys(what for command in commands for what in command.answers)
-    reading = {name: option for command in commands for name, option in command.source.options.items()}
+    reading = dict(VOTE_OPTIONS)
+    for name, option in (pair for command in commands for pair in command.source.options.items()):
+        first = reading.setdefault(name, option)
+        reading[name] = first._replace(choices=tuple(dict.fromkeys((*first.choices, *option.choices))))
     file = Annotated[
         Path | None,
         typer.Argument(help="New agents or rows, in any format the model's fit reads."),
@@ -196,7 +200,7 @@ def _add_model_commands(app: typer.Typer, commands: list[ModelCommand]) -> None:
         [
             argument("fit", MODEL, ...),
             argument("file", file, None),
-            *option_parameters({**asked, **PREDICT_OPTIONS, **VOTE_OPTIONS, **reading, **FORCE_AND_JSON}),
+            *option_parameters({**asked, **PREDICT_OPTIONS, **reading, **FORCE_AND_JSON}),
         ],
         "Say what a fitted model makes of new agents or rows: where they belong, and what they would say.",
         [

@@ -26,7 +26,8 @@ class Option(NamedTuple):
     Attributes
     ----------
     type : type
-        ``str``, ``int``, ``float``, ``bool``, ``Path``, or ``list[str]`` for one that may be repeated.
+        ``str``, ``int``, ``float``, ``bool``, ``Path``, or ``list[str]`` for one that may be repeated. A
+        ``bool`` with flags such as ``--header/--no-header`` may also be left open.
     help : str
     flags : tuple of str
         Derived from the name unless given.
@@ -83,6 +84,21 @@ class Answering(NamedTuple):
     needs_data: bool = True
 
 
+class Variant(NamedTuple):
+    """A second model that the same command fits.
+
+    Attributes
+    ----------
+    parameters : class
+        Its declared parameters; options are those of both models.
+    needs : str
+        The parameter that, once given, says that this model is meant.
+    """
+
+    parameters: type[Parameters]
+    needs: str
+
+
 @dataclass(frozen=True)
 class ModelCommand:
     """What the command line does with one model.
@@ -100,14 +116,20 @@ class ModelCommand:
     parameters : class
         Declared parameters, whose options the command has.
     source : Source
+    variant : Variant, optional
+        A second model that the command fits.
     fit : function of (data, parameters)
         Returns a fit; raises KeyboardInterrupt if nothing was kept.
+    fit_options : dict of str to Option
+        Options about fitting that are no parameters; ``fit`` gets those that were given, by name.
     report : function of a fit
         Everything ``summary`` shows, as plain values.
     show : function of (report, title)
         Tables for people.
     labels : function of (fit, data), optional
         The :class:`~permix.cli.answers.Answer` that ``--labels`` writes.
+    column_labels : function of (fit, data), optional
+        That of ``--column-labels``, where a model finds groups of columns as well.
     answers : dict of str to Answering
         What ``predict --what`` may ask, the first being the default.
     sample : function of (fit, size, seed), optional
@@ -121,6 +143,8 @@ class ModelCommand:
         What the file of ``--labels`` holds.
     select : bool
         Whether the number of groups can be chosen by ``--select``.
+    measures : function of (fit, data, values of the options), optional
+        Further values of the report, which take the data that were fitted.
     """
 
     name: str
@@ -131,7 +155,10 @@ class ModelCommand:
     report: str
     show: str
     examples: Sequence[str] = ()
+    variant: Variant | None = None
+    fit_options: Mapping[str, Option] = field(default_factory=dict)
     labels: str = ""
+    column_labels: str = ""
     answers: Mapping[str, Answering] = field(default_factory=dict)
     sample: str = ""
     sample_takes_length: bool = False
@@ -139,14 +166,33 @@ class ModelCommand:
     choose: str = ""
     labels_help: str = "Also write each agent's group and how sure that is to this CSV file."
     select: bool = False
+    measures: str = ""
 
     @property
     def flags(self) -> dict[str, str]:
         """Options by the names of the parameters they stand for, for messages."""
-        flags = {name: about.flag_of(name) for name, about in self.parameters.declared.items()}
-        for name, option in {**self.source.options, **self.options}.items():
-            flags[name] = next((flag for flag in option.flags if flag.startswith("--")), _flag(name))
+        flags = {name: about.flag_of(name) for name, about in self.declared.items()}
+        for name, option in {**self.source.options, **self.fit_options, **self.options}.items():
+            named = (flag.partition("/")[0] for flag in option.flags if flag.startswith("--"))
+            flags[name] = next(named, _flag(name))
         return {name: flag for name, flag in flags.items() if flag}
+
+    @property
+    def declared(self) -> Mapping[str, Declared]:
+        """The parameters that options stand for, those of the variant included."""
+        return {**(self.variant.parameters.declared if self.variant else {}), **self.parameters.declared}
+
+    def chosen(self, given: Mapping[str, Any]) -> type[Parameters]:
+        """Return the parameters of the model that is meant, which must have all that was given."""
+        meant = self.parameters
+        if self.variant is not None and self.variant.needs in given:
+            meant = self.variant.parameters
+        for name in given:
+            if name not in meant.declared:
+                needs = self.flags[self.variant.needs] if self.variant else ""
+                how = "with" if meant is not self.parameters else "without"
+                raise typer.BadParameter(f"{self.flags[name]} says nothing {how} {needs}")
+        return meant
 
     @property
     def keeps_chains(self) -> bool:
@@ -217,8 +263,8 @@ def add_fit_command(app: typer.Typer, command: ModelCommand, run: Callable[..., 
             ...,
         ),
     ]
-    declared = command.parameters.declared
-    options: dict[str, Option] = dict(command.options)
+    declared = command.declared
+    options: dict[str, Option] = {**command.options, **command.fit_options}
     options |= SELECTION if command.select else {}
     for name, about in declared.items():
         if about.flag_of(name) and name not in command.options:
@@ -226,6 +272,8 @@ def add_fit_command(app: typer.Typer, command: ModelCommand, run: Callable[..., 
     options |= command.source.options
     if command.labels:
         options["labels"] = Option(Path, command.labels_help)
+    if command.column_labels:
+        options["column_labels"] = Option(Path, "The same for columns.")
     options |= {
         name: option for name, option in SHARED.items() if name != "keep_chains" or command.keeps_chains
     }
@@ -264,7 +312,7 @@ def argument(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 
 def _of_option(name: str, option: Option) -> inspect.Parameter:
-    flags = option.flags or ((_flag(name),) if option.type is not bool else (f"--{name.replace('_', '-')}",))
+    flags = option.flags or (_flag(name),)
     details: dict[str, Any] = {"help": option.help, "show_default": False}
     kind = option.type
     if option.choices:
@@ -273,7 +321,7 @@ def _of_option(name: str, option: Option) -> inspect.Parameter:
         details["min"] = option.least
     if option.metavar is not None:
         details["metavar"] = option.metavar
-    if option.type is bool and "/" not in flags[0]:
+    if option.type is bool and not any("/" in flag for flag in flags):
         return argument(name, Annotated[bool, typer.Option(*flags, **details)], False)
     return argument(name, Annotated[kind | None, typer.Option(*flags, **details)], None)
 

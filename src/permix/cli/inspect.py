@@ -134,8 +134,9 @@ def run_convert(options: ReadOptions, target: Path, to_layout: str, force: bool,
     try:
         write(votes, target, **({} if to_layout == "auto" else {"layout": str(to_layout)}))
     except DataError as error:
-        # The writer's layout is the one this command calls --to-layout.
-        raise DataError(str(error).replace("layout=", "to_layout=")) from error
+        from permix.cli.run import in_options
+
+        raise in_options(error, {"layout": "--to-layout"}) from error
     scale = category_scale(votes) if to_layout == "ratings" else {}
     if as_json:
         meant = {"ratings": scale} if scale else {}

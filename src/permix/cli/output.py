@@ -47,6 +47,8 @@ def abandon_output() -> None:
 # Room for a long line where there is no terminal.
 PIPE_WIDTH = 320
 ORDER = " ≻ "
+# From this R-hat on, reports say that chains disagree before anything else.
+NOT_CONVERGED = 1.5
 
 
 def print_json(value: Any) -> None:

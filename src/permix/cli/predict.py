@@ -13,7 +13,7 @@ from permix.cli.answers import DELIMITERS, Answer, csv_to, give, give_rankings, 
 from permix.cli.command import ModelCommand
 from permix.cli.inspect import check_targets
 from permix.cli.output import data_stream, print_json
-from permix.cli.run import in_options
+from permix.cli.run import in_options, warnings_in_options
 from permix.cli.votes import ReadOptions, read_options
 from permix.errors import DataError, PermixError
 from permix.estimators.registry import Model, part
@@ -71,11 +71,19 @@ def run_predict(
         )
     answering = command.answers[what]
     for name, value in values.items():
-        if value in (None, [], False) or name in ("force", "json"):
+        if value in (None, []) or name in ("force", "json"):
             continue
+        flag = command.flags.get(name, f"--{name.replace('_', '-')}")
         if name not in answering.uses and name not in command.source.options:
-            flag = command.flags.get(name, f"--{name.replace('_', '-')}")
             raise typer.BadParameter(f"{flag} says nothing to a {model.name} about --what {what}")
+        reading = command.source.options.get(name)
+        if reading is not None and reading.choices and value not in reading.choices:
+            raise typer.BadParameter(
+                f"{flag} {value} says nothing to a {model.name}, whose files may be "
+                f"{', '.join(reading.choices)}"
+            )
+        if reading is not None and file is None:
+            raise typer.BadParameter(f"{flag} says how to read a file of new data, and none is given")
     if output is not None:
         if not answering.rankings and output.suffix not in DELIMITERS:
             raise typer.BadParameter(
@@ -94,11 +102,12 @@ def run_predict(
         wide=output is not None or as_json,
     )
     try:
-        answer = part(answering.answer)(fit, NewData(file, values), question)
-        if isinstance(answer, Answer):
-            give(answer, output, as_json)
-        else:
-            give_rankings(*answer, output, as_json)
+        with warnings_in_options(command.flags):
+            answer = part(answering.answer)(fit, NewData(file, values), question)
+            if isinstance(answer, Answer):
+                give(answer, output, as_json)
+            else:
+                give_rankings(*answer, output, as_json)
     except PermixError as error:
         raise in_options(error, command.flags) from error
 

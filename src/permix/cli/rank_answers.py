@@ -40,16 +40,16 @@ def membership(
 def read_over_items(file: ReadOptions, items: tuple[Any, ...]) -> Any:
     """Read votes as preferences over the items of a model.
 
-    A table names only items that occur in it. Where those are not all, it is read once more with the names
-    of all, so that "the rest is below" means all the rest.
+    A table names only items that occur in it. Where those are not all, "the rest is below" means all the
+    rest of the model's items.
     """
     from permix.data.io.read_write import TABLES
     from permix.data.io.text_files import plain_suffix
-    from permix.estimators.preference_input import as_preferences
+    from permix.estimators.preference_input import as_preferences, over_more_items
 
     votes = file.read()
     if plain_suffix(file.file) in TABLES and set(votes.items) < set(items):
-        votes = file.read(items=items)
+        votes = over_more_items(votes, items)
     return as_preferences(votes, items)
 
 

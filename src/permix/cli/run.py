@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +16,7 @@ from permix.cli.answers import write_csv
 from permix.cli.command import SELECTION, ModelCommand
 from permix.cli.inspect import check_model_name, check_picture, check_targets, drop_chains
 from permix.cli.output import print_json, running_fit
-from permix.errors import DataError, Message, ParameterError, PermixError
+from permix.errors import DataError, Message, ParameterError, PermixError, PermixWarning
 from permix.estimators.registry import part
 from permix.files import check_target
 
@@ -32,21 +35,35 @@ class Targets(NamedTuple):
 
     output: Path
     labels: Path | None
+    column_labels: Path | None
     picture: Path | None
     curve: Path | None
     chains: Path | None
 
     def all(self) -> list[Path]:
         """Return those that are wanted, chains apart."""
-        return [target for target in self[:4] if target is not None]
+        return [target for target in self[:-1] if target is not None]
 
 
 def run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
     """Fit, save, and show what was found."""
     try:
-        _run_fit(command, values)
+        with warnings_in_options(command.flags):
+            _run_fit(command, values)
     except PermixError as error:
         raise in_options(error, command.flags) from error
+
+
+@contextmanager
+def warnings_in_options(flags: Mapping[str, str]) -> Iterator[None]:
+    """Show warnings with the options of a command for the arguments they name."""
+    from permix.cli import show_warning
+
+    with warnings.catch_warnings():
+        warnings.showwarning = partial(show_warning, flags=flags)
+        # It speaks of calls; the command line says by itself how to go on.
+        warnings.filterwarnings("ignore", "interrupted after", PermixWarning)
+        yield
 
 
 def in_options(error: PermixError, flags: Mapping[str, str]) -> PermixError:
@@ -60,6 +77,9 @@ def in_options(error: PermixError, flags: Mapping[str, str]) -> PermixError:
 def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
     quiet, as_json = values["quiet"], values["json"]
     given = _parameters(command, values)
+    parameters = command.chosen(given)
+    if "random_state" in parameters.declared:
+        given.setdefault("random_state", 0)
     candidates = _candidates(command, values)
     targets = _targets(command, values, curve=candidates is not None)
     file = values["file"]
@@ -71,7 +91,7 @@ def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
     given["progress"] = False if quiet or as_json else None
     if targets.chains is not None:
         given["store"] = targets.chains
-    settings = command.parameters(**given) if candidates is None else None
+    settings = parameters(**given) if candidates is None else None
     data = part(command.source.read)(file, values)
     with running_fit(targets.chains):
         fit, selection = _fitted(command, data, settings, given, values, candidates)
@@ -80,7 +100,7 @@ def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
 
 def _parameters(command: ModelCommand, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters that were given, in the types that declarations expect."""
-    declared = command.parameters.declared
+    declared = command.declared
     given = {
         name: value
         for name, value in values.items()
@@ -90,13 +110,10 @@ def _parameters(command: ModelCommand, values: Mapping[str, Any]) -> dict[str, A
         given = part(command.choose)(given)
     elif command.options:
         raise TypeError(f"{command.name} has options of its own but does not say what they mean")
-    parsed = {
+    return {
         name: declared[name].check.parse(value) if isinstance(value, str) else value
         for name, value in given.items()
     }
-    if "random_state" in declared:
-        parsed.setdefault("random_state", 0)
-    return parsed
 
 
 def _candidates(command: ModelCommand, values: Mapping[str, Any]) -> list[int] | None:
@@ -142,6 +159,7 @@ def _targets(command: ModelCommand, values: Mapping[str, Any], curve: bool) -> T
     return Targets(
         output,
         values.get("labels"),
+        values.get("column_labels"),
         picture,
         picture.with_name(f"{picture.stem}-selection{picture.suffix}") if curve and picture else None,
         output.with_name(output.name + ".chains") if command.keeps_chains else None,
@@ -158,10 +176,11 @@ def _fitted(
 ) -> tuple[Any, Any]:
     """Fit so many groups, or as many as the data choose; no fit if that choice was interrupted."""
     if candidates is None:
-        return part(command.fit)(data, settings), None
+        wanted = {name: values[name] for name in command.fit_options if values[name] is not None}
+        return part(command.fit)(data, settings, **wanted), None
     chosen = {name: value for name, value in given.items() if name not in ("n_components", "store")}
     selection = part(SELECT)(
-        data,
+        data.table,
         candidates,
         model=command.name,
         criterion=values["criterion"] or "held-out",
@@ -195,10 +214,16 @@ def _finish(
     partial = selection is not None and selection.interrupted
     if targets.labels is not None and not partial:
         write_csv(part(command.labels)(fit, data), targets.labels)
+    if targets.column_labels is not None:
+        write_csv(part(command.column_labels)(fit, data), targets.column_labels)
     if targets.picture is not None:
         part("permix.plots:save")(fit, targets.picture)
     report = part(command.report)(fit)
+    if command.measures and not (partial or interrupted):
+        report |= part(command.measures)(fit, data, values)
     _show(command, {"file": str(targets.output), **report, **extra}, selection, report, as_json)
+    if targets.curve is not None and not as_json:
+        print(f"{targets.curve}: what the choice rests on, by number of groups")
     if partial or interrupted:
         _say_interrupted(targets, partial)
         raise typer.Exit(130)

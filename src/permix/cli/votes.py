@@ -110,7 +110,7 @@ class ReadOptions(NamedTuple):
         from permix.data.io.column_names import column_places
         from permix.data.io.read_write import TABLES
         from permix.data.io.table_columns import file_rows, guess_delimiter
-        from permix.data.io.text_files import plain_suffix, read_text
+        from permix.data.io.text_files import first_line, plain_suffix
 
         if self.agent_column is not None:
             return True
@@ -118,7 +118,7 @@ class ReadOptions(NamedTuple):
             return False
         if self.header is False:
             return self.layout in ("pairs", "ratings")
-        text = read_text(self.file)
+        text = first_line(self.file)
         _, header = next(file_rows(self.file, text, guess_delimiter(self.file, text)))
         return "" in header or bool(column_places(header, "agent"))
 

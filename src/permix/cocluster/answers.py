@@ -1,94 +1,185 @@
-"""What ``predict`` says with co-clusterings: missing cells, cells held out, and clusters of new rows."""
+"""What the command line asks of co-clusterings: fits, labels, missing cells, groups of rows, scores."""
 
 from __future__ import annotations
 
+import csv
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import typer
 
-from permix.cli.answers import Answer, give
+from permix.cli.answers import Answer
 from permix.cli.output import count_of
+from permix.cli.predict import NewData, Question
+from permix.cocluster.cells.families import CategoricalCells, plain
+from permix.cocluster.ensemble import fit_ensemble
+from permix.cocluster.fit import BlockFit, fit_cocluster, naming_cells
+from permix.cocluster.matrix_source import read_rows
+from permix.cocluster.parameters import BlockParameters, CoClusterParameters, EnsembleParameters
+from permix.cocluster.predict import BlockPredictions
+from permix.cocluster.results import Side, groups_of
+from permix.cocluster.tables import held_out_report
+from permix.data.cells import Cells
 from permix.data.cells_checks import Names, match_numbers
 from permix.data.io.text_files import plain_suffix
-from permix.errors import DataError, PermixWarning
+from permix.errors import Argument, DataError, Message, ParameterError, PermixWarning
 
-if TYPE_CHECKING:
-    from permix.cli.predict import NewData, Question
-    from permix.cocluster.fit import BlockFit
-    from permix.cocluster.predict import BlockPredictions
-    from permix.data.cells import Cells
-
-# Probabilities of this many levels or clusters stand side by side where no file was asked for.
+# Probabilities of this many levels or groups stand side by side where no file was asked for.
 MAX_COLUMNS = 8
 # Cells asked for at a time.
 BLOCK = 100_000
 
 
-def predict_blocks(
-    fit: BlockFit, data: NewData, question: Question, output: Path | None, as_json: bool
-) -> None:
-    """Answer about missing cells, of fitted or new rows, about cells held out, or clusters of new rows."""
-    from permix.cocluster.predict import BlockPredictions
+# -- fitting ---------------------------------------------------------------------------------------
 
-    what = question.what or "cells"
-    if what not in ("cells", "components", "score"):
-        raise typer.BadParameter(f"--what {what} belongs to models of rankings; a co-clustering has cells")
-    for option, value in (
-        ("--samples", question.samples),
-        ("--seed", question.given_seed),
-        ("--ignore", data.ignore or None),
-    ):
-        if value is not None:
-            raise typer.BadParameter(f"{option} has nothing to do with a co-clustering")
-    new = _new_rows(data)
-    if new is not None:
-        warn_of_names(fit.known_cells, new, what, data.votes.file)
-    answers = BlockPredictions(fit)
-    wide = output is not None or as_json
-    if what == "components":
-        if new is None:
-            raise typer.BadParameter(
-                "--what components needs a file of new rows; permix fit cocluster --row-labels writes the "
-                "clusters of the fitted ones"
-            )
-        give(_clusters(answers, new, wide), output, as_json)
-    elif what == "score":
-        if new is None:
-            raise typer.BadParameter("--what score needs a file of cells that the fit did not see")
-        if not new.n_cells:
-            raise DataError(f"{data.votes.file}: no cell is filled, so that there is nothing to score")
-        give(_scores(answers, new), output, as_json)
+
+def fit_matrix(
+    cells: Cells, settings: BlockParameters, levels: str | None = None, held_out: float | None = None
+) -> BlockFit:
+    """Fit a co-clustering, or an ensemble, to a file's matrix or to a share of its cells."""
+    if held_out is not None and not 0.0 < held_out < 1.0:
+        raise ParameterError("held_out", held_out, "a share above 0 and below 1")
+    settings = _with_levels(cells, settings, levels, held_out is not None)
+    kept, tested = (cells, None) if held_out is None else cells.split(held_out, settings.random_state)
+    fit: BlockFit
+    if isinstance(settings, EnsembleParameters):
+        fit = fit_ensemble(kept, None, settings)
     else:
-        give(_missing(answers, new, wide), output, as_json)
+        assert isinstance(settings, CoClusterParameters)
+        fit = fit_cocluster(kept, settings)
+    fit.held_out = tested
+    return fit
 
 
-def _new_rows(data: NewData) -> Cells | None:
-    from permix.cocluster.command_run import MatrixFile
-
-    options = data.votes
-    for name, value in zip(options._fields[2:], options[2:], strict=True):
-        if name != "header" and value is not None:
-            raise typer.BadParameter(
-                f"--{name.replace('_', '-')} belongs to models of rankings, not to a co-clustering"
+def _with_levels(
+    cells: Cells, settings: BlockParameters, levels: str | None, held_out: bool
+) -> BlockParameters:
+    """Check all cells before anything runs, and take the levels from all of them, also those held out."""
+    family = settings.cell_family()
+    if levels is not None:
+        if family.name != "categorical":
+            raise DataError(
+                Message(
+                    Argument("levels"),
+                    " belongs to ",
+                    Argument("family", "categorical"),
+                    f", not to {family.name}",
+                )
             )
-    if options.layout not in ("auto", "wide", "long"):
-        raise typer.BadParameter(f"--layout {options.layout} is for rankings; a matrix is wide or long")
-    if not data.there:
-        how = (data.id_column, data.header, data.missing or None)
-        if options.layout != "auto" or any(choice is not None for choice in how):
-            raise typer.BadParameter(
-                "--id, --layout, --header and --missing say how to read a file of new rows, and none is given"
-            )
-        return None
-    file = MatrixFile(options.file, options.layout, data.header, data.id_column, data.missing)
-    return file.read(new_rows=True)
+        family = CategoricalCells(settings.pseudo_count, levels=levels_of(levels, cells.is_text))
+    with naming_cells(cells):
+        resolved = family.resolve(cells.values)
+        resolved.encode(cells.values)
+    if family.name == "categorical" and (held_out or levels is not None):
+        return settings.replaced(family=resolved)
+    return settings
 
 
-def warn_of_names(fitted: Cells, new: Cells, what: str, file: Path) -> None:
+def levels_of(text: str, is_text: bool) -> tuple[str | float, ...]:
+    """Read ``--levels``: separated by commas; one that holds a comma itself goes into quotes.
+
+    Examples
+    --------
+    >>> levels_of("no, rather not,yes", is_text=True), levels_of("1,2,2.5", is_text=False)
+    (('no', 'rather not', 'yes'), (1.0, 2.0, 2.5))
+    """
+    listed = [level.strip() for level in next(csv.reader([text], skipinitialspace=True), [])]
+    if not listed or "" in listed:
+        raise ParameterError("levels", text, "the possible values, separated by commas")
+    if is_text:
+        return tuple(listed)
+    try:
+        return tuple(float(level) for level in listed)
+    except ValueError:
+        raise ParameterError("levels", text, "numbers, since the cells are numbers") from None
+
+
+def row_labels(fit: BlockFit, cells: Cells) -> Answer:
+    """Say which group each row is in, and how probable it is that it is with its fellow members."""
+    return _labels(fit, "row")
+
+
+def column_labels(fit: BlockFit, cells: Cells) -> Answer:
+    """Say which group each column is in, and how probable it is that it is with its fellow members."""
+    return _labels(fit, "column")
+
+
+def _labels(fit: BlockFit, what: Side) -> Answer:
+    found = groups_of(fit, what)
+    confidence = np.round(found.confidence, 4).tolist()
+    rows = zip(found.names, (found.labels + 1).tolist(), confidence, strict=True)
+    return Answer(f"Groups of {what}s", [what, "group", "confidence"], list(rows))
+
+
+# -- predictions -----------------------------------------------------------------------------------
+
+
+def cells(fit: BlockFit, data: NewData, question: Question) -> Answer:
+    """Say what the missing cells of the fitted rows, or of new rows, hold."""
+    new = None if data.file is None else _new_rows(fit, data, question)
+    return _missing(BlockPredictions(fit), new, question.wide)
+
+
+def groups(fit: BlockFit, data: NewData, question: Question) -> Answer:
+    """Say which group of rows each new row belongs to."""
+    new = _new_rows(fit, data, question)
+    found = BlockPredictions(fit).rows(new)
+    n = found.shares.shape[1]
+    shown = n if question.wide or n <= MAX_COLUMNS else 0
+    rows = (
+        [
+            new.row_name(place),
+            int(row.argmax()) + 1,
+            round(float(row.max()), 6),
+            round(float(density), 6),
+            *np.round(row[:shown], 6).tolist(),
+        ]
+        for place, (row, density) in enumerate(zip(found.shares, found.log_evidence, strict=True))
+    )
+    return Answer(
+        f"{count_of(new.n_rows, 'new row')}: most probable group, given that it is one of these, and the "
+        "log probability of the cells",
+        ["row", "group", "probability", "log_probability", *(f"p{k + 1}" for k in range(shown))],
+        rows,
+    )
+
+
+def score(fit: BlockFit, data: NewData, question: Question) -> Answer:
+    """Say how probable each given cell of the fitted rows is."""
+    held_out = _new_rows(fit, data, question)
+    if not held_out.n_cells:
+        raise DataError(f"{data.file}: no cell is filled, so that there is nothing to score")
+    cells = held_out.aligned(fit.known_cells)
+    row_names = _as_given(held_out.row_names, cells.row_names, cells.n_rows, "row")
+    column_names = _as_given(held_out.column_names, cells.column_names, cells.n_columns, "column")
+    _warn_of_seen(fit.known_cells, cells, row_names, column_names)
+    scores = BlockPredictions(fit).log_probability(cells)
+    rows = (
+        [row_names[row], column_names[column], plain(value), round(float(log_p), 6)]
+        for row, column, value, log_p in zip(
+            cells.rows, cells.columns, cells.values.tolist(), scores, strict=True
+        )
+    )
+    report = held_out_report(fit, cells, float(scores.mean()))
+    facts = {name: report[name] for name in report if name not in ("cells", "base_perplexities")}
+    return Answer(
+        f"Log probability of {count_of(cells.n_cells, 'cell')} of the fitted rows",
+        ["row", "column", "value", "log_probability"],
+        rows,
+        facts=facts,
+    )
+
+
+def _new_rows(fit: BlockFit, data: NewData, question: Question) -> Cells:
+    assert data.file is not None
+    new = read_rows(data.file, data.values)
+    _warn_of_names(fit.known_cells, new, question.what, data.file)
+    return new
+
+
+def _warn_of_names(fitted: Cells, new: Cells, what: str, file: Path) -> None:
     """Notice columns without names, and new rows that are called as fitted ones."""
     if new.column_names is None and fitted.column_names is not None and plain_suffix(file) != "npz":
         warnings.warn(
@@ -108,56 +199,6 @@ def warn_of_names(fitted: Cells, new: Cells, what: str, file: Path) -> None:
         )
 
 
-def _clusters(answers: BlockPredictions, new: Cells, wide: bool) -> Answer:
-    """Say which cluster of rows each new row belongs to."""
-    probabilities = answers.predict_rows_proba(new)
-    densities = answers.score_rows(new)
-    n = probabilities.shape[1]
-    shown = n if wide or n <= MAX_COLUMNS else 0
-    rows = (
-        [
-            new.row_name(place),
-            int(row.argmax()) + 1,
-            round(float(row.max()), 6),
-            round(float(density), 6),
-            *np.round(row[:shown], 6).tolist(),
-        ]
-        for place, (row, density) in enumerate(zip(probabilities, densities, strict=True))
-    )
-    return Answer(
-        f"{count_of(new.n_rows, 'new row')}: most probable cluster, given that it is one of these, and the "
-        "log probability of the cells",
-        ["row", "cluster", "probability", "log_probability", *(f"p{k + 1}" for k in range(shown))],
-        rows,
-    )
-
-
-def _scores(answers: BlockPredictions, held_out: Cells) -> Answer:
-    """Say how probable each given cell of the fitted rows is."""
-    from permix.cocluster.cells.families import plain
-    from permix.cocluster.tables import held_out_report
-
-    cells = held_out.aligned(answers.fit.known_cells)
-    row_names = _as_given(held_out.row_names, cells.row_names, cells.n_rows, "row")
-    column_names = _as_given(held_out.column_names, cells.column_names, cells.n_columns, "column")
-    warn_of_seen(answers.fit.known_cells, cells, row_names, column_names)
-    scores = answers.log_probability(cells)
-    rows = (
-        [row_names[row], column_names[column], plain(value), round(float(score), 6)]
-        for row, column, value, score in zip(
-            cells.rows, cells.columns, cells.values.tolist(), scores, strict=True
-        )
-    )
-    report = held_out_report(answers.fit, cells, float(scores.mean()))
-    facts = {name: report[name] for name in report if name not in ("cells", "base_perplexities")}
-    return Answer(
-        f"Log probability of {count_of(cells.n_cells, 'cell')} of the fitted rows",
-        ["row", "column", "value", "log_probability"],
-        rows,
-        facts=facts,
-    )
-
-
 def _as_given(given: Names, fitted: Names, n: int, what: str) -> Sequence[str]:
     """Return names of the fitted rows or columns; numbers are written as the file with the cells has them."""
     if fitted is not None:
@@ -168,7 +209,7 @@ def _as_given(given: Names, fitted: Names, n: int, what: str) -> Sequence[str]:
     return [str(place + first) for place in range(n)]
 
 
-def warn_of_seen(
+def _warn_of_seen(
     fitted: Cells, held_out: Cells, row_names: Sequence[str], column_names: Sequence[str]
 ) -> None:
     """Notice cells that were fitted: their probabilities would say too much good of the fit."""
@@ -207,8 +248,6 @@ def _missing(answers: BlockPredictions, new: Cells | None, wide: bool) -> Answer
 def _missing_cells(
     answers: BlockPredictions, new: Cells | None, levels: list[Any], each: bool
 ) -> Iterator[list[Any]]:
-    from permix.data.cells import Cells
-
     fitted = answers.fit.known_cells
     known = fitted if new is None else new.aligned(fitted, rows=False)
     n_columns = known.n_columns
@@ -224,7 +263,7 @@ def _missing_cells(
         names = (known.row_names, known.column_names)
         asked = Cells(rows + first, columns, np.zeros(rows.size), known.shape, *names)
         if levels:
-            probabilities = answers.predict_proba(new, asked)
+            probabilities = answers.predict_cells_proba(new, asked)
             best = probabilities.argmax(axis=1)
             for place in range(rows.size):
                 p = probabilities[place]
@@ -236,7 +275,7 @@ def _missing_cells(
                     *(np.round(p, 6).tolist() if each else ()),
                 ]
         else:
-            values = answers.predict_mean(new, asked)
+            values = answers.predict_cells_mean(new, asked)
             for place in range(rows.size):
                 yield [
                     known.row_name(int(rows[place]) + first),

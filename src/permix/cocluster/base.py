@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, BiclusterMixin
+from sklearn.base import BiclusterMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from permix.cocluster.archive import save_cocluster
-from permix.cocluster.cells.families import CELL_FAMILIES, CategoricalCells
+from permix.cocluster.cells.families import CategoricalCells
+from permix.cocluster.cells.registry import CELL_FAMILIES, cell_family_class
 from permix.cocluster.fit import BlockFit
-from permix.cocluster.predict import BlockPredictions
+from permix.cocluster.predict import NO_LEVELS, BlockPredictions, perplexity_of
+from permix.cocluster.results import group_table
 from permix.data.agent_table import AgentTable
 from permix.data.cells import Cells
 from permix.data.io.columns import is_frame
 from permix.errors import DataError
+from permix.estimators.base import Estimator
 from permix.partitions import similarity_matrix
 from permix.posterior import summary, to_datatree
 
@@ -39,17 +40,17 @@ DIMS = {
 def _has_levels(estimator: Any) -> bool:
     """Whether cells have one of finitely many values; scikit-learn's way to say what a model does not do."""
     family = getattr(estimator, "family_", estimator.family)
-    family = CELL_FAMILIES.get(family, CategoricalCells) if isinstance(family, str) else family
+    if isinstance(family, str):
+        family = cell_family_class(family) if family in CELL_FAMILIES else CategoricalCells
     if not getattr(family, "has_levels", True):
-        raise AttributeError(
-            f"cells of the family {family.name} have no levels, hence no probabilities of these; predict has "
-            "their means, score the density of given values"
-        )
+        raise AttributeError(NO_LEVELS.format(family.name))
     return True
 
 
-class BlockEstimator(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
+class BlockEstimator(BiclusterMixin, Estimator):  # type: ignore[misc]
     """Results and predictions, once the blocks have been drawn."""
+
+    _fit: BlockFit
 
     def _adopt(self, fit: BlockFit) -> Self:
         """Show a fit under scikit-learn's names."""
@@ -58,7 +59,7 @@ class BlockEstimator(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
         self._tree: xr.DataTree | None = None  # made when asked for: xarray takes a second to import
         self.blocks_ = fit.blocks
         self.block_labels_ = fit.blocks.table
-        self.row_labels_ = fit.row_labels
+        self.labels_ = self.row_labels_ = fit.row_labels
         self.column_labels_ = fit.column_labels
         self.n_row_clusters_ = fit.n_row_clusters
         self.n_column_clusters_ = fit.n_column_clusters
@@ -71,12 +72,13 @@ class BlockEstimator(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
             self.block_parameters_ = fit.block_parameters
         return self
 
-    def _restored(self, fit: BlockFit) -> Self:
-        """Show a fit that was read from a file."""
+    @classmethod
+    def _from_fit(cls, fit: BlockFit) -> Self:
+        model = super()._from_fit(fit)
         names = None if fit.cells is None else fit.cells.column_names
         if names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
-        return self._adopt(fit)
+            model.feature_names_in_ = np.array(names, dtype=object)
+        return model
 
     @property
     def posterior_(self) -> xr.DataTree:
@@ -105,18 +107,78 @@ class BlockEstimator(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
         blocks = np.arange(self.blocks_.n_blocks)
         return np.asarray((self.block_labels_[None] == blocks[:, None, None]).any(axis=axis + 1))
 
+    # -- rows ------------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:
+        """Return the most probable group of ``row_labels_`` of each new row.
+
+        Parameters
+        ----------
+        X : matrix
+            New rows over the same columns, with what is known of them, which may be nothing. Columns of a
+            frame, and of :class:`permix.Cells`, are matched by name: some of the fitted ones are enough, in
+            any order. Columns without names are taken in the order of the fitted ones; names, other than
+            numbers, are refused where the fitted matrix had none.
+
+        Returns
+        -------
+        ndarray of int
+        """
+        return np.asarray(self.predict_proba(X).argmax(axis=1))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each group of ``row_labels_``, given that a new row is in one.
+
+        With mixed membership, where a row is in several groups, its mean shares of them.
+
+        Parameters
+        ----------
+        X : matrix
+            As in :meth:`predict`.
+
+        Returns
+        -------
+        ndarray of shape (rows, row groups)
+        """
+        return self._ask().predict_proba(self._cells(X, reset=False))
+
+    def score_samples(self, X: Any, *, return_error: bool = False) -> Any:
+        """Return ln p(filled cells) of each new row, p averaged over draws.
+
+        Parameters
+        ----------
+        X : matrix
+            As in :meth:`predict`.
+        return_error : bool
+            Return the Monte Carlo errors given the draws as well: 0, unless membership is mixed.
+
+        Returns
+        -------
+        ndarray (rows,), or two of them
+        """
+        found = self._ask().rows(self._cells(X, reset=False), groups=False)
+        return (found.log_evidence, found.errors) if return_error else found.log_evidence
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean of :meth:`score_samples`.
+
+        Parameters
+        ----------
+        X : matrix
+            As in :meth:`predict`. For further cells of the fitted rows see :meth:`score_cells`.
+        y : ignored
+        """
+        return float(np.mean(self.score_samples(X)))
+
     # -- cells -----------------------------------------------------------------------------------
 
-    def predict(self, X: Any = None, cells: Any = None) -> Array:
+    def predict_cells(self, X: Any = None, cells: Any = None) -> Array:
         """Return the most probable value of cells in levels, the expected value of others.
 
         Parameters
         ----------
         X : matrix, optional
-            New rows over the same columns, with what is known of them, which may be nothing; left out, the
-            fitted rows. Columns of a frame, and of :class:`permix.Cells`, are matched by name: some of the
-            fitted ones are enough, in any order. Columns without names are taken in the order of the fitted
-            ones; names, other than numbers, are refused where the fitted matrix had none.
+            New rows as in :meth:`predict`; left out, the fitted rows.
         cells : sequence of (row, column), or Cells, optional
             The cells asked for, by name or by number from 0; left out, the whole table.
 
@@ -125,48 +187,35 @@ class BlockEstimator(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (cells,), or (rows, columns)
             Rows and columns are in the order of the fitted matrix. Their names, where it had any, are
             ``model.cells_.row_names`` and ``model.cells_.column_names``:
-            ``pandas.DataFrame(model.predict(), model.cells_.row_names, model.cells_.column_names)``.
+            ``pandas.DataFrame(model.predict_cells(), model.cells_.row_names, model.cells_.column_names)``.
 
         Notes
         -----
-        Probabilities are averaged over draws, at most 200, evenly spaced. A new row belongs to every cluster
+        Probabilities are averaged over draws, at most 200, evenly spaced. A new row belongs to every group
         of rows, also a new one, by how well its cells fit, and draws count by how probable they make these.
-        With mixed membership its cells are given clusters by chance, at least 200 times, always the same way
+        With mixed membership its cells are given groups by chance, at least 200 times, always the same way
         for the same row, and all draws count alike.
         """
-        return self._ask().predict(self._new_rows(X), cells)
+        return self._ask().predict_cells(self._new_rows(X), cells)
 
     @available_if(_has_levels)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any = None, cells: Any = None) -> Array:
+    def predict_cells_proba(self, X: Any = None, cells: Any = None) -> Array:
         """Return the probability of every level, in the order of ``family_.levels``, as the last axis.
 
-        Parameters
-        ----------
-        X, cells
-            As in :meth:`predict`.
-
-        Returns
-        -------
-        ndarray of shape (cells, levels), or (rows, columns, levels)
+        ``X`` and ``cells`` are those of :meth:`predict_cells`; the result has the shape (cells, levels), or
+        (rows, columns, levels).
         """
-        return self._ask().predict_proba(self._new_rows(X), cells)
+        return self._ask().predict_cells_proba(self._new_rows(X), cells)
 
-    def predict_mean(self, X: Any = None, cells: Any = None) -> Array:
+    def predict_cells_mean(self, X: Any = None, cells: Any = None) -> Array:
         """Return the expected value of cells, also of those in levels, where these are numbers.
 
-        Parameters
-        ----------
-        X, cells
-            As in :meth:`predict`.
-
-        Returns
-        -------
-        ndarray of shape (cells,), or (rows, columns)
+        ``X``, ``cells`` and the shape of the result are those of :meth:`predict_cells`.
         """
-        return self._ask().predict_mean(self._new_rows(X), cells)
+        return self._ask().predict_cells_mean(self._new_rows(X), cells)
 
     def complete(self, X: Any = None) -> Array:
-        """Return the whole table: filled cells as they are, missing ones as :meth:`predict` has them.
+        """Return the whole table: filled cells as they are, missing ones as :meth:`predict_cells` has them.
 
         Parameters
         ----------
@@ -181,67 +230,46 @@ class BlockEstimator(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._ask().complete(self._new_rows(X))
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score_cells(self, X: Any) -> float:
         """Return the mean ln p of the filled cells of X, taken as further cells of the fitted rows.
 
         Parameters
         ----------
         X : matrix
             Held-out cells: over the same rows and columns, or with their names.
-        y : ignored
 
         Notes
         -----
         p is averaged over draws, then its logarithm over cells. It is a density for the family gaussian.
         A cell with a level that no fitted cell has is refused, unless the family was given that level.
         """
-        return self._ask().score(self._cells(X, reset=False))
+        return self._ask().score_cells(self._cells(X, reset=False))
 
     def perplexity(self, X: Any) -> float:
-        """Return exp of minus the :meth:`score`: as if cells had so many equally probable values."""
-        return self._ask().perplexity(self._cells(X, reset=False))
-
-    # -- new rows --------------------------------------------------------------------------------
-
-    def predict_rows(self, X: Any) -> npt.NDArray[np.int64]:
-        """Return the most probable cluster of ``row_labels_`` for each new row."""
-        return self._ask().predict_rows(self._cells(X, reset=False))
-
-    def predict_rows_proba(self, X: Any) -> Array:
-        """Return the probability of each cluster of ``row_labels_``, given that a new row is in one.
-
-        With mixed membership, where a row is in several clusters, its mean shares of them.
-        """
-        return self._ask().predict_rows_proba(self._cells(X, reset=False))
-
-    def score_samples(self, X: Any) -> Array:
-        """Return ln p(filled cells) of each new row, p averaged over draws."""
-        return self._ask().score_rows(self._cells(X, reset=False))
+        """Return exp of minus :meth:`score_cells`: as if cells had so many equally probable values."""
+        return perplexity_of(self.score_cells(X))
 
     # -- partitions ------------------------------------------------------------------------------
 
     def row_similarity(self) -> npt.NDArray[np.float32]:
-        """Return the posterior probability that two rows share a cluster, rows × rows."""
+        """Return the posterior probability that two rows share a group, rows × rows."""
         check_is_fitted(self)
         return similarity_matrix(self._fit.cluster_draws("row"))
 
     def column_similarity(self) -> npt.NDArray[np.float32]:
-        """Return the posterior probability that two columns share a cluster, columns × columns."""
+        """Return the posterior probability that two columns share a group, columns × columns."""
         check_is_fitted(self)
         return similarity_matrix(self._fit.cluster_draws("column"))
 
     def summary(self) -> pd.DataFrame:
-        """Return mean, spread, effective sample size and R-hat of every scalar quantity."""
+        """Return the groups of rows and of columns: how large each is, how sure that is, and its members."""
+        check_is_fitted(self)
+        return group_table(self._fit)
+
+    def diagnostics(self) -> pd.DataFrame:
+        """Return how far to trust the chains: mean, spread, effective sample size and R-hat of quantities."""
         check_is_fitted(self)
         return summary(self._fit.draws)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file; :func:`permix.load` reads it.
-
-        The file is a zip of JSON and ``.npy`` arrays; it holds the draws and the data.
-        """
-        check_is_fitted(self)
-        save_cocluster(self._fit, path)
 
     # -- input -----------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ from permix.partitions.priors import PartitionPrior
 
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float64]
+AnyDraw = TypeVar("AnyDraw")
 # Row classes with a smaller share of a new row are left out of its predictions.
 NEGLIGIBLE = 1e-12
 
@@ -73,12 +74,12 @@ class BlockSums(NamedTuple):
 
 
 def grid_draw(row_labels: Array, column_labels: Array, row_prior: PartitionPrior) -> BlockDraw:
-    """Return the blocks of a grid: every cluster of rows by every cluster of columns.
+    """Return the blocks of a grid: every group of rows by every group of columns.
 
     Parameters
     ----------
     row_labels, column_labels : ndarray of int
-        Clusters, 0 ... without gaps.
+        Groups, 0 ... without gaps.
     row_prior : PartitionPrior
         At the concentration of the draw, where that is learned.
     """
@@ -97,7 +98,7 @@ def mondrian_draw(
     Parameters
     ----------
     row_labels, column_labels : ndarray of int
-        Number of the interval, between neighbouring cuts, in which each row and each column is.
+        Number of the interval, between neighboring cuts, in which each row and each column is.
     table : ndarray of int
         Block by row interval and column interval.
     row_lengths : ndarray
@@ -120,17 +121,17 @@ def block_sums(matrix: EncodedMatrix, draw: BlockDraw, n_blocks: int | None = No
     return _added_up(matrix, draw.row_classes, draw.column_classes, draw.table, n)
 
 
-class BlockPredictive:
-    """Predictions averaged over draws of blocks.
+class Predictive(Generic[AnyDraw]):
+    """Predictions averaged over draws.
 
     Parameters
     ----------
     matrix : EncodedMatrix
         The cells the draws were made for.
-    draws : sequence of BlockDraw
+    draws : sequence
     """
 
-    def __init__(self, matrix: EncodedMatrix, draws: Sequence[BlockDraw]) -> None:
+    def __init__(self, matrix: EncodedMatrix, draws: Sequence[AnyDraw]) -> None:
         self.matrix = matrix
         self.draws = draws
 
@@ -138,6 +139,26 @@ class BlockPredictive:
     def family(self) -> CellFamily:
         """What cells of a block are made of."""
         return self.matrix.family
+
+    @property
+    def n_values(self) -> int:
+        """How many values a prediction has: a probability of every level, or one mean."""
+        return self.family.n_slots if self.family.has_levels else 1
+
+    def log_probability(self, rows: Array, columns: Array, codes: Array) -> FloatArray:
+        """Return ln p(cell) of encoded cells of fitted rows, p averaged over draws (equation 5.15)."""
+        total = np.full(len(codes), -np.inf)
+        for draw in self.draws:
+            np.logaddexp(total, self.log_cells_of(draw, rows, columns, codes), out=total)
+        return np.asarray(total - np.log(len(self.draws)))
+
+    def log_cells_of(self, draw: AnyDraw, rows: Array, columns: Array, codes: Array) -> FloatArray:
+        """Return ln p(cell) of encoded cells of fitted rows under one draw."""
+        raise NotImplementedError
+
+
+class BlockPredictive(Predictive[BlockDraw]):
+    """Predictions averaged over draws of blocks."""
 
     def values(self, rows: Array | None = None, columns: Array | None = None) -> FloatArray:
         """Return, for cells of fitted rows, the probability of every level, or the mean.
@@ -159,13 +180,10 @@ class BlockPredictive:
         out /= len(self.draws)
         return out
 
-    def log_probability(self, rows: Array, columns: Array, codes: Array) -> FloatArray:
-        """Return ln p(cell) of encoded cells of fitted rows, p averaged over draws (equation 5.15)."""
-        total = np.full(len(codes), -np.inf)
-        for draw in self.draws:
-            sums = block_sums(self.matrix, draw)
-            np.logaddexp(total, log_cells(self.family, codes, draw.block_of(rows, columns), sums), out=total)
-        return np.asarray(total - np.log(len(self.draws)))
+    def log_cells_of(self, draw: BlockDraw, rows: Array, columns: Array, codes: Array) -> FloatArray:
+        """Return ln p(cell) of encoded cells of fitted rows under one draw."""
+        sums = block_sums(self.matrix, draw)
+        return log_cells(self.family, codes, draw.block_of(rows, columns), sums)
 
     def row_log_evidence(self, new: EncodedMatrix) -> FloatArray:
         """Return ln p(filled cells of a new row) of each, p averaged over draws."""
@@ -223,9 +241,8 @@ class BlockPredictive:
         return out
 
     def _nothing(self, n_rows: int, rows: Array | None) -> FloatArray:
-        family = self.family
-        n_values = family.n_slots if family.has_levels else 1
-        return np.zeros((n_rows, self.matrix.n_columns, n_values) if rows is None else (len(rows), n_values))
+        table = (n_rows, self.matrix.n_columns) if rows is None else (len(rows),)
+        return np.zeros((*table, self.n_values))
 
     def _folded(self, new: EncodedMatrix) -> Iterator[_Folded]:
         """Try new rows in every class, draw by draw."""
@@ -251,8 +268,7 @@ class BlockPredictive:
     def _class_values(self, folded: _Folded, weights: FloatArray) -> FloatArray:
         """Return the values of cells by new row and column class, summed over row classes by weight."""
         n, sums = folded.blocks
-        n_values = self.family.n_slots if self.family.has_levels else 1
-        out = np.zeros((*folded.own_n.shape, n_values))
+        out = np.zeros((*folded.own_n.shape, self.n_values))
         least = NEGLIGIBLE * weights.sum(axis=1)
         for k, blocks_of_class in enumerate(folded.table):
             who = np.flatnonzero(weights[:, k] > least)

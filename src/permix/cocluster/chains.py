@@ -1,4 +1,4 @@
-"""What a chain of each kind of co-clustering is: where it starts and what an iteration does."""
+"""What a chain of each co-clustering is: where it starts and what an iteration does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from permix.cocluster.cells.encoded_matrix import EncodedMatrix
-from permix.cocluster.settings import BlockSettings, CoClusterSettings
+from permix.cocluster.parameters import BlockParameters, CoClusterParameters
 from permix.moves.base import Move
 from permix.partitions import FiniteDirichlet
 from permix.sampling.protocol import ChainState
@@ -22,8 +22,8 @@ class Engine(NamedTuple):
     burn_in_move: Move | None = None
 
 
-def grid_engine(matrix: EncodedMatrix, settings: BlockSettings) -> Engine:
-    """Clusters of rows by clusters of columns: DPCC, and LDCC where every row is in one cluster."""
+def grid_engine(matrix: EncodedMatrix, settings: BlockParameters) -> Engine:
+    """Groups of rows by groups of columns: DPCC, and LDCC where every row is in one group."""
     from permix.cocluster.grid.moves import grid_moves
     from permix.cocluster.grid.state import GridState, seat_all_lines
 
@@ -37,8 +37,8 @@ def grid_engine(matrix: EncodedMatrix, settings: BlockSettings) -> Engine:
     return Engine(first_state, grid_moves(matrix.n_rows, matrix.n_columns))
 
 
-def mixed_engine(matrix: EncodedMatrix, settings: CoClusterSettings) -> Engine:
-    """Every cell draws clusters for itself: LDCC as published."""
+def mixed_engine(matrix: EncodedMatrix, settings: CoClusterParameters) -> Engine:
+    """Every cell draws groups for itself: LDCC as published."""
     from permix.cocluster.grid.mixed_state import MixedGibbs, MixedState
 
     priors = settings.line_priors()
@@ -53,7 +53,7 @@ def mixed_engine(matrix: EncodedMatrix, settings: CoClusterSettings) -> Engine:
     return Engine(first_state, MixedGibbs())
 
 
-def mondrian_engine(matrix: EncodedMatrix, settings: BlockSettings) -> Engine:
+def mondrian_engine(matrix: EncodedMatrix, settings: BlockParameters) -> Engine:
     """Nested cuts: MPCC."""
     from permix.cocluster.mondrian.moves import mondrian_moves
     from permix.cocluster.mondrian.state import MondrianData, MondrianState

@@ -6,7 +6,7 @@ import dataclasses
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,10 +25,11 @@ from permix.cocluster.fit import (
     estimates,
     naming_cells,
 )
+from permix.cocluster.parameters import EnsembleParameters
 from permix.cocluster.predict import as_fitted
-from permix.cocluster.settings import ENSEMBLE_DEFAULTS, EnsembleSettings
 from permix.data.cells import Cells
-from permix.errors import DataError
+from permix.errors import Argument, DataError, Message, ParameterError
+from permix.estimators.checks import Choice
 from permix.posterior import warn_if_chains_disagree
 from permix.runtime.seeds import seed_sequence
 from permix.sampling.fingerprint import digest
@@ -48,7 +49,8 @@ class EnsembleFit(BlockFit):
         What the consensus is of.
     """
 
-    settings: EnsembleSettings
+    model: ClassVar[str] = "CoClusteringEnsemble"
+    settings: EnsembleParameters
     bases: Bases
 
     def base_log_probability(self, held_out: Cells) -> FloatArray:
@@ -69,7 +71,7 @@ class EnsembleFit(BlockFit):
     def averaged_score(self, held_out: Cells, average: Average = "cells") -> float:
         """Return the mean ln p per cell of the average of the bases."""
         if average not in AVERAGES:
-            raise DataError(f"average must be one of {', '.join(map(repr, AVERAGES))}, not {average!r}")
+            raise ParameterError("average", average, Choice(*AVERAGES).must_be())
         log_p = self.base_log_probability(held_out)
         n_bases, n_cells = log_p.shape
         if average == "log":
@@ -79,7 +81,9 @@ class EnsembleFit(BlockFit):
         return float((np.logaddexp.reduce(log_p.sum(axis=1)) - np.log(n_bases)) / n_cells)
 
 
-def fit_ensemble(cells: Cells | None, bases: Iterable[Any] | None, settings: EnsembleSettings) -> EnsembleFit:
+def fit_ensemble(
+    cells: Cells | None, bases: Iterable[Any] | None, settings: EnsembleParameters
+) -> EnsembleFit:
     """Make base co-clusterings where none are given, and draw their consensus."""
     if cells is None and bases is None:
         raise DataError("give a matrix, base co-clusterings (bases=...), or both")
@@ -94,13 +98,11 @@ def fit_ensemble(cells: Cells | None, bases: Iterable[Any] | None, settings: Ens
         made = as_bases(bases, None if cells is None else cells.shape, *names)
         store, seed = settings.store, settings.random_state
     shape = (made.n_rows, made.n_columns)
-    consensus = dataclasses.replace(settings, store=store, random_state=seed)
+    consensus = settings.replaced(store=store, random_state=seed)
     filled = matrix if settings.label_cells == "filled" else None
     fingerprint: dict[str, Any] = {
         "model": "CoClusteringEnsemble",
-        "prior": {"budget": settings.budget}
-        if settings.prior == "mondrian"
-        else [side.describe() for side in settings.line_priors()],
+        "prior": settings.describe_prior(),
         "label_pseudo_count": float(settings.label_pseudo_count),
         "bases": digest(made.pack()),
     }
@@ -117,7 +119,7 @@ def fit_ensemble(cells: Cells | None, bases: Iterable[Any] | None, settings: Ens
     return EnsembleFit(settings, cells, matrix, draws, rows, columns, best, made)
 
 
-def _refuse_idle(settings: EnsembleSettings, *, has_matrix: bool, has_bases: bool) -> None:
+def _refuse_idle(settings: EnsembleParameters, *, has_matrix: bool, has_bases: bool) -> None:
     """Refuse options that nothing would read."""
     if has_bases and settings.base is not None:
         raise DataError("base=... would change nothing: the base co-clusterings are given")
@@ -127,12 +129,12 @@ def _refuse_idle(settings: EnsembleSettings, *, has_matrix: bool, has_bases: boo
         idle |= {"family": why, "pseudo_count": why, "label_cells": "without a matrix all cells count"}
     for name, why in idle.items():
         given = getattr(settings, name)
-        if given != ENSEMBLE_DEFAULTS[name]:
-            raise DataError(f"{name}={given!r} would change nothing: {why}")
+        if given != settings.declared[name].default:
+            raise DataError(Message(Argument(name, given), f" would change nothing: {why}"))
 
 
 def _made_bases(
-    cells: Cells, matrix: EncodedMatrix, settings: EnsembleSettings
+    cells: Cells, matrix: EncodedMatrix, settings: EnsembleParameters
 ) -> tuple[Bases, str | os.PathLike[str] | None, Any]:
     """Run one chain per base and take its last draw; return where and how the consensus is drawn, too."""
     store = None if settings.store is None else Path(settings.store)
@@ -165,8 +167,8 @@ def base_draws(bases: Bases) -> list[BlockDraw]:
     ]
 
 
-def grid_consensus(bases: Bases, settings: EnsembleSettings) -> Engine:
-    """Consensus clusters of rows and of columns: DPCCE."""
+def grid_consensus(bases: Bases, settings: EnsembleParameters) -> Engine:
+    """Consensus groups of rows and of columns: DPCCE."""
     from permix.cocluster.grid.ensemble_state import EnsembleGridState, seat_consensus
     from permix.cocluster.grid.moves import grid_moves
 
@@ -181,7 +183,7 @@ def grid_consensus(bases: Bases, settings: EnsembleSettings) -> Engine:
     return Engine(first_state, grid_moves(bases.n_rows, bases.n_columns))
 
 
-def mondrian_consensus(bases: Bases, settings: EnsembleSettings, filled: EncodedMatrix | None) -> Engine:
+def mondrian_consensus(bases: Bases, settings: EnsembleParameters, filled: EncodedMatrix | None) -> Engine:
     """Nested cuts that fit the blocks of all bases, of the filled cells of a matrix or of all: MPCCE."""
     from permix.cocluster.mondrian.moves import mondrian_moves
     from permix.cocluster.mondrian.state import MondrianData, MondrianState

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -28,36 +28,33 @@ from permix.cocluster.cells.encoded_matrix import EncodedMatrix, encode_matrix
 from permix.cocluster.cells.families import CellFamily, CellValueError
 from permix.cocluster.chains import Engine, grid_engine, mixed_engine, mondrian_engine
 from permix.cocluster.mixed_predict import MixedDraw, MixedPredictive
-from permix.cocluster.settings import BlockSettings, CoClusterSettings
+from permix.cocluster.parameters import BlockParameters, CoClusterParameters
 from permix.data.cells import Cells
-from permix.errors import DataError, PermixWarning
+from permix.errors import Argument, DataError, Message, PermixWarning
 from permix.partitions import DirichletProcess, FiniteDirichlet, PartitionPrior
 from permix.partitions.geometry import losses_to
 from permix.partitions.labels import canonical_labels
 from permix.partitions.mondrian import MondrianTree
-from permix.partitions.point_estimate import PointEstimate, point_estimate
+from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
-from permix.posterior.estimated import (
-    FEW_RUNS,
-    MANY_LABELS,
-    MAX_ESTIMATE_DRAWS,
-    by_size,
-    evenly_spaced,
-)
+from permix.posterior.estimated import by_size, nearest_partition
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
 # Predictions are averaged over at most this many draws, evenly spaced over all chains.
 MAX_PREDICTIVE_DRAWS = 200
 Array = npt.NDArray[Any]
+# Predictions are averaged over at most so many draws, evenly spaced.
+MAX_PREDICTIVE_DRAWS = 200
 # Trees are compared by the blocks of so many cells, in so many draws.
 COMPARED_CELLS, COMPARED_DRAWS = 4000, 200
-# What draws of mixed memberships hold besides labels: cells of lines by cluster, and blocks.
+# What draws of mixed memberships hold besides labels: cells of lines by group, and blocks.
 MIXED = ("row_memberships", "column_memberships", "block_cells", "block_sums")
 # Numbers taken for levels are told by how many there are.
 MANY_LEVELS = 50
 # From this many on they are no levels: statistics have a slot for each in every block.
 MOST_LEVELS = 1000
+OTHERS = (Argument("family", "gaussian"), " takes numbers, ", Argument("family", "poisson"), " counts")
 
 
 @dataclasses.dataclass
@@ -66,7 +63,7 @@ class BlockFit:
 
     Attributes
     ----------
-    settings : BlockSettings
+    settings : BlockParameters
         As asked for.
     cells : Cells or None
         The matrix; an ensemble may have none.
@@ -75,18 +72,27 @@ class BlockFit:
     draws : Draws
         Kept draws of all chains.
     row_estimate, column_estimate : PointEstimate or None
-        Partitions of rows and of columns that minimise the posterior expected loss; grids have these.
+        Partitions of rows and of columns that minimize the posterior expected loss; grids have these.
     best_draw : int or None
         The draw nearest to all others, chains one after another; Mondrians have this.
+    held_out : Cells or None
+        Filled cells that the fit was not shown, to be predicted; files do not hold them.
     """
 
-    settings: BlockSettings
+    model: ClassVar[str]
+    settings: BlockParameters
     cells: Cells | None
     matrix: EncodedMatrix | None
     draws: Draws
     row_estimate: PointEstimate | None
     column_estimate: PointEstimate | None
     best_draw: int | None
+    held_out: Cells | None = dataclasses.field(default=None, kw_only=True)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user stopped the chains before they were done."""
+        return bool(self.draws.interrupted)
 
     @property
     def is_mondrian(self) -> bool:
@@ -137,8 +143,8 @@ class BlockFit:
     def blocks(self) -> BlockDraw:
         """The point estimate.
 
-        Clusters of a grid are numbered by size, those of a Mondrian by position: neighbouring intervals with
-        the same blocks are one cluster. Blocks are numbered 0, 1, ... by row cluster and column cluster.
+        Groups of a grid are numbered by size, those of a Mondrian by position: neighboring intervals with
+        the same blocks are one group. Blocks are numbered 0, 1, ... by group of rows and group of columns.
         """
         if self.best_draw is not None:
             return told_apart(self.block_draw(self.best_draw))
@@ -150,22 +156,22 @@ class BlockFit:
 
     @property
     def row_labels(self) -> npt.NDArray[np.int64]:
-        """Cluster of each row."""
+        """Group of each row."""
         return self.blocks.row_classes.astype(np.int64)
 
     @property
     def column_labels(self) -> npt.NDArray[np.int64]:
-        """Cluster of each column."""
+        """Group of each column."""
         return self.blocks.column_classes.astype(np.int64)
 
     @property
     def n_row_clusters(self) -> int:
-        """Number of clusters of ``row_labels``."""
+        """Number of groups of ``row_labels``."""
         return len(self.blocks.table)
 
     @property
     def n_column_clusters(self) -> int:
-        """Number of clusters of ``column_labels``."""
+        """Number of groups of ``column_labels``."""
         return int(self.blocks.table.shape[1])
 
     @cached_property
@@ -192,7 +198,7 @@ class BlockFit:
 
     @property
     def n_all_draws(self) -> int:
-        """Draws of all chains."""
+        """Number of draws of all chains."""
         n_chains, n_draws = self.draws.arrays["row_labels"].shape[:2]
         return int(n_chains * n_draws)
 
@@ -208,7 +214,7 @@ class BlockFit:
             tree = self._tree_of(t)
             return mondrian_draw(rows, columns, tree.table(), np.diff(tree.row_edges()))
         if "row_memberships" in self.draws.arrays:
-            # The clusters most cells of a line are in: not every cluster need be among them.
+            # The groups that most cells of a line are in: not every group need be among them.
             rows, columns = canonical_labels(rows), canonical_labels(columns)
         learned = "row_concentration" in self.draws.arrays
         return grid_draw(
@@ -216,9 +222,9 @@ class BlockFit:
         )
 
     def cluster_draws(self, what: Literal["row", "column"]) -> Array:
-        """Return the cluster of each row, or column, in every draw: chains × draws × rows, or columns.
+        """Return the group of each row, or column, in every draw: chains × draws × rows, or columns.
 
-        Draws of Mondrians hold intervals, of which neighbours with the same blocks are one cluster.
+        Draws of Mondrians hold intervals, of which neighbors with the same blocks are one group.
         """
         labels = self.draws.arrays[f"{what}_labels"]
         if not self.is_mondrian:
@@ -238,7 +244,8 @@ class BlockFit:
 class CoClusterFit(BlockFit):
     """Draws of a co-clustering; see :class:`BlockFit`."""
 
-    settings: CoClusterSettings
+    model: ClassVar[str] = "CoClustering"
+    settings: CoClusterParameters
     cells: Cells
     matrix: EncodedMatrix
 
@@ -258,21 +265,22 @@ class CoClusterFit(BlockFit):
         return MixedDraw(rows.astype(np.int64), columns.astype(np.int64), blocks, (a, b))
 
 
-def fit_cocluster(cells: Cells, settings: CoClusterSettings) -> CoClusterFit:
-    """Run chains on the cells of a matrix, summarise them, and warn where chains disagree."""
+def fit_cocluster(cells: Cells, settings: CoClusterParameters) -> CoClusterFit:
+    """Run chains on the cells of a matrix, summarize them, and warn where chains disagree."""
     matrix = encoded(cells, settings.cell_family())
     draws = cocluster_draws(matrix, settings)
     warn_if_chains_disagree(draws)
     return CoClusterFit(settings, cells, matrix, draws, *estimates(draws, settings, cells.shape))
 
 
-def cocluster_draws(matrix: EncodedMatrix, settings: CoClusterSettings) -> Draws:
+def cocluster_draws(matrix: EncodedMatrix, settings: CoClusterParameters) -> Draws:
     """Run chains on an encoded matrix."""
     if settings.prior == "dirichlet":
         sizes = (matrix.n_rows, matrix.n_columns)
         for what, prior, n in zip(("row", "column"), settings.line_priors(), sizes, strict=True):
             if isinstance(prior, FiniteDirichlet) and prior.n > n:
-                warnings.warn(f"n_{what}_clusters={prior.n} is more than the {n} {what}s", PermixWarning, 3)
+                number = Argument(f"n_{what}_clusters", prior.n)
+                warnings.warn(PermixWarning(Message(number, f" is more than the {n} {what}s")), stacklevel=3)
     if settings.prior == "mondrian":
         engine = mondrian_engine(matrix, settings)
     elif settings.is_mixed:
@@ -282,7 +290,7 @@ def cocluster_draws(matrix: EncodedMatrix, settings: CoClusterSettings) -> Draws
     return drawn(engine, settings, {"model": "CoClustering", **description(matrix, settings)})
 
 
-def drawn(engine: Engine, settings: BlockSettings, fingerprint: dict[str, Any]) -> Draws:
+def drawn(engine: Engine, settings: BlockParameters, fingerprint: dict[str, Any]) -> Draws:
     """Run the chains."""
     return run_chains(
         engine.make_state,
@@ -300,13 +308,10 @@ def drawn(engine: Engine, settings: BlockSettings, fingerprint: dict[str, Any]) 
     )
 
 
-def description(matrix: EncodedMatrix, settings: CoClusterSettings) -> dict[str, Any]:
+def description(matrix: EncodedMatrix, settings: CoClusterParameters) -> dict[str, Any]:
     """Return what identifies a co-clustering and its data, in values that JSON holds."""
-    prior: Any = {"budget": settings.budget}
-    if settings.prior != "mondrian":
-        prior = [side.describe() for side in settings.line_priors()]
     return {
-        "prior": prior,
+        "prior": settings.describe_prior(),
         "membership": settings.membership,
         "family": matrix.family.describe(),
         "shape": [matrix.n_rows, matrix.n_columns],
@@ -315,30 +320,19 @@ def description(matrix: EncodedMatrix, settings: CoClusterSettings) -> dict[str,
 
 
 def estimates(
-    draws: Draws, settings: BlockSettings, shape: tuple[int, int]
+    draws: Draws, settings: BlockParameters, shape: tuple[int, int]
 ) -> tuple[PointEstimate | None, PointEstimate | None, int | None]:
     """Return point estimates of rows and of columns, or which draw is nearest to all others."""
     if settings.prior == "mondrian":
         return None, None, nearest_draw(draws, settings, shape)
-    rows, columns = (_line_estimate(draws, settings, what) for what in ("row", "column"))
+    rows, columns = (
+        nearest_partition(draws, settings, f"{what}_labels", f"n_{what}_clusters")
+        for what in ("row", "column")
+    )
     return rows, columns, None
 
 
-def _line_estimate(draws: Draws, settings: BlockSettings, what: str) -> PointEstimate:
-    labels = evenly_spaced(draws.arrays[f"{what}_labels"], MAX_ESTIMATE_DRAWS)
-    return point_estimate(
-        labels,
-        loss=settings.loss,
-        # As in mixtures: lines that might be in several clusters are not shown as clusters of their own.
-        max_clusters=max(1, int(np.median(draws.arrays[f"n_{what}_clusters"]))),
-        n_runs=FEW_RUNS if labels.size > MANY_LABELS else None,
-        random_state=0,
-        n_jobs=settings.n_jobs,
-        progress=settings.progress,
-    )
-
-
-def nearest_draw(draws: Draws, settings: BlockSettings, shape: tuple[int, int]) -> int:
+def nearest_draw(draws: Draws, settings: BlockParameters, shape: tuple[int, int]) -> int:
     """Return the number of the draw with the least mean loss to all others, by the blocks of some cells."""
     arrays = draws.arrays
     n_draws = arrays["row_labels"].shape[1]
@@ -365,17 +359,12 @@ def encoded(cells: Cells, family: CellFamily) -> EncodedMatrix:
         n_levels = family.n_slots
         if n_levels > MOST_LEVELS:
             raise DataError(
-                f"the cells have {n_levels:,} different values, too many to be levels: "
-                "family='gaussian' takes numbers, family='poisson' counts"
+                Message(f"the cells have {n_levels:,} different values, too many to be levels: ", *OTHERS)
             )
         matrix = encode_matrix(family, cells.rows, cells.columns, cells.values, cells.shape)
     if n_levels > MANY_LEVELS and (n_levels > 2 * MANY_LEVELS or n_levels > 0.2 * cells.n_cells):
-        warnings.warn(
-            f"the cells have {n_levels} different values, and each is taken for a level of its own; "
-            "family='gaussian' takes numbers, family='poisson' counts",
-            PermixWarning,
-            stacklevel=3,
-        )
+        said = f"the cells have {n_levels} different values, and each is taken for a level of its own; "
+        warnings.warn(PermixWarning(Message(said, *OTHERS)), stacklevel=3)
     return matrix
 
 
@@ -385,25 +374,25 @@ def naming_cells(cells: Cells) -> Iterator[None]:
     try:
         yield
     except CellValueError as error:
-        raise DataError(error.what.format(place=cells.place(error.position))) from None
+        raise error.at(cells.place(error.position)) from None
 
 
 def told_apart(draw: BlockDraw) -> BlockDraw:
     """Return the same blocks with only those classes that differ and have members, blocks without gaps.
 
-    Blocks of nested cuts are rectangles, so that row intervals with the same blocks are neighbours, and so
+    Blocks of nested cuts are rectangles, so that row intervals with the same blocks are neighbors, and so
     are column intervals: classes stay in order of position.
     """
     columns, column_classes = np.unique(draw.column_classes, return_inverse=True)
     # Intervals without a row have room for new ones: they count where their blocks are those of a class.
-    kinds = by_blocks(draw.table[:, columns])[0]
-    present, row_classes = np.unique(kinds[draw.row_classes], return_inverse=True)
-    firsts = np.array([np.argmax(kinds == kind) for kind in present])
-    _, column_kinds, table = by_blocks(draw.table[np.ix_(firsts, columns)])
-    weights = [np.logaddexp.reduce(draw.row_log_weights[kinds == kind]) for kind in present]
+    group_of = by_blocks(draw.table[:, columns])[0]
+    present, row_classes = np.unique(group_of[draw.row_classes], return_inverse=True)
+    firsts = np.array([np.argmax(group_of == group) for group in present])
+    _, column_groups, table = by_blocks(draw.table[np.ix_(firsts, columns)])
+    weights = [np.logaddexp.reduce(draw.row_log_weights[group_of == group]) for group in present]
     return BlockDraw(
         row_classes.astype(np.int32),
-        column_kinds[column_classes].astype(np.int32),
+        column_groups[column_classes].astype(np.int32),
         table.astype(np.int64),
         np.array(weights),
         draw.new_row_log_weight,

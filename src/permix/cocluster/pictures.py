@@ -1,9 +1,8 @@
-"""Pictures of co-clusterings: the matrix in the order of its blocks, and Mondrian trees."""
+"""Pictures of co-clusterings: the matrix in the order of its blocks, its groups, its chains."""
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,17 +11,11 @@ from permix.cocluster.block_predict import BlockDraw
 from permix.cocluster.cells.families import CellFamily
 from permix.cocluster.fit import BlockFit
 from permix.data.cells import Cells
-from permix.errors import DataError
-from permix.partitions.mondrian import MondrianTree
-from permix.plots.style import (
-    COLOURS,
-    NO_MATPLOTLIB,
-    checked_axes,
-    finished,
-    new_figure,
-    shortened,
-    whole_figure,
-)
+from permix.errors import DataError, ParameterError
+from permix.estimators.checks import Choice
+from permix.plots.mondrian_picture import draw_tree
+from permix.plots.partition_pictures import draw_number, draw_similarity, draw_traces
+from permix.plots.style import BORDER, COLORS, NO_MATPLOTLIB, checked_figure, new_axes, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,22 +23,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = npt.NDArray[Any]
+Of = Literal["rows", "columns"]
 
 # The picture has no more pixels than this on a side; larger matrices are drawn as means of patches.
 MAX_SIDE = 1000
-# Patches of a large and mostly empty matrix hold about so many filled cells, so that colours can be seen.
+# Patches of a large and mostly empty matrix hold about so many filled cells, so that colors can be seen.
 CELLS_PER_PATCH = 4
 SMALL_SIDE = 120
 MAX_NAMES = 60
 MAX_NAME = 18
-# Points: what a name and a number of a cluster take up, and how thick two neighbouring blocks may be
+# Points: what a name and a number of a group take up, and how thick two neighboring blocks may be
 # before the border between them would hide them.
 NAME_ROOM = 7.5
 NUMBER_ROOM = 6.5
 BORDER_ROOM = 2.5
 THINNEST, THICKEST = 0.3, 1.6
 MISSING = "#ECECEC"
-BORDER = "#1A1A1A"
 # From pale to dark without the darkest end, where borders would be lost.
 ORDERED = "YlGnBu"
 MAX_LEVELS = 12
@@ -70,53 +63,49 @@ class _Side(NamedTuple):
         return np.concatenate([[0], np.cumsum(np.bincount(self.classes))])
 
 
-class _Colours(NamedTuple):
-    """Numbers that are drawn, and how they become colours."""
+class _Colors(NamedTuple):
+    """Numbers that are drawn, and how they become colors."""
 
     values: Array
-    colours: Colormap
+    colors: Colormap
     scale: Normalize
     labels: tuple[str, ...] | None
     ordered: bool
     extend: str
 
 
-def blocks(model: Any, path: str | os.PathLike[str] | None = None, ax: Axes | None = None) -> Figure:
-    """Draw the matrix with rows and columns in the order of their clusters, and the borders of its blocks.
+def blocks(fit: BlockFit, *, ax: Axes | None = None) -> Axes:
+    """Draw the matrix with rows and columns in the order of their groups, and the borders of its blocks.
 
-    Missing cells are pale grey. A large matrix is drawn as patches of neighbouring cells within a block: the
-    mean of numbers, the most frequent of other levels. Clusters without room for a number have none, which is
+    Missing cells are pale gray. A large matrix is drawn as patches of neighboring cells within a block: the
+    mean of numbers, the most frequent of other levels. Groups without room for a number have none, which is
     said beside them; between those too thin to be seen apart no border is drawn.
 
     Parameters
     ----------
-    model : CoClustering, CoClusteringEnsemble or their fit
-    path : path, optional
-        Also write the picture to this .png, .svg or .pdf file.
+    fit : BlockFit
     ax : matplotlib axes, optional
         Where to draw.
 
     Returns
     -------
-    matplotlib figure
+    matplotlib axes
     """
-    fit = getattr(model, "_fit", model)
-    if not isinstance(fit, BlockFit):
-        raise DataError(f"{type(model).__name__} is not a fitted co-clustering; plots.blocks draws these")
-    return draw_blocks(fit.blocks, fit.known_cells, fit.family, path, ax)
+    return draw_blocks(fit.blocks, fit.known_cells, fit.family, ax=ax)
 
 
-def draw_blocks(
-    draw: BlockDraw,
-    cells: Cells,
-    family: CellFamily,
-    path: str | os.PathLike[str] | None = None,
-    ax: Axes | None = None,
-) -> Figure:
+def overview(fit: BlockFit, *, figure: Figure | None = None) -> Figure:
+    """Draw the matrix in the order of its blocks, as :func:`blocks` does, in a figure."""
+    figure = checked_figure(figure, *_size(fit.known_cells, fit.blocks))
+    blocks(fit, ax=figure.subplots())
+    return figure
+
+
+def draw_blocks(draw: BlockDraw, cells: Cells, family: CellFamily, *, ax: Axes | None = None) -> Axes:
     """Draw cells under a partition into blocks; :func:`blocks` is for people."""
-    axes = new_figure(*_size(cells, draw)).subplots() if ax is None else checked_axes(ax)
-    look = _colours(cells, family)
-    _explain_colours(axes, look)  # first: the scale takes its room from the matrix
+    axes = new_axes(ax, *_size(cells, draw))
+    look = _colors(cells, family)
+    _explain_colors(axes, look)  # first: the scale takes its room from the matrix
     rows, columns = _sides(axes, cells, draw)
     _draw_cells(axes, cells, look, draw, rows.order, columns.order)
     _draw_borders(axes, draw.table, rows, columns)
@@ -126,73 +115,56 @@ def draw_blocks(
     _name_lines(axes, columns)
     if cells.n_cells < cells.n_rows * cells.n_columns:
         above = axes.get_xlabel()
-        axes.set_xlabel(f"{above}{', ' if above else ''}missing cells in grey")
+        axes.set_xlabel(f"{above}{', ' if above else ''}missing cells in gray")
     n_blocks = len(np.unique(draw.table))
     axes.set_title(
-        f"{_counted(n_blocks, 'block')}: {_counted(len(draw.table), 'cluster')} of rows, "
-        f"{_counted(draw.table.shape[1], 'cluster')} of columns",
+        f"{_counted(n_blocks, 'block')}: {_counted(len(draw.table), 'group')} of rows, "
+        f"{_counted(draw.table.shape[1], 'group')} of columns",
         fontsize="medium",
         pad=14.0 if _numbered(columns) else 6.0,
     )
-    return finished(whole_figure(axes), path)
+    return axes
 
 
-def mondrian(
-    tree: MondrianTree, path: str | os.PathLike[str] | None = None, ax: Axes | None = None
-) -> Figure:
-    """Draw the blocks of a Mondrian tree, rows downwards and columns to the right.
+def mondrian(fit: BlockFit, *, ax: Axes | None = None) -> Axes:
+    """Draw the nested cuts of the point estimate, rows downwards and columns to the right."""
+    if fit.tree is None:
+        raise DataError("a grid has no nested cuts to draw; plots.blocks draws its blocks")
+    return draw_tree(fit.tree, ax=ax)
 
-    Parameters
-    ----------
-    tree : MondrianTree
-        Such as ``permix.mondrian.sample(2.0)`` or ``model.tree_``.
-    path : path, optional
-        Also write the picture to this .png, .svg or .pdf file.
-    ax : matplotlib axes, optional
-        Where to draw.
 
-    Returns
-    -------
-    matplotlib figure
-    """
-    if not isinstance(tree, MondrianTree):
-        raise DataError(f"{type(tree).__name__} is no MondrianTree; plots.blocks draws fitted models")
-    axes = new_figure(4.8, 4.8).subplots() if ax is None else checked_axes(ax)
-    from matplotlib.colors import to_rgb
-    from matplotlib.patches import Rectangle
+def n_groups(fit: BlockFit, *, of: Of = "rows", ax: Axes | None = None) -> Axes:
+    """Draw the posterior of the number of groups of rows, or of columns."""
+    draws = fit.draws.arrays[f"n_{_side_of(of)}_clusters"]
+    return draw_number(draws, f"groups of {of}", ax=ax)
 
-    row_low, row_high, column_low, column_high = tree.rectangles[0]
-    whole = (row_high - row_low) * (column_high - column_low)
-    for leaf in np.flatnonzero(tree.axis < 0):
-        top, bottom, left, right = tree.rectangles[leaf]
-        number = int(tree.blocks[leaf])
-        tint = 0.35 * np.array(to_rgb(COLOURS[number % len(COLOURS)])) + 0.65
-        axes.add_patch(
-            Rectangle(
-                (left, top), right - left, bottom - top, facecolor=tint, edgecolor=BORDER, linewidth=1.4
-            )
-        )
-        if tree.n_blocks <= 60 and min(right - left, bottom - top) > 0.05 * np.sqrt(whole):
-            axes.text((left + right) / 2, (top + bottom) / 2, str(number + 1), ha="center", va="center")
-    axes.set_xlim(column_low, column_high)
-    axes.set_ylim(row_high, row_low)
-    axes.set_aspect("equal")
-    axes.set_xlabel("columns")
-    axes.set_ylabel("rows")
-    axes.set_title(
-        f"{_counted(tree.n_blocks, 'block')}, budget {float(tree.budgets[0]):g}", fontsize="medium"
+
+def similarity(fit: BlockFit, *, of: Of = "rows", ax: Axes | None = None) -> Axes:
+    """Draw the probability that two rows, or two columns, are in one group, sorted by group."""
+    what = _side_of(of)
+    labels = fit.row_labels if what == "row" else fit.column_labels
+    return draw_similarity(labels, fit.cluster_draws(what), of, ax=ax)
+
+
+def traces(fit: BlockFit, *, figure: Figure | None = None) -> Figure:
+    """Draw the number of blocks and the log joint of every draw, a line for each chain."""
+    draws = fit.draws.arrays
+    return draw_traces(
+        [("number of blocks", draws["n_blocks"]), ("log joint", draws["log_joint"])], figure=figure
     )
-    for side in axes.spines.values():
-        side.set_linewidth(1.4)
-        side.set_color(BORDER)
-    return finished(whole_figure(axes), path)
+
+
+def _side_of(of: Of) -> Literal["row", "column"]:
+    if of not in ("rows", "columns"):
+        raise ParameterError("of", of, Choice("rows", "columns").must_be())
+    return "row" if of == "rows" else "column"
 
 
 # -- cells -----------------------------------------------------------------------------------------
 
 
-def _colours(cells: Cells, family: CellFamily) -> _Colours:
-    """Choose colours: levels that are few get one each, numbers a scale."""
+def _colors(cells: Cells, family: CellFamily) -> _Colors:
+    """Choose colors: levels that are few get one each, numbers a scale."""
     try:
         import matplotlib
         from matplotlib.colors import BoundaryNorm, ListedColormap, Normalize
@@ -209,11 +181,11 @@ def _colours(cells: Cells, family: CellFamily) -> _Colours:
             palette: Any
             if ordered:
                 palette = matplotlib.colormaps[ORDERED](np.linspace(0.12, 0.85, n) if n > 1 else [0.5])
-            elif n <= len(COLOURS):
-                palette = [matplotlib.colors.to_rgba(colour) for colour in COLOURS[:n]]
+            elif n <= len(COLORS):
+                palette = [matplotlib.colors.to_rgba(color) for color in COLORS[:n]]
             else:
                 palette = matplotlib.colormaps["turbo"](np.linspace(0.05, 0.95, n))
-            return _Colours(
+            return _Colors(
                 codes.astype(np.float64),
                 ListedColormap(palette),
                 BoundaryNorm(np.arange(n + 1) - 0.5, n),
@@ -225,7 +197,7 @@ def _colours(cells: Cells, family: CellFamily) -> _Colours:
     low, high = float(values.min()), float(values.max())
     extend = "neither"
     if high > low:
-        # A few extreme cells shall not take the colours from all others.
+        # A few extreme cells shall not take the colors from all others.
         inner_low, inner_high = np.quantile(values, [0.01, 0.99])
         if inner_high > inner_low and high - low > 2 * (inner_high - inner_low):
             extend = {(1, 1): "both", (1, 0): "min", (0, 1): "max", (0, 0): "neither"}[
@@ -235,11 +207,11 @@ def _colours(cells: Cells, family: CellFamily) -> _Colours:
     else:
         low, high = low - 0.5, high + 0.5
     base = matplotlib.colormaps[ORDERED](np.linspace(0.05, 0.85, 256))
-    return _Colours(values, ListedColormap(base), Normalize(low, high), None, True, extend)
+    return _Colors(values, ListedColormap(base), Normalize(low, high), None, True, extend)
 
 
 def _draw_cells(
-    axes: Axes, cells: Cells, look: _Colours, draw: BlockDraw, row_order: Array, column_order: Array
+    axes: Axes, cells: Cells, look: _Colors, draw: BlockDraw, row_order: Array, column_order: Array
 ) -> None:
     n_rows, n_columns = cells.shape
     row_place, column_place = _inverse(row_order), _inverse(column_order)
@@ -256,8 +228,8 @@ def _draw_cells(
     rows, columns = _pixel_lines(n_rows)[:, None], _pixel_lines(n_columns)[None, :]
     pixels = patch_of(rows, columns, draw.block_of(row_order[rows], column_order[columns]))
     shown = _patched(where, pixels, look)
-    colours = look.colours.with_extremes(bad=MISSING)
-    rgba = colours(look.scale(np.ma.masked_invalid(shown)))
+    colors = look.colors.with_extremes(bad=MISSING)
+    rgba = colors(look.scale(np.ma.masked_invalid(shown)))
     axes.imshow(
         (255 * rgba).astype(np.uint8),
         extent=(0, n_columns, n_rows, 0),
@@ -268,7 +240,7 @@ def _draw_cells(
     )
 
 
-def _patched(where: Array, pixels: Array, look: _Colours) -> Array:
+def _patched(where: Array, pixels: Array, look: _Colors) -> Array:
     """Return for each pixel the mean of its patch, or its most frequent level; NaN where it is empty."""
     patches, of_cell = np.unique(where, return_inverse=True)
     if look.ordered:
@@ -330,7 +302,7 @@ def _sides(axes: Axes, cells: Cells, draw: BlockDraw) -> tuple[_Side, _Side]:
 
 
 def _draw_borders(axes: Axes, table: Array, rows: _Side, columns: _Side) -> None:
-    """Draw a line wherever two neighbouring classes lie in different blocks: grids and nested cuts alike."""
+    """Draw a line wherever two neighboring classes lie in different blocks: grids and nested cuts alike."""
     from matplotlib.collections import LineCollection
 
     segments, widths = [], []
@@ -341,10 +313,10 @@ def _draw_borders(axes: Axes, table: Array, rows: _Side, columns: _Side) -> None
                 line = [(ends.edges[start], place), (ends.edges[stop], place)]
                 segments.append([point[::-1] for point in line] if upright else line)
                 widths.append(breadth[start:stop].min())
-    for colour, factor in (("white", 2.2), (BORDER, 1.0)):
+    for color, factor in (("white", 2.2), (BORDER, 1.0)):
         axes.add_collection(
             LineCollection(
-                segments, colors=colour, linewidths=factor * np.array(widths), capstyle="butt", zorder=3
+                segments, colors=color, linewidths=factor * np.array(widths), capstyle="butt", zorder=3
             )
         )
     for side in axes.spines.values():
@@ -387,11 +359,11 @@ def _name_lines(axes: Axes, side: _Side) -> None:
             axis.set_tick_params(rotation=90)
     axis.set_tick_params(length=0)
     axis.set_label_text(_side_label(side))
-    for number, centre in _numbered(side):
+    for number, center in _numbered(side):
         upright = side.what == "row"
         axes.annotate(
             str(number),
-            (1, centre) if upright else (centre, 1),
+            (1, center) if upright else (center, 1),
             xycoords=("axes fraction", "data") if upright else ("data", "axes fraction"),
             xytext=(4, 0) if upright else (0, 3),
             textcoords="offset points",
@@ -403,14 +375,14 @@ def _name_lines(axes: Axes, side: _Side) -> None:
 
 
 def _side_label(side: _Side) -> str:
-    """Say how many lines there are where they have no names, and which clusters have no number."""
+    """Say how many lines there are where they have no names, and which groups have no number."""
     n_classes, n_numbered = len(side.edges) - 1, len(_numbered(side))
     lines = _counted(side.n_lines, side.what)
     if n_numbered == n_classes:
         return lines if side.names is None else ""
     shown = {0: "too thin to be numbered", 1: "the largest is numbered"}
     return (
-        f"{lines} in {_counted(n_classes, 'cluster')}\n"
+        f"{lines} in {_counted(n_classes, 'group')}\n"
         f"{shown.get(n_numbered, f'the {n_numbered} largest are numbered')}"
     )
 
@@ -426,14 +398,14 @@ def _numbered(side: _Side) -> list[tuple[int, float]]:
     ]
 
 
-def _explain_colours(axes: Axes, look: _Colours) -> None:
+def _explain_colors(axes: Axes, look: _Colors) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.patches import Patch
 
     figure = axes.figure
     if look.labels is None or (look.ordered and len(look.labels) > 2):
         bar = figure.colorbar(
-            ScalarMappable(look.scale, look.colours), ax=axes, extend=look.extend, fraction=0.05, pad=0.06
+            ScalarMappable(look.scale, look.colors), ax=axes, extend=look.extend, fraction=0.05, pad=0.06
         )
         bar.outline.set_visible(False)
         bar.ax.tick_params(length=0, labelsize="small")
@@ -442,7 +414,7 @@ def _explain_colours(axes: Axes, look: _Colours) -> None:
             bar.ax.minorticks_off()
         return
     n = len(look.labels)
-    handles = [Patch(facecolor=look.colours(k), label=look.labels[k]) for k in range(min(n, 20))]
+    handles = [Patch(facecolor=look.colors(k), label=look.labels[k]) for k in range(min(n, 20))]
     if n > 20:
         handles.append(Patch(facecolor="none", label=f"… {n - 20} more"))
     axes.legend(
@@ -458,7 +430,7 @@ def _explain_colours(axes: Axes, look: _Colours) -> None:
 
 
 def _size(cells: Cells, draw: BlockDraw) -> tuple[float, float]:
-    """Inches: about the shape of the matrix, within what a page holds, with room for clusters and names."""
+    """Inches: about the shape of the matrix, within what a page holds, with room for groups and names."""
     ratio = float(np.clip(cells.n_rows / cells.n_columns, 0.4, 2.2))
     side = 6.0
     width, height = (side, side * ratio) if ratio <= 1 else (side / ratio**0.5, side * ratio**0.5)
@@ -477,3 +449,13 @@ def _size(cells: Cells, draw: BlockDraw) -> tuple[float, float]:
 
 def _counted(n: int, thing: str) -> str:
     return f"{n:,} {thing}{'' if n == 1 else 's'}"
+
+
+PICTURES = {
+    "overview": overview,
+    "blocks": blocks,
+    "mondrian": mondrian,
+    "n_groups": n_groups,
+    "similarity": similarity,
+    "traces": traces,
+}

@@ -12,7 +12,7 @@ from permix.cocluster.block_predict import BlockPredictive
 from permix.cocluster.cells.encoded_matrix import EncodedMatrix, encode_matrix
 from permix.cocluster.cells.families import CategoricalCells, CellFamily, plain
 from permix.cocluster.fit import BlockFit, naming_cells
-from permix.cocluster.mixed_predict import MixedPredictive
+from permix.cocluster.mixed_predict import MixedPredictive, RowAnswers
 from permix.data.cells import Cells
 from permix.data.cells_checks import match_numbers
 from permix.data.labels import as_objects
@@ -21,6 +21,10 @@ from permix.errors import DataError
 Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+NO_LEVELS = (
+    "cells of the family {} have no levels, hence no probabilities of these; predict_cells has their means, "
+    "score_cells the density of given values"
+)
 #: Places asked for: (row, column) pairs by name or number, a :class:`Cells`, or None for the whole table.
 Places = Any
 
@@ -39,17 +43,14 @@ class BlockPredictions:
 
     # -- cells -----------------------------------------------------------------------------------
 
-    def predict_proba(self, new: Cells | None = None, cells: Places = None) -> FloatArray:
+    def predict_cells_proba(self, new: Cells | None = None, cells: Places = None) -> FloatArray:
         """Return the probability of every level, levels last."""
         family = self.fit.family
         if not family.has_levels:
-            raise DataError(
-                f"cells of the family {family.name} have no levels, hence no probabilities of these; predict "
-                "has their means, score the density of given values"
-            )
+            raise DataError(NO_LEVELS.format(family.name))
         return self._values(new, cells)
 
-    def predict_mean(self, new: Cells | None = None, cells: Places = None) -> FloatArray:
+    def predict_cells_mean(self, new: Cells | None = None, cells: Places = None) -> FloatArray:
         """Return the expected value of cells."""
         family = self.fit.family
         values = self._values(new, cells)
@@ -57,23 +58,23 @@ class BlockPredictions:
             return values[..., 0]
         assert family.levels is not None
         if not all(isinstance(level, int | float) for level in family.levels):
-            raise DataError("values that are text have no mean; predict_proba has their probabilities")
+            raise DataError("values that are text have no mean; predict_cells_proba has their probabilities")
         return np.asarray(values @ np.array(family.levels, dtype=np.float64))
 
-    def predict(self, new: Cells | None = None, cells: Places = None) -> Array:
+    def predict_cells(self, new: Cells | None = None, cells: Places = None) -> Array:
         """Return the most probable value of cells in levels, the mean of others."""
         family = self.fit.family
         if not isinstance(family, CategoricalCells):
-            return self.predict_mean(new, cells)
+            return self.predict_cells_mean(new, cells)
         best = self._values(new, cells).argmax(axis=-1)
         return level_array(family)[best]
 
     def complete(self, new: Cells | None = None) -> Array:
-        """Return the whole table: filled cells as they are, others as :meth:`predict` has them."""
+        """Return the whole table: filled cells as they are, others as :meth:`predict_cells` has them."""
         known = self.fit.known_cells
         if new is not None:
             known = as_fitted(new.aligned(known, rows=False), self.fit.family)
-        table = self.predict(new)
+        table = self.predict_cells(new)
         if table.dtype != object:
             table = table.astype(np.float64)  # levels that are whole numbers, beside means
         table[known.rows, known.columns] = known.values
@@ -91,13 +92,9 @@ class BlockPredictions:
             codes = self.fit.family.encode(cells.values)
         return self.fit.predictive.log_probability(cells.rows, cells.columns, codes)
 
-    def score(self, held_out: Cells) -> float:
+    def score_cells(self, held_out: Cells) -> float:
         """Return the mean of :meth:`log_probability`."""
         return float(self.log_probability(held_out).mean())
-
-    def perplexity(self, held_out: Cells) -> float:
-        """Return exp of minus the score."""
-        return perplexity_of(self.score(held_out))
 
     def _values(self, new: Cells | None, cells: Places) -> FloatArray:
         predictive = self.fit.predictive
@@ -108,25 +105,26 @@ class BlockPredictions:
 
     # -- new rows --------------------------------------------------------------------------------
 
-    def score_rows(self, new: Cells) -> FloatArray:
-        """Return ln p(filled cells) of each new row."""
-        return self.fit.predictive.row_log_evidence(self._new(new))
+    def rows(self, new: Cells, *, groups: bool = True, scores: bool = True) -> RowAnswers:
+        """Return what is said of new rows, all of it found at once.
 
-    def predict_rows_proba(self, new: Cells) -> FloatArray:
-        """Return the probability of each row cluster of the point estimate, given that a row is in one.
-
-        With mixed membership a row is in several: its mean shares of them.
+        Probabilities are those of the groups of rows of the point estimate, given that a row is in one. With
+        mixed membership a row is in several: its mean shares of them, and ln p has a Monte Carlo error.
         """
-        fit = self.fit
-        matrix = self._new(new)
+        fit, matrix = self.fit, self._new(new)
         if isinstance(fit.predictive, MixedPredictive):
-            return fit.predictive.row_shares(matrix, fit.row_labels)
-        joint = BlockPredictive(fit.known_matrix, [fit.blocks]).row_log_joint(matrix)[:, : fit.n_row_clusters]
-        return np.asarray(np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None]))
+            return fit.predictive.row_answers(matrix, fit.row_labels if groups else None, weigh=scores)
+        shares = np.zeros((matrix.n_rows, 0))
+        if groups:
+            one = BlockPredictive(fit.known_matrix, [fit.blocks])
+            joint = one.row_log_joint(matrix)[:, : fit.n_row_clusters]
+            shares = np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None])
+        evidence = fit.predictive.row_log_evidence(matrix) if scores else np.full(matrix.n_rows, np.nan)
+        return RowAnswers(evidence, np.zeros(matrix.n_rows), shares)
 
-    def predict_rows(self, new: Cells) -> IntArray:
-        """Return the most probable row cluster of each new row."""
-        return self.predict_rows_proba(new).argmax(axis=1)
+    def predict_proba(self, new: Cells) -> FloatArray:
+        """Return the probability of each group of rows of the point estimate."""
+        return self.rows(new, scores=False).shares
 
     def _new(self, new: Cells) -> EncodedMatrix:
         cells = as_fitted(new.aligned(self.fit.known_cells, rows=False), self.fit.family)

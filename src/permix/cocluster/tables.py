@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from permix.cli.output import count_of, print_table
-from permix.dp_mallows.command import NOT_CONVERGED
-from permix.mallows.command import terminal_width
+from permix.cli.output import NOT_CONVERGED, count_of, print_table, terminal_width
+from permix.cocluster.cells.families import CategoricalCells
+from permix.cocluster.ensemble import EnsembleFit
+from permix.cocluster.fit import BlockFit, CoClusterFit
+from permix.cocluster.predict import BlockPredictions, perplexity_of
+from permix.cocluster.results import SIDES, groups_of
+from permix.data.cells import Cells
+from permix.posterior import summary
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from permix.cocluster.fit import BlockFit
-    from permix.data.cells import Cells
-
-    Array = npt.NDArray[Any]
-
-# A terminal shows at most so many clusters of rows, or so many blocks of nested cuts.
+Array = npt.NDArray[Any]
+# A terminal shows at most so many groups of rows, or so many blocks of nested cuts.
 MAX_ROWS = 30
 CELL_WIDTH = 12
-# Names of the members of a cluster take at most so much room.
+# Names of the members of a group take at most so much room.
 MEMBERS_WIDTH = 70
 PRIORS = {
     "dp": "a grid, Dirichlet processes",
@@ -32,37 +31,29 @@ PRIORS = {
 
 def block_report(fit: BlockFit) -> dict[str, Any]:
     """Everything ``summary`` shows, as plain values."""
-    from permix.cocluster.ensemble import EnsembleFit
-    from permix.partitions import assignment_confidence
-    from permix.posterior import summary
-
     draws = fit.draws.arrays
     report: dict[str, Any] = {
-        "model": "CoClusteringEnsemble" if isinstance(fit, EnsembleFit) else "CoClustering",
+        "model": fit.model,
         "prior": fit.settings.prior,
         "rows": fit.shape[0],
         "columns": fit.shape[1],
         "chains": int(draws["row_labels"].shape[0]),
         "draws_per_chain": int(draws["row_labels"].shape[1]),
-        "interrupted": fit.draws.interrupted,
+        "interrupted": fit.interrupted,
         "loss": fit.settings.loss,
     }
     if isinstance(fit, EnsembleFit):
         report["bases"] = int(fit.bases.n_bases)
-    else:
-        report["membership"] = getattr(fit.settings, "membership", "hard")
-    sides: tuple[Literal["row", "column"], ...] = ("row", "column")
-    for what in sides:
-        labels = fit.row_labels if what == "row" else fit.column_labels
-        n = int(labels.max()) + 1
-        members = _members(fit, what, labels, n)
-        sure = np.asarray(assignment_confidence(fit.cluster_draws(what), labels))
+    if isinstance(fit, CoClusterFit):
+        report["membership"] = fit.settings.membership
+    for what in SIDES:
+        found = groups_of(fit, what)
         report |= {
-            f"{what}_clusters": n,
-            f"{what}_cluster_sizes": np.bincount(labels).tolist(),
-            f"{what}_cluster_members": members,
-            f"{what}_cluster_confidence": [float(sure[labels == k].mean()) for k in range(n)],
-            f"posterior_number_of_{what}_clusters": _shares(draws[f"n_{what}_clusters"]),
+            f"{what}_groups": len(found.sizes),
+            f"{what}_group_sizes": found.sizes,
+            f"{what}_group_members": found.members,
+            f"{what}_group_confidence": found.group_confidence,
+            f"posterior_number_of_{what}_groups": _shares(draws[f"n_{what}_clusters"]),
         }
     report["posterior_number_of_blocks"] = _shares(draws["n_blocks"])
     report["blocks"] = len(np.unique(fit.blocks.table))
@@ -82,26 +73,16 @@ def block_report(fit: BlockFit) -> dict[str, Any]:
             "block_values": _values(fit),
         }
     report["diagnostics"] = {str(name): row.to_dict() for name, row in summary(fit.draws).iterrows()}
+    if fit.held_out is not None:
+        share = fit.held_out.n_cells / (fit.held_out.n_cells + fit.known_cells.n_cells)
+        report["held_out"] = {"share": share, **held_out_report(fit, fit.held_out)}
     return report
-
-
-def _members(fit: BlockFit, what: str, labels: Array, n: int) -> list[list[str]]:
-    """Names of the rows or columns of each cluster; numbers, counted from 1, where there are no names."""
-    cells = fit.cells
-    names = None if cells is None else cells.row_names if what == "row" else cells.column_names
-    return [
-        [str(line + 1) if names is None else names[line] for line in np.flatnonzero(labels == k).tolist()]
-        for k in range(n)
-    ]
 
 
 def held_out_report(fit: BlockFit, held_out: Cells, score: float | None = None) -> dict[str, Any]:
     """How well cells were predicted that the fit did not see; ``score`` where it is known already."""
-    from permix.cocluster.ensemble import EnsembleFit
-    from permix.cocluster.predict import BlockPredictions, perplexity_of
-
     if score is None:
-        score = BlockPredictions(fit).score(held_out)
+        score = BlockPredictions(fit).score_cells(held_out)
     report: dict[str, Any] = {
         "cells": held_out.n_cells,
         "mean_log_probability": score,
@@ -122,8 +103,6 @@ def _shares(draws: Array) -> dict[str, float]:
 
 def _values(fit: BlockFit) -> list[Any]:
     """One value a block: the mean of numbers, the most probable of other levels."""
-    from permix.cocluster.cells.families import CategoricalCells
-
     family, sums = fit.family, fit.sums
     if isinstance(family, CategoricalCells):
         levels = list(family.levels or ())
@@ -143,8 +122,8 @@ def print_blocks(report: dict[str, Any], title: str) -> None:
     numbers = [
         [what, *_interval(report[f"posterior_number_of_{name}"]), report[name]]
         for what, name in (
-            ("clusters of rows", "row_clusters"),
-            ("clusters of columns", "column_clusters"),
+            ("groups of rows", "row_groups"),
+            ("groups of columns", "column_groups"),
             ("blocks", "blocks"),
         )
     ]
@@ -162,10 +141,10 @@ def print_blocks(report: dict[str, Any], title: str) -> None:
     )
     print(f"What is shown {shown} (least expected {loss}); intervals hold 90% of the draws.")
     if any(not low <= n <= high for _, low, _, high, n in numbers):
-        print("The partition shown minimises the expected loss; it may have fewer clusters than most draws.")
+        print("The partition shown minimizes the expected loss; it may have fewer groups than most draws.")
     print()
     for what in ("row", "column"):
-        _print_clusters(report, what)
+        _print_groups(report, what)
     if "block_values" in report:
         if "tree" in report:
             _print_nested(report)
@@ -188,15 +167,15 @@ def _interval(shares: dict[str, float]) -> list[int]:
     return [numbers[int(np.argmax(upto >= level - 1e-9))] for level in (0.05, 0.5, 0.95)]
 
 
-def _print_clusters(report: dict[str, Any], what: str) -> None:
-    sizes, sure = report[f"{what}_cluster_sizes"], report[f"{what}_cluster_confidence"]
+def _print_groups(report: dict[str, Any], what: str) -> None:
+    sizes, sure = report[f"{what}_group_sizes"], report[f"{what}_group_confidence"]
     width = min(terminal_width() - 32, MEMBERS_WIDTH)
     rows = [
-        [k + 1, size, f"{sure[k]:.2f}", first_names(report[f"{what}_cluster_members"][k], width)]
+        [k + 1, size, f"{sure[k]:.2f}", first_names(report[f"{what}_group_members"][k], width)]
         for k, size in enumerate(sizes[:MAX_ROWS])
     ]
     some = f", the first {MAX_ROWS} of {len(sizes)}; --json shows all" if len(sizes) > MAX_ROWS else ""
-    print_table(f"Clusters of {what}s{some}", ["cluster", f"{what}s", "confidence", "which"], rows)
+    print_table(f"Groups of {what}s{some}", ["group", f"{what}s", "confidence", "which"], rows)
 
 
 def first_names(names: list[str], width: int) -> str:
@@ -216,20 +195,20 @@ def first_names(names: list[str], width: int) -> str:
 
 
 def _print_grid(report: dict[str, Any]) -> None:
-    """Write the value of every block, clusters of rows below each other."""
+    """Write the value of every block, groups of rows below each other."""
     table, values = report["block_table"], report["block_values"]
     n_columns = max(1, min(len(table[0]), (terminal_width() - 12) // CELL_WIDTH))
     n_rows = min(len(table), MAX_ROWS)
     some = "" if (n_rows, n_columns) == (len(table), len(table[0])) else "; --json shows all"
     print_table(
-        f"Blocks: {_meaning(report)}, clusters of rows by clusters of columns{some}",
+        f"Blocks: {_meaning(report)}, groups of rows by groups of columns{some}",
         ["rows \\ columns", *(str(j + 1) for j in range(n_columns))],
         [[str(i + 1), *(values[table[i][j]] for j in range(n_columns))] for i in range(n_rows)],
     )
 
 
 def _print_nested(report: dict[str, Any]) -> None:
-    """Write the blocks, those with most cells first, and which clusters meet in each."""
+    """Write the blocks, those with most cells first, and which groups meet in each."""
     table, values, cells = np.array(report["block_table"]), report["block_values"], report["block_cells"]
     shown = [block for block in np.argsort(-np.array(cells), kind="stable") if np.any(table == block)]
     rows = []
@@ -247,7 +226,7 @@ def _print_nested(report: dict[str, Any]) -> None:
     some = f", the first {MAX_ROWS} of {len(shown)}; --json shows all" if len(shown) > MAX_ROWS else ""
     print_table(
         f"Blocks, by their filled cells{some}",
-        ["block", "clusters of rows", "clusters of columns", "cells", _meaning(report)],
+        ["block", "groups of rows", "groups of columns", "cells", _meaning(report)],
         rows,
     )
 
@@ -266,11 +245,11 @@ def _meaning(report: dict[str, Any]) -> str:
 
 
 def _print_held_out(held_out: dict[str, Any], family: str) -> None:
-    kind = "density" if family == "gaussian" else "probability"
+    what = "density" if family == "gaussian" else "probability"
     share = f"{100 * held_out['share']:.3g}%"
     print(
         f"held out: {held_out['cells']:,} cells ({share}), perplexity {held_out['perplexity']:.4f} (exp of "
-        f"minus the mean log {kind}, {held_out['mean_log_probability']:.4f}; averaged over draws before the "
+        f"minus the mean log {what}, {held_out['mean_log_probability']:.4f}; averaged over draws before the "
         "logarithm)"
     )
     if "base_perplexities" in held_out:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 
-import numpy as np
-
+from permix.cli.command import Option
 from permix.cli.output import count_of, print_json, print_table
 from permix.cli.votes import ReadOptions
+
+OPTIONS: Mapping[str, Option] = {
+    "method": Option(
+        str,
+        "How to find it [default: auto, which proves it optimal where that is affordable].",
+        choices=("auto", "exact", "local", "borda"),
+    ),
+    "time_limit": Option(float, "Seconds for the exact search."),
+}
 
 
 def show_consensus(options: ReadOptions, method: str, time_limit: float | None, as_json: bool) -> None:
@@ -15,12 +24,12 @@ def show_consensus(options: ReadOptions, method: str, time_limit: float | None, 
     from permix.consensus.kemeny import kemeny
 
     votes = options.read()
-    result = kemeny(votes, method=str(method), time_limit=time_limit)
-    wins = np.asarray(votes.pairwise_counts())
-    order = [int(item) for item in result.order]
+    result = kemeny(votes, method=method, time_limit=time_limit)
+    wins = votes.pairwise_counts().tolist()
+    order = result.order.tolist()
     names = [str(votes.items[item]) for item in order]
     margins = [
-        float(wins[a, b] / (wins[a, b] + wins[b, a])) if wins[a, b] + wins[b, a] else float("nan")
+        wins[a][b] / (wins[a][b] + wins[b][a]) if wins[a][b] + wins[b][a] else float("nan")
         for a, b in pairwise(order)
     ]
     if as_json:

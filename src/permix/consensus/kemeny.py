@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from permix.data import Preferences, Rankings
 from permix.errors import DataError, PermixWarning
+from permix.estimators.checks import Choice, Real
 from permix.runtime.interrupts import Interrupts
-from permix.runtime.seeds import generator
+from permix.runtime.seeds import RandomState, generator
 
 if TYPE_CHECKING:
     from permix.consensus.linear_ordering import Bounds
@@ -76,7 +77,7 @@ def kemeny(
     rankings_or_preferences: object,
     method: str = "auto",
     time_limit: float | None = None,
-    random_state: int | np.random.Generator | None = None,
+    random_state: RandomState = None,
 ) -> KemenyResult:
     """Find the ordering of the items with which the data disagree least.
 
@@ -96,7 +97,7 @@ def kemeny(
     time_limit : float, optional
         Seconds after which the best ordering found so far is returned. Ctrl-C does the same, as soon as the
         step at hand is done.
-    random_state : int or numpy Generator, optional
+    random_state : int, SeedSequence or Generator, optional
         For the disturbances of the local search. Left out, a fixed seed: the same data give the same answer.
 
     Returns
@@ -115,12 +116,10 @@ def kemeny(
     KemenyResult: egg ≻ tuna ≻ eel
       10 disagreements (optimal; dynamic programming)
     """
-    if method not in METHODS:
-        raise DataError(f"method={method!r} is not one of {', '.join(METHODS)}")
-    if time_limit is not None and not time_limit > 0:
-        raise DataError(f"time_limit={time_limit!r} must be a positive number of seconds, or None")
-    weights, items = _pairwise_weights(rankings_or_preferences)
+    method = Choice(*METHODS)("method", method)
+    time_limit = Real(above=0.0, special=(None,))("time_limit", time_limit)
     rng = generator(0 if random_state is None else random_state)
+    weights, items = _pairwise_weights(rankings_or_preferences)
     # Work on items sorted by wins less losses: "the smaller index" then means the stronger item wherever a
     # choice is free.
     by_wins = np.argsort((weights - weights.T).sum(axis=0), kind="stable")

@@ -18,33 +18,20 @@ if TYPE_CHECKING:
     from permix.data.io.tables import write_table as write_table
 
 # Readers and writers load on first use.
-_HOME = {
-    "read": "permix.data.io.read_write",
-    "write": "permix.data.io.read_write",
-    "read_preflib": "permix.data.io.preflib",
-    "write_preflib": "permix.data.io.preflib",
-    "from_frame": "permix.data.io.tables",
-    "read_table": "permix.data.io.tables",
-    "write_table": "permix.data.io.tables",
+_MODULES = {
+    "preflib": ("read_preflib", "write_preflib"),
+    "read_write": ("read", "write"),
+    "tables": ("from_frame", "read_table", "write_table"),
 }
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = [
-    "Preferences",
-    "Rankings",
-    "from_frame",
-    "read",
-    "read_preflib",
-    "read_table",
-    "write",
-    "write_preflib",
-    "write_table",
-]
+__all__ = ["Preferences", "Rankings", *sorted(_HOME)]
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'permix.data' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME[name]), name)
+    value = getattr(importlib.import_module(f"permix.data.io.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 

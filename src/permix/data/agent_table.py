@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Self
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from permix.data.labels import Array, Label
+from permix.data.labels import Array, Label, OverItems, clean_agents
 from permix.errors import DataError
 from permix.files import MAX_BYTES_VARIABLE, unpacking_limit
 from permix.runtime.seeds import generator
 
 
-class AgentTable(ABC):
+class AgentTable(OverItems, ABC):
     """Rows of agents over common items; immutable.
 
     Attributes
@@ -31,11 +31,31 @@ class AgentTable(ABC):
     counts: Array
     metadata: dict[str, Any]
     _agents: Array | None
+    # Names of the arrays that hold what rows say.
+    _statements: ClassVar[tuple[str, ...]]
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __init__(self) -> None:
+        ways = [name for name in dir(self) if name.startswith("from_")]
+        raise TypeError(f"build {type(self).__name__} with one of its methods {', '.join(ways)}")
+
+    def _fill(
+        self,
+        items: tuple[Label, ...],
+        n: int,
+        counts: Array | None,
+        agents: Array | None,
+        metadata: Mapping[str, Any] | None,
+        **statements: Array,
+    ) -> Self:
+        """Set attributes once, arrays read-only; counts of one and agents 0, 1, … where there are none."""
+        counts = np.ones(n, dtype=np.int64) if counts is None else np.asarray(counts, dtype=np.int64)
+        about = {"items": items, "_agents": clean_agents(agents, n), "metadata": dict(metadata or {})}
+        self._store(counts=counts, **about, **statements)
+        return self
+
     def _store(self, **values: object) -> None:
-        """Set attributes once, arrays read-only."""
         for name, value in values.items():
             if isinstance(value, np.ndarray):
                 value = value.view()
@@ -53,11 +73,6 @@ class AgentTable(ABC):
 
     def __len__(self) -> int:
         return len(self.counts)
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return len(self.items)
 
     @property
     def n_agents(self) -> int:
@@ -84,9 +99,16 @@ class AgentTable(ABC):
     def _take(self, rows: Array) -> Self:
         """Return the rows at these positions."""
 
+    @classmethod
     @abstractmethod
+    def _from_arrays(cls, *args: Any, **kwargs: Any) -> Self:
+        """Build from arrays that are known to be right; shared, not copied."""
+
     def _replaced(self, **changes: object) -> Self:
         """Return a copy with some of the stored values replaced."""
+        values: dict[str, Any] = {name: getattr(self, name) for name in self._statements}
+        values |= {"items": self.items, "counts": self.counts, "agents": self._agents}
+        return type(self)._from_arrays(**(values | {"metadata": self.metadata} | changes))
 
     @abstractmethod
     def _row_keys(self) -> list[bytes]:
@@ -230,16 +252,29 @@ class AgentTable(ABC):
         refuse_too_many_agents(self.counts)
         return np.repeat(np.arange(len(self)), self.counts)
 
-    def _same_frame(self, other: AgentTable) -> bool:
-        """Compare everything but the statements themselves."""
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AgentTable) or self._statements != other._statements:
+            return NotImplemented
+        same_agents = self._agents is None and other._agents is None
         return (
             self.items == other.items
             and len(self) == len(other)
-            and np.array_equal(self.counts, other.counts)
-            and (
-                (self._agents is None and other._agents is None) or np.array_equal(self.agents, other.agents)
+            and (same_agents or np.array_equal(self.agents, other.agents))
+            and all(
+                np.array_equal(getattr(self, name), getattr(other, name))
+                for name in ("counts", *self._statements)
             )
         )
+
+    def __repr__(self) -> str:
+        from permix.data.display import text_of
+
+        return text_of(self)
+
+    def _repr_html_(self) -> str:
+        from permix.data.display import html_of
+
+        return html_of(self)
 
 
 def refuse_too_many_agents(counts: Array) -> None:
@@ -289,8 +324,3 @@ def row_name(row: int, agents: Array | None) -> str:
     if agents is None:
         return f"row {row} (counting from 0)"
     return f"row {row} (agent {agents[row]!r})"
-
-
-def row_namer(agents: Array | None, width: int = 1) -> Callable[[int], str]:
-    """Name rows by the flat position of an entry, ``width`` entries to a row."""
-    return lambda position: row_name(position // width, agents)

@@ -27,7 +27,7 @@ from permix.data.cells_checks import (
 from permix.data.cells_codes import Missing, MissingCodes, warn_of_codes
 from permix.data.io.columns import is_frame
 from permix.data.labels import Array
-from permix.errors import DataError, PermixWarning
+from permix.errors import Argument, DataError, Message, PermixWarning
 from permix.runtime.seeds import generator
 
 CellLayout = Literal["auto", "wide", "long"]
@@ -157,7 +157,11 @@ class Cells:
         codes = MissingCodes(missing)
         if isinstance(X, cls):
             if codes:
-                raise DataError("these are Cells already; say missing= where they are made or read")
+                raise DataError(
+                    Message(
+                        "these are Cells already; say ", Argument("missing"), " where they are made or read"
+                    )
+                )
             return X
         if hasattr(X, "tocoo"):
             return looked_over(cls(*sparse_entries(X, codes), new_rows=new_rows), codes, new_rows)
@@ -194,11 +198,8 @@ class Cells:
             Number of rows and columns, for positions.
         row_names, column_names : sequence, optional
             All names, in the order wanted; also those without a filled cell.
-        missing : number, str, or a list of these, optional
-            Values that stand for missing cells, such as -1 or "refused".
-        new_rows : bool
-            Whether these are new rows for a model that is fitted already: then nobody is warned of rows and
-            columns without filled cells.
+        missing, new_rows
+            As in :meth:`coerce`.
 
         Examples
         --------
@@ -245,11 +246,8 @@ class Cells:
             Wide frames: the column that names the rows. Left out, a first column called ``name``, ``id``,
             ``user`` and the like, one without a name, or one of text, all different, beside numbers; False
             means that there is none.
-        missing : number, str, or a list of these, optional
-            Values that stand for missing cells, such as -1 or "refused".
-        new_rows : bool
-            Whether these are new rows for a model that is fitted already: then nobody is warned of rows and
-            columns without filled cells.
+        missing, new_rows
+            As in :meth:`coerce`.
 
         Examples
         --------

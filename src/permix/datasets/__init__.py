@@ -2,7 +2,7 @@
 
 Generators (``make_…``) return a named tuple: ``data`` first, then the truth by name. Loaders (``load_…``)
 look into the folder named by ``PERMIX_DATA`` and the user's cache before they download;
-:func:`describe` lists them with their licences.
+:func:`describe` lists them with their licenses.
 """
 
 from __future__ import annotations

@@ -15,18 +15,8 @@ from permix.runtime.seeds import RandomState, generator
 
 # Subjects in the order of their numbers of courses; neighbors are alike, the last is a neighbor of the first.
 SUBJECTS = (
-    "Business",
-    "Computing",
-    "Engineering",
-    "Science",
-    "Nursing",
-    "Medicine",
-    "Teaching",
-    "Arts",
-    "Design",
-    "Media",
-    "Law",
-    "Tourism",
+    *("Business", "Computing", "Engineering", "Science", "Nursing", "Medicine", "Teaching"),
+    *("Arts", "Design", "Media", "Law", "Tourism"),
 )
 TOWNS = ("Dublin", "Cork", "Galway", "Limerick", "Waterford", "Maynooth", "Athlone", "Sligo")
 TOWN_SHARES = (0.36, 0.14, 0.11, 0.12, 0.09, 0.07, 0.06, 0.05)
@@ -43,6 +33,7 @@ OTHER_SHARES = (5.6, 1.1)
 FILLED = 0.6
 
 
+@readable
 class CollegeApplicationsData(NamedTuple):
     """Lists of courses with the generalized Mallows mixture that made them.
 
@@ -71,9 +62,6 @@ class CollegeApplicationsData(NamedTuple):
     weights: Floats
     themes: tuple[str, ...]
     popularity: Floats
-
-    def __repr__(self) -> str:
-        return readable(self)
 
 
 def make_college_applications(
@@ -212,8 +200,7 @@ def _lengths(rng: np.random.Generator, n_samples: int, longest: int) -> Ints:
 
     def probabilities(c: float) -> Floats:
         weight = np.exp(c * steps)
-        law: Floats = weight / weight.sum()
-        return law
+        return np.asarray(weight / weight.sum())
 
     c = brentq(lambda c: probabilities(c) @ steps - FILLED * steps[-1], 0.0, 5.0)
     return 1 + rng.choice(longest, size=n_samples, p=probabilities(c))

@@ -24,6 +24,7 @@ from permix.runtime.seeds import RandomState, generator
 CellFamily = Literal["categorical", "gaussian", "poisson", "bernoulli"]
 
 
+@readable
 class GridCoClusters(NamedTuple):
     """A matrix with the row and column clusters that made it.
 
@@ -42,10 +43,8 @@ class GridCoClusters(NamedTuple):
     column_labels: Ints
     parameters: Floats
 
-    def __repr__(self) -> str:
-        return readable(self)
 
-
+@readable
 class MondrianMatrix(NamedTuple):
     """A matrix with the Mondrian partition that made it.
 
@@ -70,9 +69,6 @@ class MondrianMatrix(NamedTuple):
     tree: MondrianTree
     parameters: Floats
 
-    def __repr__(self) -> str:
-        return readable(self)
-
 
 def make_grid_coclusters(
     n_rows: int = 100,
@@ -88,7 +84,7 @@ def make_grid_coclusters(
     column_weights: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> GridCoClusters:
-    """Draw a matrix whose cell law depends on the row's cluster and the column's cluster.
+    """Draw a matrix whose cells depend on the row's cluster and the column's cluster.
 
     Parameters
     ----------

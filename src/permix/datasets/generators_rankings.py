@@ -24,6 +24,7 @@ MEILA_CHEN = {
 }
 
 
+@readable
 class MallowsMixtureData(NamedTuple):
     """Rankings or preferences with the Mallows mixture that made them.
 
@@ -48,10 +49,8 @@ class MallowsMixtureData(NamedTuple):
     weights: Floats
     complete: Orders
 
-    def __repr__(self) -> str:
-        return readable(self)
 
-
+@readable
 class GeneralizedMallowsMixtureData(NamedTuple):
     """Top lists with the generalized Mallows mixture that made them.
 
@@ -72,10 +71,8 @@ class GeneralizedMallowsMixtureData(NamedTuple):
     theta: Floats
     weights: Floats
 
-    def __repr__(self) -> str:
-        return readable(self)
 
-
+@readable
 class AngleMixtureData(NamedTuple):
     """Full rankings with the mixture of angle-based models that made them.
 
@@ -97,9 +94,6 @@ class AngleMixtureData(NamedTuple):
     concentrations: Floats
     weights: Floats
     exact: bool
-
-    def __repr__(self) -> str:
-        return readable(self)
 
 
 def make_mallows_mixture(

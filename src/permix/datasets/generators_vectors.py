@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
+@readable
 class GaussianClusters(NamedTuple):
     """Points with the clusters that made them.
 
@@ -45,10 +46,8 @@ class GaussianClusters(NamedTuple):
     weights: Floats
     noise_scale: float
 
-    def __repr__(self) -> str:
-        return readable(self)
 
-
+@readable
 class Documents(NamedTuple):
     """Word counts with the topics that made them.
 
@@ -67,10 +66,8 @@ class Documents(NamedTuple):
     topics: Floats
     weights: Floats
 
-    def __repr__(self) -> str:
-        return readable(self)
 
-
+@readable
 class CategoricalClusters(NamedTuple):
     """Answers to questions with the clusters that made them.
 
@@ -88,9 +85,6 @@ class CategoricalClusters(NamedTuple):
     labels: Ints
     probabilities: Floats
     weights: Floats
-
-    def __repr__(self) -> str:
-        return readable(self)
 
 
 def make_gaussian_clusters(
@@ -201,7 +195,7 @@ def make_documents(
     document_length : float
         Mean length: one word and a Poisson number more.
     topic_concentration : float
-        Parameter of the symmetric Dirichlet law of each topic; small values give topics that share
+        Parameter of the symmetric Dirichlet prior of each topic; small values give topics that share
         few words.
     weights : array, optional
         Mixture weights, equal by default.
@@ -251,7 +245,7 @@ def make_categorical_clusters(
     n_samples, n_features, n_clusters : int
     n_categories : int or one int per feature
     answer_concentration : float
-        Parameter of the symmetric Dirichlet law of each class's answers to a question.
+        Parameter of the symmetric Dirichlet prior of each class's answers to a question.
     missing : float
         Share of answers missing at random, coded -1.
     weights : array, optional

@@ -1,4 +1,4 @@
-"""Public data sets, ready to use. Their licences are in the docstrings and in every result."""
+"""Public data sets, ready to use. Their licenses are in the docstrings and in every result."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Dataset:
         Names of a matrix's rows and columns; empty for rankings, which carry their own.
     details : mapping
         Further columns about the rows, by name.
-    description, licence, citation, source : str
+    description, license, citation, source : str
         What it is; what is allowed; what to cite; who publishes it.
     """
 
     name: str
     data: Any
     description: str
-    licence: str
+    license: str
     citation: str
     source: str
     row_names: tuple[Any, ...] = ()
@@ -55,13 +55,13 @@ class Dataset:
         named = isinstance(self.data, Rankings | Preferences)
         data = repr(self.data).splitlines()[0] if named else f"{type(self.data).__name__} {self.data.shape}"
         return (
-            f"Dataset {self.name}: {self.description}\n  data: {data}\n  licence: {self.licence}\n"
+            f"Dataset {self.name}: {self.description}\n  data: {data}\n  license: {self.license}\n"
             f"  cite: {self.citation}\n  source: {self.source}"
         )
 
 
 def _dataset(source: Source, data: Any, description: str, **more: Any) -> Dataset:
-    return Dataset(source.key, data, description, source.licence, source.citation, source.homepage, **more)
+    return Dataset(source.key, data, description, source.license, source.citation, source.homepage, **more)
 
 
 def load_sushi(
@@ -72,7 +72,7 @@ def load_sushi(
 ) -> Dataset:
     """Load the sushi preferences of Kamishima (2003).
 
-    Licence: any research purpose, citing the authors; "You must not redistribute without our permission".
+    License: any research purpose, citing the authors; "You must not redistribute without our permission".
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def _sushi_names(readme: Path, item_set: str) -> list[str]:
 def load_apa(year: int = 1980, *, ballots: Literal["all", "full"] = "all", download: bool = True) -> Dataset:
     """Load ballots of a presidential election of the American Psychological Association.
 
-    Licence: 1980 is published with the R package PLMIX under "GPL (>= 2)"; 1998-2009 are PrefLib series
+    License: 1980 is published with the R package PLMIX under "GPL (>= 2)"; 1998-2009 are PrefLib series
     00028, GPL-3.0 with required citations.
 
     Parameters
@@ -175,13 +175,13 @@ def load_apa(year: int = 1980, *, ballots: Literal["all", "full"] = "all", downl
         data = data[data.lengths == data.n_items]
     which = "full ballots" if ballots == "full" else "ballots"
     text = f"{data.n_agents:,} {which} over 5 candidates, APA election of {year}"
-    return Dataset("apa", data, text, source.licence, citation, source.homepage)
+    return Dataset("apa", data, text, source.license, citation, source.homepage)
 
 
 def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = True) -> Dataset:
     """Load MovieLens ratings as a sparse matrix, users by movies.
 
-    Licence: research use with acknowledgement; "The user may not redistribute the data without separate
+    License: research use with acknowledgement; "The user may not redistribute the data without separate
     permission", no commercial use without permission.
 
     Parameters
@@ -251,7 +251,7 @@ def _distinct(titles: list[str], numbers: list[int]) -> tuple[str, ...]:
 def load_jester(*, download: bool = True) -> Dataset:
     """Load the Jester joke ratings, data set 1, part 1, as a matrix with NaN where a joke was not rated.
 
-    Licence: "freely available for research use" when Goldberg et al. (2001) is cited.
+    License: "freely available for research use" when Goldberg et al. (2001) is cited.
 
     The publisher offers an Excel sheet without a checksum, so nothing is downloaded: where the file is not
     in place, the error says what to do.
@@ -283,7 +283,7 @@ def load_jester(*, download: bool = True) -> Dataset:
 def load_ap(*, download: bool = True) -> Dataset:
     """Load word counts of Associated Press articles as a sparse matrix, documents by terms.
 
-    Licence: none is stated for the corpus, a subset of the TREC AP collection; for research only.
+    License: none is stated for the corpus, a subset of the TREC AP collection; for research only.
     """
     from scipy.sparse import csr_matrix
 
@@ -312,7 +312,7 @@ def load_preflib(
 ) -> Dataset:
     """Load a PrefLib file by number, for example ``load_preflib("00001-00000002", ".soi")``.
 
-    Licence: the PrefLib-Data repository is under GPL-3.0; the citations on the data set's page are required.
+    License: the PrefLib-Data repository is under GPL-3.0; the citations on the data set's page are required.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ def load_preflib(
 
 
 def describe() -> pd.DataFrame:
-    """Return a table of the public data sets: size, licence, publisher, and where the files come from here.
+    """Return a table of the public data sets: size, license, publisher, and where the files come from here.
 
     Examples
     --------
@@ -353,15 +353,14 @@ def describe() -> pd.DataFrame:
 
     rows = []
     for source in registry.SOURCES.values():
-        names = list(source.members) or ["apa1980_top_orderings.csv", "jester-data-1.csv"]
-        here = any(find(source, name) is not None for name in names)
+        here = any(find(source, name) is not None for name in source.members)
         files = "on this machine" if here else "download" if source.url else "by hand"
         rows.append(
             {
                 "name": source.key,
                 "title": source.title,
                 "size": source.size,
-                "licence": source.licence,
+                "license": source.license,
                 "source": source.homepage,
                 "files": files,
             }

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterable, Mapping, Set
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from permix.data.agent_table import AgentTable
-from permix.data.labels import Array, Label, some_names
+from permix.data.labels import Array, Label, OverItems, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.errors import DataError
-from permix.runtime.seeds import RandomState
-
-if TYPE_CHECKING:
-    from permix.distributions.angle.angle import Angle
+from permix.runtime.seeds import RandomState, stream_key
+from permix.runtime.threads import over_rows
 
 Table = TypeVar("Table", bound=AgentTable)
 
@@ -56,20 +54,11 @@ class Estimate(float):
         return f"{float(self)!r} (standard error {self.standard_error:.2g})"
 
 
-class RankingDistribution(abc.ABC):
-    """Base of distributions over full rankings that grow around a center by repeated insertion.
-
-    The items of the center are inserted one after the other, best first, into the ranking of those before
-    them: ``center_order[i]`` is the item inserted at step i = 0, 1, ….
-    """
+class Distribution(OverItems, abc.ABC):
+    """Base of all distributions over full rankings of named items."""
 
     name: ClassVar[str]
-
-    def __init__(self, center: object, items: Iterable[object] | None) -> None:
-        table = central_ordering(center, items)
-        self._items = table.items
-        # Compiled code is specialised for writable arrays, so those kept for it are; users see views.
-        self._order = np.array(table.orders[0], dtype=np.int32)
+    _items: tuple[Label, ...]
 
     @property
     def items(self) -> tuple[Label, ...]:
@@ -77,9 +66,84 @@ class RankingDistribution(abc.ABC):
         return self._items
 
     @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return len(self._items)
+    @abc.abstractmethod
+    def mode(self) -> tuple[Label, ...]:
+        """A most probable ranking, best first."""
+
+    @abc.abstractmethod
+    def sample(self, size: int = 1, random_state: RandomState = None) -> Rankings:
+        """Draw full rankings independently.
+
+        Parameters
+        ----------
+        size : int
+            Number of rankings.
+        random_state : int, SeedSequence, Generator or None
+            The same seed gives the same rankings, whatever the number of threads; and the first rows of
+            a larger sample are those of a smaller one.
+
+        Returns
+        -------
+        Rankings
+        """
+
+    @abc.abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Return name and parameters as plain JSON values."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.describe() == other.describe()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._items))
+
+
+def chain_text(names: Iterable[Label], most: int = 8) -> str:
+    """First names of a ranking, best first, and how many more there are."""
+    listed = [str(name) for name in names]
+    rest = f" ≻ … ({len(listed) - most} more)" if len(listed) > most else ""
+    return " ≻ ".join(listed[:most]) + rest
+
+
+class Given(OverItems):
+    """A distribution and the preferences of one agent, one row, in the order of its items."""
+
+    distribution: RankingDistribution
+
+    @property
+    def items(self) -> tuple[Label, ...]:
+        """Item names."""
+        return self.distribution.items
+
+    def _one_row(self, table: Table, what: str) -> Table:
+        if len(table) != 1:
+            raise DataError(
+                f"condition(...) needs the {what} of one agent, but here are {len(table)} rows; take one of "
+                "them, such as [0]"
+            )
+        return aligned(table, self.items)
+
+
+class RankingDistribution(Distribution):
+    """Base of distributions over full rankings that grow around a center by repeated insertion.
+
+    The items of the center are inserted one after the other, best first, into the ranking of those before
+    them: ``center_order[i]`` is the item inserted at step i = 0, 1, ….
+    """
+
+    # What to do about rankings of a subset of the items.
+    _about_subsets: ClassVar[str] = (
+        "its probability is a sum over all rankings that agree. Use "
+        ".condition(rankings[row]).log_normalizer()"
+    )
+
+    def __init__(self, center: object, items: Iterable[object] | None) -> None:
+        table = central_ordering(center, items)
+        self._items = table.items
+        # Compiled code is specialized for writable arrays, so those kept for it are; users see views.
+        self._order = np.array(table.orders[0], dtype=np.int32)
 
     @property
     def center_order(self) -> Array:
@@ -90,15 +154,6 @@ class RankingDistribution(abc.ABC):
     def center(self) -> tuple[Label, ...]:
         """Names of the items in the central ordering, best first."""
         return tuple(self._items[index] for index in self._order)
-
-    @property
-    @abc.abstractmethod
-    def mode(self) -> tuple[Label, ...]:
-        """A most probable ranking, best first."""
-
-    @abc.abstractmethod
-    def sample(self, size: int = 1, random_state: RandomState = None) -> Rankings:
-        """Draw full rankings independently and exactly."""
 
     def log_prob(self, rankings: object) -> Array:
         """Log-probability of each row, whatever its count.
@@ -138,8 +193,22 @@ class RankingDistribution(abc.ABC):
     def _before(self, first: Array, second: Array) -> Array:
         """P(one item before another) for some pairs."""
 
+    def _insert(self, steps: tuple[Array, ...], size: int, random_state: RandomState) -> Rankings:
+        """Draw by repeated insertion; ``steps`` say where items go (see ``insertion_jit.sample_rows``)."""
+        from permix.distributions.insertion_jit import place_scratch, sample_rows
+
+        key = stream_key(random_state)
+        out = np.empty((sample_size(size), self.n_items), dtype=np.int32)
+
+        def draw(first: int, last: int) -> None:
+            places = place_scratch(self.n_items, last - first)
+            sample_rows(key, first, last, self._order, *steps, places, out)
+
+        over_rows(draw, len(out), self.n_items)
+        return Rankings._from_arrays(out, self.items)
+
     def _before_by_steps(self, first: Array, second: Array, decays: Array, matrix: Array) -> Array:
-        """Answer some pairs under insertion laws: by the table of all, n³ operations, or by n² for each."""
+        """Answer some pairs by steps of insertion: by the table of all, n³ operations, or by n² for each."""
         from permix.distributions.insertion_jit import pair_order
 
         pairs, row = np.unique(np.stack([first, second], axis=1), axis=0, return_inverse=True)
@@ -157,8 +226,7 @@ class RankingDistribution(abc.ABC):
         if len(long):
             raise DataError(
                 f"{table.row_name(int(long[0]))} ranks {table.lengths[long[0]]} of {self.n_items} items and "
-                f"leaves the rest unknown ({len(long)} such row(s)); its probability is a sum over all "
-                "rankings that agree. Use .condition(rankings[row]).log_normalizer()"
+                f"leaves the rest unknown ({len(long)} such row(s)); {self._about_subsets}"
             )
 
     @abc.abstractmethod
@@ -184,10 +252,6 @@ class RankingDistribution(abc.ABC):
         Entries above the diagonal are minus infinity. It has n² entries.
         """
 
-    @abc.abstractmethod
-    def describe(self) -> dict[str, Any]:
-        """Return name and parameters as plain JSON values."""
-
     def condition(self, preferences: object) -> Any:
         """Return this distribution given what one agent said.
 
@@ -206,9 +270,8 @@ class RankingDistribution(abc.ABC):
         return condition(self, preferences)
 
     def __repr__(self) -> str:
-        shown = " ≻ ".join(str(name) for name in self.center[:8])
-        rest = f" ≻ … ({self.n_items - 8} more)" if self.n_items > 8 else ""
-        return f"{type(self).__name__}: {self.n_items} items, {self._parameters_text()}center {shown}{rest}"
+        parameters = self._parameters_text()
+        return f"{type(self).__name__}: {self.n_items} items, {parameters}center {chain_text(self.center)}"
 
     def _by_item(self, by_step: Array) -> Array:
         """Turn a matrix over pairs of steps into one over pairs of items."""
@@ -217,14 +280,6 @@ class RankingDistribution(abc.ABC):
 
     def _parameters_text(self) -> str:
         return ""
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return self.describe() == other.describe()
-
-    def __hash__(self) -> int:
-        return hash((type(self), self._items, self._order.tobytes()))
 
     def _rankings(self, rankings: object) -> Rankings:
         """Rows over this distribution's items: Rankings, or orderings by name or index."""
@@ -319,7 +374,7 @@ def whole_number(name: str, value: int, least: int) -> int:
     return int(value)
 
 
-def distribution_from_description(description: Mapping[str, Any]) -> RankingDistribution | Angle:
+def distribution_from_description(description: Mapping[str, Any]) -> Distribution:
     """Rebuild what ``describe`` of a distribution gave, for example from a file.
 
     Examples
@@ -335,7 +390,7 @@ def distribution_from_description(description: Mapping[str, Any]) -> RankingDist
     from permix.distributions.mallows import Mallows
 
     settings = dict(description)
-    kinds: dict[str, Callable[..., RankingDistribution | Angle]] = {
+    kinds: dict[str, Callable[..., Distribution]] = {
         kind.name: kind for kind in (Angle, GeneralizedMallows, Mallows, RepeatedInsertion)
     }
     name = settings.pop("name", None)

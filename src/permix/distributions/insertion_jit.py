@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from permix.kernels.fenwick import count_smaller_before
-from permix.kernels.insertion import ordering_from_places
 from permix.kernels.jit import kernel
 from permix.kernels.mallows import log_normalizer_step, log_probability_step
+from permix.kernels.orders import ordering_from_places
 from permix.kernels.random import truncated_geometric_quantile
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.streams import fill_uniform, padded
 
 # Up to this many items, places are small numbers that the processor compares many at a time (measured).
 FEW_ITEMS = 512
@@ -57,7 +57,7 @@ def grow_orderings(center, places, count, first, slots, out):
 def displacement_table(decay, n):
     """Return thresholds and a guide that turn a uniform number into a displacement for every step.
 
-    ``thresholds[k] = (1 - φ^(k+1)) / (1 - φ^n)``. Step i with displacement law P(k) ∝ φ^k on 0..i has
+    ``thresholds[k] = (1 - φ^(k+1)) / (1 - φ^n)``. Step i with displacements P(k) ∝ φ^k on 0..i has
     distribution function thresholds[k] / thresholds[i], so its u-quantile is the number of thresholds that
     ``u * thresholds[i]`` reaches: one table serves all steps. ``guide[b]`` counts the thresholds that lie
     at or below b / guide.size.
@@ -80,11 +80,31 @@ def displacement_table(decay, n):
     return thresholds, guide
 
 
-@kernel
-def sample_mallows_rows(key, first, last, center, thresholds, guide, places, out):
-    """Fill rows ``first..last-1`` of ``out`` with Mallows draws, each from the stream of its row.
+# Arguments of ``sample_rows`` for the three ways to say where items go; what does not apply is empty.
 
-    ``places`` is from :func:`place_scratch`.
+
+def geometric_steps(decay, n):
+    """Say that every step has this decay."""
+    return *displacement_table(decay, n), np.zeros(0), np.zeros((0, 0))
+
+
+def weighted_steps(decays):
+    """Say that each step has a decay of its own."""
+    return np.zeros(0), np.zeros(0, np.int32), decays, np.zeros((0, 0))
+
+
+def general_steps(probabilities):
+    """Say the probability of every place at every step."""
+    cumulative = np.cumsum(probabilities, axis=1)
+    cumulative /= cumulative[:, -1:]  # exactly 1 from the last possible place on
+    return np.zeros(0), np.zeros(0, np.int32), np.zeros(0), cumulative
+
+
+@kernel
+def sample_rows(key, first, last, center, thresholds, guide, decays, cumulative, places, out):
+    """Fill rows ``first..last-1`` of ``out`` with orderings, each from the stream of its row.
+
+    ``cumulative[i, j]`` = P(place <= j) at step i; ``places`` is from :func:`place_scratch`.
     """
     n, lanes = places.shape
     uniforms = np.empty(padded(n))
@@ -93,65 +113,27 @@ def sample_mallows_rows(key, first, last, center, thresholds, guide, places, out
         count = min(lanes, last - start)
         for lane in range(count):
             fill_uniform(key[0], key[1], 0, start + lane, uniforms)
-            for i in range(n):
-                reached = uniforms[i] * thresholds[i]
-                k = np.int64(guide[np.int64(reached * guide.size)])
-                while thresholds[k] <= reached:
-                    k += 1
-                places[i, lane] = i - min(k, i)
+            if thresholds.size > 0:
+                for i in range(n):
+                    reached = uniforms[i] * thresholds[i]
+                    k = np.int64(guide[np.int64(reached * guide.size)])
+                    while thresholds[k] <= reached:
+                        k += 1
+                    places[i, lane] = i - min(k, i)
+            elif decays.size > 0:
+                for i in range(n):
+                    places[i, lane] = i - truncated_geometric_quantile(uniforms[i], decays[i], i + 1)
+            else:
+                for i in range(n):
+                    low, high = 0, i  # the first place whose cumulated probability exceeds the uniform
+                    while low < high:
+                        middle = (low + high) // 2
+                        if cumulative[i, middle] > uniforms[i]:
+                            high = middle
+                        else:
+                            low = middle + 1
+                    places[i, lane] = low
         grow_orderings(center, places, count, start, slots, out)
-
-
-@kernel
-def sample_weighted_rows(key, first, last, center, decays, places, out):
-    """Do as :func:`sample_mallows_rows` with a decay for each step."""
-    n, lanes = places.shape
-    uniforms = np.empty(padded(n))
-    slots = np.empty(n, np.int64)
-    for start in range(first, last, lanes):
-        count = min(lanes, last - start)
-        for lane in range(count):
-            fill_uniform(key[0], key[1], 0, start + lane, uniforms)
-            for i in range(n):
-                places[i, lane] = i - truncated_geometric_quantile(uniforms[i], decays[i], i + 1)
-        grow_orderings(center, places, count, start, slots, out)
-
-
-@kernel
-def sample_insertion_rows(key, first, last, center, cumulative, places, out):
-    """Do as :func:`sample_mallows_rows`; ``cumulative[i, j]`` = P(place <= j) at step i, 1 where it ends."""
-    n, lanes = places.shape
-    uniforms = np.empty(padded(n))
-    slots = np.empty(n, np.int64)
-    for start in range(first, last, lanes):
-        count = min(lanes, last - start)
-        for lane in range(count):
-            fill_uniform(key[0], key[1], 0, start + lane, uniforms)
-            for i in range(n):
-                low, high = 0, i  # the first place whose cumulated probability exceeds the uniform
-                while low < high:
-                    middle = (low + high) // 2
-                    if cumulative[i, middle] > uniforms[i]:
-                        high = middle
-                    else:
-                        low = middle + 1
-                places[i, lane] = low
-        grow_orderings(center, places, count, start, slots, out)
-
-
-@kernel
-def cumulate(probabilities):
-    """Return cumulated insertion probabilities, exactly 1 from the last possible place on."""
-    n = probabilities.shape[0]
-    out = np.ones((n, n))
-    for i in range(n):
-        total = 0.0
-        for j in range(i + 1):
-            total += probabilities[i, j]
-            out[i, j] = total
-        for j in range(i + 1):
-            out[i, j] /= total
-    return out
 
 
 # Rows that list their best items, perhaps all; the rest is below in any order.
@@ -213,28 +195,11 @@ def insertion_places(order, length, step_of, places, listed):
 
 
 @kernel
-def weighted_log_prob_rows(first, last, orders, lengths, step_of, decays, out):
-    """Set ``out[row]`` to the log-probability of top lists with a decay for each step."""
-    n = step_of.size
-    places = np.empty(n, np.int64)
-    listed = np.empty(n, np.bool_)
-    for row in range(first, last):
-        insertion_places(orders[row], lengths[row], step_of, places, listed)
-        total = 0.0
-        for i in range(1, n):
-            if listed[i]:
-                total += log_probability_step(decays[i], i - places[i], i + 1)
-            elif places[i] > 0:
-                total += log_normalizer_step(decays[i], i - places[i] + 1)
-                total -= log_normalizer_step(decays[i], i + 1)
-        out[row] = total
+def insertion_log_prob_rows(first, last, orders, lengths, step_of, decays, probabilities, tails, out):
+    """Set ``out[row]`` to the log-probability of top lists.
 
-
-@kernel
-def insertion_log_prob_rows(first, last, orders, lengths, step_of, probabilities, tails, out):
-    """Set ``out[row]`` to the log-probability of top lists under any insertion probabilities.
-
-    ``tails[i, j]`` is P(place >= j) at step i; it is not looked at for full rankings.
+    Either each step has a decay, or ``probabilities[i, j]`` is that of place j at step i and ``tails[i, j]``
+    P(place >= j), which is not looked at for full rankings; what does not apply is empty.
     """
     n = step_of.size
     places = np.empty(n, np.int64)
@@ -242,27 +207,17 @@ def insertion_log_prob_rows(first, last, orders, lengths, step_of, probabilities
     for row in range(first, last):
         insertion_places(orders[row], lengths[row], step_of, places, listed)
         total = 0.0
-        for i in range(n):
-            chance = 1.0
-            if listed[i]:
-                chance = probabilities[i, places[i]]
-            elif places[i] > 0:
-                chance = tails[i, places[i]]
-            total += np.log(chance) if chance > 0.0 else -np.inf
+        for i in range(1, n):
+            if decays.size > 0:
+                if listed[i]:
+                    total += log_probability_step(decays[i], i - places[i], i + 1)
+                elif places[i] > 0:
+                    total += log_normalizer_step(decays[i], i - places[i] + 1)
+                    total -= log_normalizer_step(decays[i], i + 1)
+            elif listed[i] or places[i] > 0:
+                chance = probabilities[i, places[i]] if listed[i] else tails[i, places[i]]
+                total += np.log(chance) if chance > 0.0 else -np.inf
         out[row] = total
-
-
-@kernel
-def tail_matrix(probabilities):
-    """Return P(place >= j) at step i."""
-    n = probabilities.shape[0]
-    out = np.ones((n, n))
-    for i in range(n):
-        total = 0.0
-        for j in range(i, 0, -1):
-            total += probabilities[i, j]
-            out[i, j] = min(1.0, total)
-    return out
 
 
 # Exact marginals: the place of every item inserted so far is a Markov chain that depends on no other item.
@@ -272,28 +227,28 @@ def tail_matrix(probabilities):
 def pair_order(decays, probabilities, earlier, later):
     """Return P(earlier step first) and P(later step first), in O(later²) operations.
 
-    The law is ``probabilities``, as below, or where that is empty the geometric one with ``decays``.
+    Items go to places by ``probabilities``, as below, or where that is empty geometrically with ``decays``.
     """
     position = np.zeros(later + 1)  # of the earlier step
-    law = np.empty(later + 1)
+    chance = np.empty(later + 1)
     leaves = np.empty(later + 1)  # P(step t goes behind place p), so that what is at p stays
     earlier_first, later_first = 0.0, 0.0
     for t in range(earlier, later + 1):
         for p in range(t + 1):
             if probabilities.size > 0:
-                law[p] = probabilities[t, p]
+                chance[p] = probabilities[t, p]
             else:
-                law[p] = np.exp(log_probability_step(decays[t], t - p, t + 1))
+                chance[p] = np.exp(log_probability_step(decays[t], t - p, t + 1))
         if t == earlier:
-            position[: t + 1] = law[: t + 1]
+            position[: t + 1] = chance[: t + 1]
             continue
         total = 0.0
         for p in range(t, -1, -1):
             leaves[p] = total
-            total += law[p]
+            total += chance[p]
         pushes, moved = 0.0, 0.0  # P(step t goes to p or before it)
         for p in range(t):
-            pushes += law[p]
+            pushes += chance[p]
             here = position[p]
             if t == later:
                 earlier_first += here * leaves[p]
@@ -311,7 +266,7 @@ def insertion_marginals(probabilities):
     """Return P(item at place) and P(one item before the other) in O(n³) operations.
 
     ``probabilities[i, j]`` = P(item i goes to place j). Of the results the first has places as rows and
-    items as columns, so that the inner loops run over items and vectorise.
+    items as columns, so that the inner loops run over items and vectorize.
     """
     n = probabilities.shape[0]
     position = np.zeros((n, n))

@@ -1,43 +1,38 @@
-"""What ``predict`` says with models of top lists: mixtures of generalized Mallows models, and mean-shift."""
+"""What the command line asks of Dirichlet-process mixtures of generalized Mallows models."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from permix.cli.answers import Answer, give, give_rankings
-from permix.cli.inspect import ReadOptions
+from permix.cli.answers import Answer
 from permix.cli.output import count_of
-from permix.cli.predict import N_SAMPLES, Question, pairs_answer, read_over_items
+from permix.cli.predict import NewData, Question
+from permix.cli.rank_answers import N_SAMPLES, membership, pairs_answer, read_over_items
+from permix.cli.votes import Votes
+from permix.dp_mallows.fit import DPMallowsFit, fit_dp_mallows
+from permix.dp_mallows.pairs import predict_pairwise, takes_seconds
+from permix.dp_mallows.parameters import DPMallowsParameters
+from permix.dp_mallows.predict import ListPredictive
+from permix.estimators.ranking_lists import as_top_lists
 
-if TYPE_CHECKING:
-    from permix.baselines.mean_shift_fit import MeanShiftFit
-    from permix.dp_mallows.fit import DPMallowsFit
-    from permix.dp_mallows.predict import ListPredictive
+
+def fit_votes(votes: Votes, settings: DPMallowsParameters) -> DPMallowsFit:
+    """Fit the mixture to a file of votes."""
+    return fit_dp_mallows(as_top_lists(votes.table), settings)
 
 
-def predict_lists(
-    fit: DPMallowsFit, file: ReadOptions, question: Question, output: Path | None, as_json: bool
-) -> None:
-    """Answer about new agents: where they belong, what comes next, what they did not state."""
-    from permix.dp_mallows.predict import ListPredictive
-    from permix.estimators.ranking_lists import as_top_lists
+def labels(fit: DPMallowsFit, votes: Votes) -> Answer:
+    """Say which group each row that was fitted is in."""
+    return membership(votes.agents, fit.probabilities, fit.rankings.counts)
 
-    votes = read_over_items(file, fit.items)
-    agents, lists = file.agents_of(votes), as_top_lists(votes)
+
+def groups(fit: DPMallowsFit, data: NewData, question: Question) -> Answer:
+    """Say which group each agent comes from, whether from any, and how probable the list is."""
+    votes = read_over_items(data.votes, fit.items)
+    agents, lists = data.votes.agents_of(votes), as_top_lists(votes)
     predictive = ListPredictive.of(fit)
-    if question.what == "ranking":
-        give_rankings(predictive.complete(lists, question.length), agents, output, as_json)
-    elif question.what == "pairwise":
-        give(_pairwise(predictive, votes, agents, question), output, as_json)
-    else:
-        give(_membership(predictive, lists, agents), output, as_json)
-
-
-def _membership(predictive: ListPredictive, lists: Any, agents: list[Any]) -> Answer:
-    """Say which cluster each agent comes from, whether from any, and how probable the list is."""
     joint = predictive.assign(lists)
     known, novelty = joint[:, :-1], joint[:, -1]
     totals = known.sum(axis=1)
@@ -45,9 +40,9 @@ def _membership(predictive: ListPredictive, lists: Any, agents: list[Any]) -> An
     scores, _ = predictive.log_predictive(lists)
     mean = predictive.mean_log_predictive(lists)
     return Answer(
-        f"{count_of(len(agents), 'row')}: cluster, the probability of a kind the data did not have (new), "
+        f"{count_of(len(agents), 'row')}: group, the probability of a group the data did not have (new), "
         "and the log probability of the list",
-        ["agent", "cluster", "probability", "new", "log_predictive"],
+        ["agent", "group", "probability", "new", "log_predictive"],
         zip(
             agents,
             (known.argmax(axis=1) + 1).tolist(),
@@ -60,40 +55,35 @@ def _membership(predictive: ListPredictive, lists: Any, agents: list[Any]) -> An
     ).with_counts(lists.counts)
 
 
-def _pairwise(predictive: ListPredictive, votes: Any, agents: list[Any], question: Question) -> Answer:
-    """Say, for pairs an agent did not state, which item comes first and how probable that is."""
-    from permix.dp_mallows.pairs import EXACT_STEPS, predict_pairwise
-    from permix.estimators.ranking_lists import as_top_lists
+def ranking(fit: DPMallowsFit, data: NewData, question: Question) -> tuple[Any, list[Any]]:
+    """Continue each agent's list."""
+    votes = read_over_items(data.votes, fit.items)
+    completed = ListPredictive.of(fit).complete(as_top_lists(votes), question.length)
+    return completed, data.votes.agents_of(votes)
 
-    n_samples, n = question.samples or N_SAMPLES, predictive.n_items
+
+def pairwise(fit: DPMallowsFit, data: NewData, question: Question) -> Answer:
+    """Say, for pairs an agent did not state, which item comes first and how probable that is."""
+    votes = read_over_items(data.votes, fit.items)
+    predictive, n_samples = ListPredictive.of(fit), question.samples or N_SAMPLES
+    n_pairs = predictive.n_items * (predictive.n_items - 1) // 2
 
     def ask(block: Any, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         # Chosen here and not by "auto", since errors of 0 do not tell: draws may all agree.
-        steps = len(predictive.clusters.centers) * (n**3 / 6.0 + len(block) * n * (n - 1) / 2.0)
-        exact = steps <= EXACT_STEPS
+        exact = takes_seconds(predictive, len(block) * n_pairs)
         before, errors = predict_pairwise(
             predictive,
             as_top_lists(block),
             method="exact" if exact else "sampled",
             n_samples=n_samples,
             random_state=np.random.SeedSequence([question.seed, first]),
-            return_standard_error=True,
+            return_error=True,
         )
         return before, errors, np.full(len(block), not exact)
 
-    return pairs_answer(votes, agents, question.top, n_samples, ask)
+    return pairs_answer(votes, data.votes.agents_of(votes), question.top, n_samples, ask)
 
 
-def nearest_centers(fit: MeanShiftFit, file: ReadOptions) -> Answer:
-    """Say which center of a mean-shift clustering each list is most probably from."""
-    from permix.baselines.mean_shift_fit import top_lists
-
-    votes = read_over_items(file, fit.items)
-    agents, lists = file.agents_of(votes), top_lists(votes)
-    scores = fit.log_density(lists)
-    return Answer(
-        f"{count_of(len(agents), 'row')}: cluster, and log probability under Mallows models at the centers",
-        ["agent", "cluster", "log_density"],
-        zip(agents, (fit.predict(lists) + 1).tolist(), np.round(scores, 6).tolist(), strict=True),
-        facts={"mean_log_density": float(np.average(scores, weights=lists.counts))},
-    ).with_counts(lists.counts)
+def sample(fit: DPMallowsFit, size: int, seed: int, length: int | None) -> Any:
+    """Draw new lists."""
+    return ListPredictive.of(fit).sample(size, length, seed)[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -11,17 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.distributions.base import Estimate
-from permix.dp_mallows import fit as dp_mallows_fit
-from permix.dp_mallows.archive import save_dp_mallows
-from permix.dp_mallows.fit import DPMallowsFit
+from permix.dp_mallows.fit import DPMallowsFit, fit_dp_mallows
 from permix.dp_mallows.pairs import predict_pairwise
+from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.predict import ListCompletions, ListPredictive
 from permix.dp_mallows.results import ClusterSummaries
-from permix.dp_mallows.settings import DPMallowsSettings
 from permix.estimators.ranking_estimator import RankingEstimator
 from permix.estimators.ranking_lists import as_top_lists
-from permix.partitions import Gamma
 from permix.posterior import summary, to_datatree
 
 if TYPE_CHECKING:
@@ -29,73 +24,35 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
-    """Kinds of people, as many as the data ask for, from full rankings and top lists (Meilă & Chen 2010).
+class DPMallowsMixture(ClusterMixin, RankingEstimator, parameters=DPMallowsParameters):  # type: ignore[misc]
+    """Groups of people, as many as the data ask for, from full rankings and top lists (Meilă & Chen 2010).
 
-    Every kind has a central ranking and a decay for each place: how surely its people choose, first, second,
-    …, what the center has next. How many kinds there are is part of the posterior.
-
-    Parameters
-    ----------
-    sampler : "exact", "beta-gibbs" or "slice-gibbs"
-        "exact" draws from the posterior. The other two are the published algorithms and **approximations**:
-        both draw centers stage by stage as if lemma 2 held, which it does not, and "beta-gibbs" replaces an
-        integral over finitely many places by its limit; they are here for comparison.
-    concentration : float or Gamma
-        α of the Dirichlet process: the larger, the more kinds. ``permix.partitions.Gamma(1.0, 1.0)`` learns
-        it.
-    prior_strength : float
-        ν, how many lists the prior of the decays is worth.
-    prior_rate : float or sequence of floats
-        r, the mean number of items skipped in each of these; one number, or one for each place.
-    discount : float
-        d of a Pitman–Yor process, between 0 and 1; 0 is the Dirichlet process.
-    assignments : "auto", "collapsed" or "parallel"
-        How "exact" moves agents between clusters, with the same result: one by one with decays integrated
-        out, or all at once given decays and weights. "auto" takes the latter from 1000 agents on.
-    split_merge : bool
-        Whether chains also divide and join whole clusters, so that they do not stick; the first iterations of
-        burn-in then climb to a state with a high log joint.
-    permutation : bool
-        Whether chains also rearrange several clusters at once, by cutting an ordering of their lists anew
-        (Liang, Jordan & Taskar 2007). The posterior is the same. Off by default: beside split-merge it made
-        chains no better per second where it was tried, and over very many items it is hardly ever accepted.
-    n_initial_clusters : int, optional
-        Clusters that chains start from; by default agents are seated one after another.
-    n_draws, n_burn_in, n_thin, n_chains : int
-        Each chain makes ``n_burn_in`` iterations, then keeps ``n_draws``, one in ``n_thin``.
-    loss : "vi" or "binder"
-        The loss whose posterior expectation ``labels_`` minimises.
-    random_state : int, SeedSequence, Generator, RandomState or None
-        The same seed gives the same draws whatever ``n_jobs`` is.
-    n_jobs : int, optional
-        How many threads; default as many as there are processors.
-    progress : bool, optional
-        Live display: by default on a terminal, once a fit has taken two seconds.
-    store : path, optional
-        A folder that keeps the chains while they run: a fit that was killed goes on where it stopped.
+    Every group has a central ranking and a decay for each place: how surely its people choose, first, second,
+    …, what the center has next. How many groups there are is part of the posterior.
 
     Attributes
     ----------
-    labels_ : ndarray (agents,)
-        Point estimate of who belongs together; cluster 0 is the largest. Where kinds overlap so much that the
-        partition of least loss has far fewer clusters than draws have, the draw of least loss. A row with a
-        count stands for that many agents, in the order of ``Rankings.expand()``.
+    labels_ : ndarray (rows,)
+        Most probable group of every row fitted; group 0 is the largest. Rows that say the same have the same
+        group.
     n_clusters_ : int
-        Number of clusters in ``labels_``; its posterior is ``posterior_["posterior"]["n_clusters"]``.
-    cluster_sizes_, weights_ : ndarray (clusters,)
-        Agents of each cluster in ``labels_``, and its posterior mean share.
+        Number of groups in the point estimate; its posterior is ``posterior_["posterior"]["n_clusters"]``.
+    cluster_sizes_, weights_ : ndarray (groups,)
+        Agents of each group in the point estimate, and its posterior mean share.
     centers_ : Rankings
-        Consensus ranking of each cluster, by expected rank; :meth:`center` has its uncertainty.
-    theta_ : ndarray (clusters, places)
+        Consensus ranking of each group, by expected rank; :meth:`center` has its uncertainty.
+    theta_ : ndarray (groups, places)
         Mean decay of each place, up to the longest list; :meth:`decays` has intervals.
     point_estimate_ : PointEstimate
-        ``labels_`` with its expected loss.
+        The partition of the agents that is nearest to all draws, with its expected loss. A row with a count
+        stands for that many agents, in the order of ``Rankings.expand()``. Where groups overlap so much that
+        the partition of least loss has far fewer of them than draws have, the draw of least loss.
     posterior_ : xarray.DataTree
-        All draws in ArviZ's schema: ``labels`` over chain, draw, observation; ``n_clusters``,
+        All draws in ArviZ's schema: ``labels`` over chain, draw, observation (the agents); ``n_clusters``,
         ``log_joint``, ...
-    log_likelihood_ : float
-        Posterior mean of ln p(data | partition, centers).
+    log_likelihood_ : Estimate
+        Posterior mean of ln p(data | partition, centers); ``log_likelihood_.standard_error`` is its Monte
+        Carlo error.
     items_ : tuple
         Item names.
     n_features_in_ : int
@@ -107,11 +64,11 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
     first, padded by -1; its items are the numbers found in it. Rankings of a subset, ties and comparisons are
     refused; :class:`permix.MallowsMixture` takes those.
 
-    Results do not depend on labels of draws: each cluster of a draw speaks for the cluster of ``labels_`` it
-    is most like, by the agents they have in common, and what is said about a cluster is an average over those
-    that speak for it. Centers and decays are drawn for a hundred draws, evenly spaced, however many there
-    are; intervals of them and predictions average over these, and a new agent may be of a kind that
-    the data did not have.
+    Results do not depend on labels of draws: each cluster of a draw speaks for the estimated group it is most
+    like, by the agents they have in common, and what is said about a group is an average over those that
+    speak for it. Centers and decays are drawn for a hundred draws, evenly spaced, however many there are;
+    intervals of them and predictions average over these, and a new agent may be of a group that the data did
+    not have.
 
     Examples
     --------
@@ -127,49 +84,8 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
       0: 3 ≻ 4 ≻ 0 ≻ rest
     """
 
-    def __init__(
-        self,
-        sampler: Literal["exact", "beta-gibbs", "slice-gibbs"] = "exact",
-        concentration: float | Gamma = 1.0,
-        prior_strength: float = 1.0,
-        prior_rate: Any = 1.0,
-        *,
-        discount: float = 0.0,
-        assignments: Literal["auto", "collapsed", "parallel"] = "auto",
-        split_merge: bool = True,
-        permutation: bool = False,
-        n_initial_clusters: int | None = None,
-        n_draws: int = 1000,
-        n_burn_in: int = 500,
-        n_thin: int = 1,
-        n_chains: int = 2,
-        loss: Literal["vi", "binder"] = "vi",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        progress: bool | None = None,
-        store: str | os.PathLike[str] | None = None,
-    ) -> None:
-        self.sampler = sampler
-        self.concentration = concentration
-        self.prior_strength = prior_strength
-        self.prior_rate = prior_rate
-        self.discount = discount
-        self.assignments = assignments
-        self.split_merge = split_merge
-        self.permutation = permutation
-        self.n_initial_clusters = n_initial_clusters
-        self.n_draws = n_draws
-        self.n_burn_in = n_burn_in
-        self.n_thin = n_thin
-        self.n_chains = n_chains
-        self.loss = loss
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.progress = progress
-        self.store = store
-
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Run the chains and sum them up.
+        """Run the chains and summarize them.
 
         Parameters
         ----------
@@ -181,26 +97,45 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         -------
         self
         """
-        settings = DPMallowsSettings(**self.get_params(deep=False))
-        rankings = self._rankings(X, reset=True)
-        return self._adopt(dp_mallows_fit.fit_dp_mallows(rankings, settings))
+        settings = self._settings()
+        return self._adopt(fit_dp_mallows(self._lists(X, reset=True), settings))
 
     def _adopt(self, fit: DPMallowsFit) -> Self:
-        """Show a fit under scikit-learn's names."""
+        """Show a fit under scikit-learn's names; what takes longer is computed when asked for."""
         self._fit = fit
         self._predictive = ListPredictive.of(fit)
         self._summaries = ClusterSummaries(fit)
         self._tree: xr.DataTree | None = None  # made when asked for: xarray takes a second to import
         self.items_ = fit.items
         self.point_estimate_ = fit.estimate
-        self.labels_ = fit.labels
         self.n_clusters_ = fit.n_clusters
         self.cluster_sizes_ = fit.cluster_sizes
-        self.weights_ = self._summaries.shares
-        self.centers_ = self._summaries.centers
-        self.theta_ = self._summaries.theta
-        self.log_likelihood_ = float(fit.draws.arrays["log_likelihood"].mean())
+        self.log_likelihood_ = fit.log_likelihood
         return self
+
+    @property
+    def labels_(self) -> Array:
+        """Most probable group of every row fitted."""
+        check_is_fitted(self)
+        return self._fit.row_labels
+
+    @property
+    def weights_(self) -> Array:
+        """Posterior mean share of each group."""
+        check_is_fitted(self)
+        return self._summaries.shares
+
+    @property
+    def centers_(self) -> Rankings:
+        """Consensus ranking of each group."""
+        check_is_fitted(self)
+        return self._summaries.centers
+
+    @property
+    def theta_(self) -> Array:
+        """Mean decay of each place in each group."""
+        check_is_fitted(self)
+        return self._summaries.theta
 
     @property
     def posterior_(self) -> xr.DataTree:
@@ -210,19 +145,17 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
             self._tree = to_datatree(self._fit.draws)
         return self._tree
 
-    def _rankings(self, X: Any, *, reset: bool) -> Rankings:
-        """Return the data as top lists; arrays are checked as scikit-learn does."""
-        if isinstance(X, Rankings) and not reset and X.items == self.items_:
-            return as_top_lists(X)
-        return as_top_lists(self._preferences(X, reset=reset))
+    def _lists(self, X: Any, *, reset: bool) -> Rankings:
+        """Return the data as top lists over the fitted items, where there are any."""
+        return as_top_lists(self._checked(X, reset=reset), None if reset else self.items_)
 
     def _asked(self, X: Any) -> tuple[ListPredictive, Rankings]:
         """Return who answers, and new lists."""
         check_is_fitted(self)
-        return self._predictive, self._rankings(X, reset=False)
+        return self._predictive, self._lists(X, reset=False)
 
     def predict(self, X: Any) -> Array:
-        """Return the most probable cluster of ``labels_`` for each row.
+        """Return the most probable group of each row.
 
         Parameters
         ----------
@@ -236,10 +169,10 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 
     def predict_proba(self, X: Any) -> Array:
-        """Return P(cluster of ``labels_`` | list), given that the agent is of a kind the data have.
+        """Return P(group | list) for a new agent of a group that the data have.
 
         Averaged over draws, each counted by how probable it makes the list: the agent is in a cluster of the
-        draw, whose members vote for the clusters of ``labels_`` they are in.
+        draw, which speaks for the estimated group it is most like.
 
         Parameters
         ----------
@@ -247,27 +180,27 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray (rows, clusters)
+        ndarray (rows, groups)
             Rows sum to one.
         """
         predictive, lists = self._asked(X)
         joint = predictive.assign(lists)[:, :-1]
         totals = joint.sum(axis=1, keepdims=True)
-        # A list that no cluster could have said at all is nobody's more than anybody else's.
+        # A list that no group could have said at all is nobody's more than anybody else's.
         return np.asarray(np.where(totals > 0.0, joint / np.where(totals > 0.0, totals, 1.0), self.weights_))
 
     def predict_novelty(self, X: Any) -> Array:
-        """Return the probability that each row comes from a kind that the data did not have."""
+        """Return the probability that each row comes from a group that the data did not have."""
         predictive, lists = self._asked(X)
         return np.asarray(predictive.assign(lists)[:, -1])
 
-    def score_samples(self, X: Any, *, return_standard_error: bool = False) -> Any:
+    def score_samples(self, X: Any, *, return_error: bool = False) -> Any:
         """Return ln of the posterior predictive probability of each row, averaged over draws.
 
         Parameters
         ----------
         X : Rankings, Preferences that are top lists, or 2-D integer array
-        return_standard_error : bool
+        return_error : bool
             Return the Monte Carlo errors as well, from the spread between draws taken as independent.
 
         Returns
@@ -277,12 +210,7 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         """
         predictive, lists = self._asked(X)
         scores, errors = predictive.log_predictive(lists)
-        return (scores, errors) if return_standard_error else scores
-
-    def score(self, X: Any, y: Any = None) -> Estimate:
-        """Return the mean of :meth:`score_samples` over agents, with its Monte Carlo ``standard_error``."""
-        predictive, lists = self._asked(X)
-        return predictive.mean_log_predictive(lists)
+        return (scores, errors) if return_error else scores
 
     def predict_next(self, X: Any) -> Array:
         """Return P(next item | list).
@@ -304,7 +232,7 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         """Return the most plausible continuation of each list.
 
         One item after another: each time the one most probable to come next given all before it. Draws and
-        clusters are weighed anew after every item.
+        groups are weighed anew after every item.
 
         Parameters
         ----------
@@ -324,7 +252,7 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
     def sample_completions(
         self, X: Any, size: int = 1, random_state: Any = None, *, length: int | None = None
     ) -> ListCompletions:
-        """Draw continuations of each list, with their clusters, independently from the posterior predictive.
+        """Draw continuations of each list, with their groups, independently from the posterior predictive.
 
         Parameters
         ----------
@@ -338,7 +266,7 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         Returns
         -------
         ListCompletions
-            ``orders`` (rows, draws, length), ``labels`` (rows, draws; -1 for a new kind), ``to_rankings()``.
+            ``orders`` (rows, draws, length), ``labels`` (rows, draws; -1 for a new group), ``to_rankings()``.
         """
         predictive, lists = self._asked(X)
         return predictive.sample_completions(lists, size, length, random_state)
@@ -351,7 +279,7 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         method: Literal["auto", "exact", "sampled"] = "auto",
         n_samples: int = 400,
         random_state: Any = 0,
-        return_standard_error: bool = False,
+        return_error: bool = False,
     ) -> Any:
         """Return P(a ≻ b | list).
 
@@ -367,8 +295,8 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
             Rankings per row for "sampled".
         random_state : int, SeedSequence, Generator or None
             For those.
-        return_standard_error : bool
-            Return standard errors of sampling as well, 0 where exact.
+        return_error : bool
+            Return Monte Carlo errors as well, 0 where exact.
 
         Returns
         -------
@@ -380,7 +308,7 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
             method=method,
             n_samples=n_samples,
             random_state=random_state,
-            return_standard_error=return_standard_error,
+            return_error=return_error,
         )
 
     def sample(
@@ -401,7 +329,7 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         lengths : int or sequence of int, optional
             Items of all lists, or of each; by default as long as lists of the data, at random.
         return_labels : bool
-            Return the cluster of each as well; -1 for a kind that the data did not have.
+            Return the group of each as well; -1 for a group that the data did not have.
 
         Returns
         -------
@@ -412,41 +340,29 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator):  # type: ignore[misc]
         return (rankings, labels) if return_labels else rankings
 
     def summary(self) -> pd.DataFrame:
-        """Return mean, spread, effective sample size and R-hat of every scalar quantity."""
+        """Return size with interval, tightness and center of every group."""
+        check_is_fitted(self)
+        return self._summaries.group_table()
+
+    def diagnostics(self) -> pd.DataFrame:
+        """Return mean, spread, effective sample size and R-hat of every scalar quantity of the chains."""
         check_is_fitted(self)
         return summary(self._fit.draws)
 
-    def clusters(self) -> pd.DataFrame:
-        """Return size with interval, tightness and center of every cluster."""
-        check_is_fitted(self)
-        return self._summaries.cluster_table()
-
-    def center(self, cluster: int, top: int | None = None) -> pd.DataFrame:
-        """Return the items of one cluster in consensus order, with intervals of their ranks.
+    def center(self, group: int, top: int | None = None) -> pd.DataFrame:
+        """Return the items of one group in consensus order, with intervals of their ranks.
 
         Parameters
         ----------
-        cluster : int
+        group : int
             Counted from 0, the largest.
         top : int, optional
             The column ``in_top`` is P(rank ≤ top); by default the number of places that lists reach.
         """
         check_is_fitted(self)
-        return self._summaries.center_table(cluster, top)
+        return self._summaries.center_table(group, top)
 
     def decays(self) -> pd.DataFrame:
-        """Return the decay of every place in every cluster, with intervals and the lists that reach it."""
+        """Return the decay of every place in every group, with intervals and the lists that reach it."""
         check_is_fitted(self)
-        return self._summaries.theta_table()
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file; :func:`permix.load` reads it.
-
-        The file is a zip of JSON and ``.npy`` arrays; it holds the draws and the lists that were fitted.
-        """
-        check_is_fitted(self)
-        save_dp_mallows(self._fit, path)
-
-    @classmethod
-    def _from_fit(cls, fit: DPMallowsFit) -> Self:
-        return cls(**{name: getattr(fit.settings, name) for name in cls._get_param_names()})._adopt(fit)
+        return self._summaries.decay_table()

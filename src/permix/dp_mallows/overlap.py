@@ -3,7 +3,7 @@
 Labels of draws mean nothing by themselves. What a draw says about an estimated cluster it says through the
 agents they have in common: a cluster of a draw speaks for the estimated one it is most like, by the cosine
 similarity of the two sets, n_common² / (n_1 n_2). All results go through these links. (Averaging over agents
-instead blurs kinds that overlap: where it is unsure who belongs where, members of all kinds are in all.)
+instead blurs groups that overlap: where it is unsure who belongs where, members of all groups are in all.)
 """
 
 from __future__ import annotations

@@ -7,20 +7,15 @@ from typing import Any, Literal
 import numpy as np
 
 from permix.data.labels import Array
-from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.base import whole_number
-from permix.dp_mallows.predict import (
-    BLOCK_BYTES,
-    ListPredictive,
-    blocks,
-    distinct,
-    plain,
+from permix.dp_mallows.predict import BLOCK_BYTES, ListPredictive, blocks, distinct, plain
+from permix.estimators.agent_answers import (
+    Questions,
+    one_of,
+    questions_about,
     refuse_too_large,
+    whole_number,
 )
-from permix.errors import DataError
-from permix.mallows.posterior import Questions
-from permix.mallows.predict import _questions
 from permix.runtime.seeds import RandomState, stream_key
 from permix.runtime.threads import over_rows
 
@@ -37,7 +32,7 @@ def predict_pairwise(
     method: Literal["auto", "exact", "sampled"] = "auto",
     n_samples: int = 400,
     random_state: RandomState = 0,
-    return_standard_error: bool = False,
+    return_error: bool = False,
 ) -> Any:
     """P(a ≻ b | list) for some pairs of rows and items, or for all.
 
@@ -54,26 +49,25 @@ def predict_pairwise(
         that takes seconds.
     n_samples, random_state
         For "sampled".
-    return_standard_error : bool
-        Return standard errors of sampling too, 0 where exact.
+    return_error : bool
+        Return Monte Carlo errors too, 0 where exact.
 
     Returns
     -------
     ndarray (rows, items, items), 0 on the diagonal; or ndarray (pairs,); or two of these
     """
-    if method not in METHODS:
-        raise DataError(f"method={method!r} must be one of {', '.join(map(repr, METHODS))}")
+    one_of("method", method, METHODS)
     n_samples = whole_number("n_samples", n_samples, 2)
     key = stream_key(random_state)
     n, n_items = len(rankings), predictive.n_items
     if pairs is not None:
-        questions, order = _questions(pairs, Preferences.from_rankings(rankings))
+        questions, order = questions_about(pairs, rankings)
         orders, lengths = plain(rankings)
         values, exact = _answered(predictive, orders, lengths, questions, method, n_samples, key)
         answer = np.empty(len(order))
         answer[order] = values
     else:
-        size = 8 * n * n_items * n_items * (2 if return_standard_error else 1)
+        size = 8 * n * n_items * n_items * (2 if return_error else 1)
         refuse_too_large(size, f"{n} rows × {n_items} × {n_items} items", "pairs=[(row, a, b), ...]")
         orders, lengths, inverse = distinct(rankings)
         questions = Questions.all_pairs(len(orders), n_items)
@@ -82,10 +76,16 @@ def predict_pairwise(
         answer = np.zeros((n, n_items, n_items))
         answer[:, questions.first, questions.second] = values
         answer[:, questions.second, questions.first] = 1.0 - values
-    if not return_standard_error:
+    if not return_error:
         return answer
     errors = np.zeros_like(answer) if exact else np.sqrt(answer * (1.0 - answer) / n_samples)
     return answer, errors
+
+
+def takes_seconds(predictive: ListPredictive, n_answers: int) -> bool:
+    """Say whether so many pairs can be answered exactly within seconds."""
+    n_items, n_clusters = predictive.n_items, len(predictive.clusters.centers)
+    return n_clusters * (n_items**3 / 6.0 + float(n_answers)) <= EXACT_STEPS
 
 
 def _answered(
@@ -98,15 +98,13 @@ def _answered(
     key: Array,
 ) -> tuple[Array, bool]:
     """Return P(a before b) of all questions, and whether it is exact."""
-    n_items, n_clusters = predictive.n_items, len(predictive.clusters.centers)
-    steps = n_clusters * (n_items**3 / 6.0 + float(questions.n_answers))
-    exact = method == "exact" or (method == "auto" and steps <= EXACT_STEPS)
+    exact = method == "exact" or (method == "auto" and takes_seconds(predictive, questions.n_answers))
     answer = _exact if exact else _sampled
     return answer(predictive, orders, lengths, questions, n_samples, key), exact
 
 
 def _exact(predictive: ListPredictive, orders: Array, lengths: Array, questions: Questions, *_: Any) -> Array:
-    from permix.dp_mallows.lists.pairs_jit import add_pairs_rows, pair_laws, settle_pairs_rows
+    from permix.dp_mallows.lists.pairs_jit import add_pairs_rows, pair_chances, settle_pairs_rows
     from permix.dp_mallows.lists.scores_jit import weight_rows
 
     n_items, n_clusters = predictive.n_items, len(predictive.clusters.centers)
@@ -120,20 +118,29 @@ def _exact(predictive: ListPredictive, orders: Array, lengths: Array, questions:
         span, first, second, starts = questions.of(np.arange(rows.start, rows.stop))
         asked = (span, first, second, starts, out)
         settle_pairs_rows(0, size, block, lengths[rows], new, n_items, *asked)
-        kinds, kind_of = np.unique(lengths[rows], return_inverse=True)
+        distinct_lengths, length_of = np.unique(lengths[rows], return_inverse=True)
         active = np.flatnonzero(weights.any(axis=0))
-        step = max(1, BLOCK_BYTES // (8 * len(kinds) * n_items * n_items))
+        step = max(1, BLOCK_BYTES // (8 * len(distinct_lengths) * n_items * n_items))
         for at in range(0, len(active), step):
             clusters = active[at : at + step]
-            laws = np.empty((len(clusters), len(kinds), n_items, n_items))
+            all_chances = np.empty((len(clusters), len(distinct_lengths), n_items, n_items))
 
-            law_work = (clusters, tables, kinds, laws)
+            chances_work = (clusters, tables, distinct_lengths, all_chances)
 
-            def fill(low: int, high: int, work: Any = law_work) -> None:
-                pair_laws(low, high, *work)
+            def fill(low: int, high: int, work: Any = chances_work) -> None:
+                pair_chances(low, high, *work)
 
             over_rows(fill, len(clusters), n_items**3)
-            work = (block, lengths[rows], kind_of.reshape(-1), clusters, weights, tables, laws, *asked)
+            work = (
+                block,
+                lengths[rows],
+                length_of.reshape(-1),
+                clusters,
+                weights,
+                tables,
+                all_chances,
+                *asked,
+            )
 
             def add(low: int, high: int, work: Any = work) -> None:
                 add_pairs_rows(low, high, *work)

@@ -21,9 +21,9 @@ from permix.dp_mallows.draws import ClusterDraws
 from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.lists.scores_jit import ListTables
 from permix.dp_mallows.overlap import Overlap
-from permix.dp_mallows.settings import DPMallowsSettings
+from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.errors import DataError
-from permix.mallows.predict import MOST_BYTES
+from permix.estimators.agent_answers import refuse_too_large
 from permix.runtime.seeds import RandomState, generator, stream_key
 from permix.runtime.threads import over_rows
 
@@ -40,7 +40,7 @@ class ListCompletions:
     orders : int32 ndarray (rows, draws, length)
         Items by position in ``items``, best first, padded by -1; each begins as its row does.
     labels : int ndarray (rows, draws)
-        Estimated cluster each was drawn from, -1 for a kind that the data did not have.
+        Estimated cluster each was drawn from, -1 for a group that the data did not have.
     rankings : Rankings
         The lists that were continued.
     """
@@ -69,7 +69,7 @@ class ListPredictive:
         Estimated cluster of every agent.
     items : tuple
         Item names.
-    settings : DPMallowsSettings
+    settings : DPMallowsParameters
         Its prior of the decays rules stages beyond the longest list of the data.
     lengths, counts : ndarray of int
         Lengths of the lists fitted and how many agents gave each.
@@ -84,7 +84,7 @@ class ListPredictive:
         clusters: ClusterDraws,
         labels: Array,
         items: tuple[Label, ...],
-        settings: DPMallowsSettings,
+        settings: DPMallowsParameters,
         lengths: Array,
         counts: Array,
     ) -> None:
@@ -154,18 +154,18 @@ class ListPredictive:
     def tables(self, length: int) -> ListTables:
         """Tables for lists of up to ``length`` items; what lies beyond the data follows the prior."""
         from permix.distributions.generalized.finite_beta_jit import stage_tables
-        from permix.dp_mallows.lists.scores_jit import fill_prior_laws
+        from permix.dp_mallows.lists.scores_jit import fill_prior_chances
 
         tables, n = self._tables, self.n_items
         first, last = len(tables.theta), min(length, n - 1)
         if last - first > len(tables.beyond):
             refuse_too_large(
-                8 * (last - first) * n, f"the law of {last} places of {n} items", "shorter lists"
+                8 * (last - first) * n, f"probabilities of {last} places of {n} items", "shorter lists"
             )
             rates = self.settings.rates(last)[first:]
             stages = stage_tables(n - first, last - first, rates, self.settings.prior_strength, 2)
             beyond = np.full((last - first, n), -np.inf)
-            fill_prior_laws(stages, beyond)
+            fill_prior_chances(stages, beyond)
             tables = tables._replace(beyond=beyond)
             self.__dict__["_tables"] = tables  # longer tables serve shorter lists too
         return tables
@@ -217,7 +217,7 @@ class ListPredictive:
             yield rows, out
 
     def assign(self, rankings: Rankings) -> Array:
-        """Return P(estimated cluster | list), and in the last column that of a kind the data did not have.
+        """Return P(estimated cluster | list), and in the last column that of a group the data did not have.
 
         The agent is in cluster k of a draw with probability ∝ weight × P(list | k), over all draws together;
         that cluster's agents vote for the estimated clusters they are in. Rows sum to one.
@@ -289,7 +289,7 @@ class ListPredictive:
         """Draw lists of new agents from the posterior predictive, and their estimated clusters.
 
         Each comes from a draw of its own choice, so that the uncertainty of the clusters is in the sample. A
-        label of -1 means a kind that the data did not have.
+        label of -1 means a group that the data did not have.
         """
         from permix.dp_mallows.lists.continuations_jit import sample_rows
 
@@ -361,12 +361,6 @@ def blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
     step = max(1, BLOCK_BYTES // max(row_bytes, 1))
     for first in range(0, n_rows, step):
         yield slice(first, min(first + step, n_rows))
-
-
-def refuse_too_large(n_bytes: int, what: str, instead: str) -> None:
-    """Refuse answers that would fill the memory."""
-    if n_bytes > MOST_BYTES:
-        raise DataError(f"{what} would take {n_bytes / 2**30:.1f} GiB; ask for {instead} at a time")
 
 
 def _averaged(by_draw: Array) -> tuple[Array, Array]:

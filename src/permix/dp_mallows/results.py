@@ -1,8 +1,8 @@
-"""The clusters of a Dirichlet-process mixture of generalized Mallows models, summed up without labels.
+"""The groups of a Dirichlet-process mixture of generalized Mallows models, summarized without labels.
 
-For an estimated cluster take a random member of it in a random draw: the center and the decays of the cluster
-that this agent is in there have a law, and means, intervals and consensus rankings are those of this law. So
-they carry both the uncertainty of the parameters and that of who belongs together.
+For an estimated group take a random member of it in a random draw: the center and the decays of the cluster
+that this agent is in there have a distribution, and means, intervals and consensus rankings are those of this
+distribution. So they carry both the uncertainty of the parameters and that of who belongs together.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 # Intervals leave out this much on either side.
 TAIL = 0.05
-# Items of a center shown in the table of clusters.
+# Items of a center shown in the table of groups.
 SHOWN = 10
-# A cluster whose members are found together less than this is remarked on.
+# A group whose members are found together less than this is remarked on.
 LOOSE = 0.5
 
 
@@ -38,10 +38,10 @@ class ClusterSummaries:
     def __init__(self, fit: DPMallowsFit) -> None:
         self.fit = fit
 
-    @cached_property
+    @property
     def overlap(self) -> Overlap:
         """Agents that clusters of draws share with estimated ones."""
-        return Overlap.of(self.fit.clusters, self.fit.labels)
+        return self.fit.overlap
 
     @cached_property
     def ranks(self) -> Array:
@@ -134,8 +134,8 @@ class ClusterSummaries:
 
     # Tables.
 
-    def cluster_table(self) -> pd.DataFrame:
-        """One row for each cluster: how large, how tight, and its center by name.
+    def group_table(self) -> pd.DataFrame:
+        """One row for each group: how large, how tight, and its center by name.
 
         Columns ``size``, members in the point estimate; ``share``, the mean over draws of the clusters that
         speak for it; ``size_low`` and ``size_high``, 5 % and 95 % points of their size; ``together``, the
@@ -164,15 +164,15 @@ class ClusterSummaries:
                     for order in self.centers.orders
                 ],
             },
-            index=pd.RangeIndex(fit.n_clusters, name="cluster"),
+            index=pd.RangeIndex(fit.n_clusters, name="group"),
         )
 
-    def center_table(self, cluster: int, top: int | None = None) -> pd.DataFrame:
-        """Items of one cluster in the order of its consensus, with the uncertainty of their ranks.
+    def center_table(self, group: int, top: int | None = None) -> pd.DataFrame:
+        """Items of one group in the order of its consensus, with the uncertainty of their ranks.
 
         Parameters
         ----------
-        cluster : int
+        group : int
             Counted from 0, the largest.
         top : int, optional
             Column ``in_top`` is P(rank ≤ top); by default the length of the longest list, at most the number
@@ -186,7 +186,7 @@ class ClusterSummaries:
         """
         import pandas as pd
 
-        e = self._cluster(cluster)
+        e = self._number(group)
         n_items = len(self.fit.items)
         top = self.fit.clusters.theta.shape[1] if top is None else whole_number("top", top, 1)
         rows, shares = self.members(e)
@@ -204,8 +204,8 @@ class ClusterSummaries:
             index=pd.RangeIndex(1, n_items + 1, name="rank"),
         )
 
-    def theta_table(self) -> pd.DataFrame:
-        """Decay of every stage of every cluster: mean, 5 % and 95 % points, and lists that reach the stage.
+    def decay_table(self) -> pd.DataFrame:
+        """Decay of every stage of every group: mean, 5 % and 95 % points, and lists that reach the stage.
 
         A stage that no list reaches has a decay from the prior.
         """
@@ -213,7 +213,7 @@ class ClusterSummaries:
 
         n_clusters, n_stages = self.theta.shape
         index = pd.MultiIndex.from_product(
-            [range(n_clusters), range(1, n_stages + 1)], names=["cluster", "rank"]
+            [range(n_clusters), range(1, n_stages + 1)], names=["group", "rank"]
         )
         low, high = self.theta_intervals
         return pd.DataFrame(
@@ -226,14 +226,14 @@ class ClusterSummaries:
             index=index,
         )
 
-    def _cluster(self, cluster: int) -> int:
-        e = whole_number("cluster", cluster, 0)
+    def _number(self, group: int) -> int:
+        e = whole_number("group", group, 0)
         if e >= self.fit.n_clusters:
-            raise DataError(f"there is no cluster {e}; they are counted from 0 to {self.fit.n_clusters - 1}")
+            raise DataError(f"there is no group {e}; they are counted from 0 to {self.fit.n_clusters - 1}")
         return e
 
     def remarks(self) -> list[str]:
-        """What a reader of the clusters should know about them; they are counted from 1 here."""
+        """What a reader of the groups should know about them; they are counted from 1 here."""
         fit, said = self.fit, []
         if fit.settings.sampler != "exact":
             said.append(
@@ -248,23 +248,23 @@ class ClusterSummaries:
         single = int((fit.cluster_sizes == 1).sum())
         if single:
             said.append(
-                f"{single} of {fit.n_clusters} clusters {'holds' if single == 1 else 'hold'} one agent"
+                f"{single} of {fit.n_clusters} groups {'holds' if single == 1 else 'hold'} one agent"
                 f"{'' if single == 1 else ' each'}, who is like nobody else"
             )
         loose = np.flatnonzero((self.together < LOOSE) & (fit.cluster_sizes > 1)).tolist()
         if loose:
             names = _listed([str(e + 1) for e in loose[:8]]) + (", …" if len(loose) > 8 else "")
-            said.append(f"cluster{'' if len(loose) == 1 else 's'} {names}: draws often divide the members")
+            said.append(f"group{'' if len(loose) == 1 else 's'} {names}: draws often divide the members")
         numbers = fit.draws.arrays["n_clusters"]
         low, high = np.quantile(numbers, (TAIL, 1.0 - TAIL))
         if fit.shows_a_draw:
             said.append(
-                "kinds overlap, so that no partition is near all draws: shown is the draw nearest to all; "
-                "who belongs where is uncertain, what the kinds prefer need not be"
+                "groups overlap, so that no partition is near all draws: shown is the draw nearest to all; "
+                "who belongs where is uncertain, what the groups prefer need not be"
             )
         elif not low <= fit.n_clusters <= high:
             said.append(
-                f"draws have {low:g} to {high:g} clusters, the estimate {fit.n_clusters}; small ones that do "
+                f"draws have {low:g} to {high:g} groups, the estimate {fit.n_clusters}; small ones that do "
                 "not last are not in it"
             )
         longest, n_items = int(fit.rankings.lengths.max()), len(fit.items)

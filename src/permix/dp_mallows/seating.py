@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
 
 import numpy as np
 
 from permix.dp_mallows.lists.assignment_jit import Instantiated, assign, write_heads
 from permix.dp_mallows.lists.clusters_jit import draw_some_decays, fill_all_rows
-from permix.dp_mallows.lists.predictive_rows_jit import row_scratch
 from permix.dp_mallows.lists.seating_jit import HIGH, MOVED, OCCUPIED, SeatingScratch, seat_in_turn
 from permix.dp_mallows.state import ListModel, ListState
 from permix.kernels.streams import draw_key, new_stream, open_stream
@@ -34,20 +32,20 @@ def seating_scratch(model: ListModel, capacity: int) -> SeatingScratch:
 def seat(rng: np.random.Generator, state: ListState, visits: np.ndarray) -> int:
     """Visit these agents one by one, seated or not; returns how many were moved."""
     model = state.model
-    fill_all_rows(model.law, model.tables, model.bins, state.clusters, state.n_clusters, row_scratch())
+    rows = model.rows()
+    fill_all_rows(rows, model.tables, model.bins, state.clusters, state.n_clusters)
     key = draw_key(rng)
     stream = new_stream()
     open_stream(stream, key[0], key[1], 0, 0)
     book = np.zeros(4, dtype=np.int64)
     book[OCCUPIED] = book[HIGH] = state.n_clusters
-    rows = row_scratch()
     position = 0
     while True:
         position = seat_in_turn(
             stream,
             state.concentration,
             model.discount,
-            model.law,
+            rows,
             model.tables,
             model.bins,
             model.lists,
@@ -58,7 +56,6 @@ def seat(rng: np.random.Generator, state: ListState, visits: np.ndarray) -> int:
             position,
             book,
             seating_scratch(model, len(state.clusters.sizes)),
-            rows,
         )
         if position == len(visits):
             state.compact()
@@ -69,9 +66,6 @@ def seat(rng: np.random.Generator, state: ListState, visits: np.ndarray) -> int:
 @dataclasses.dataclass
 class CollapsedSeating(Move):
     """Visit agents one by one; the decays of clusters are integrated out (Neal 2000, algorithm 3).
-
-    For the published samplers the same visit with their scores: Beta functions in place of the integrals
-    (figure 5), or the present decays (figure 1).
 
     ``share`` below 1 visits that share of the agents, drawn anew every time, but at least 500.
     """
@@ -94,11 +88,11 @@ class ParallelSeating(Move):
 
     A random part of the agents is pinned: they keep their place in this step. The clusters that hold a pinned
     agent are instantiated: their shares are Dirichlet(n_1 - d, n_2 - d, ...) up to a factor given the
-    partition (Pitman 1996), and their decays have the law of ``finite_beta_jit.draw_theta``.
+    partition (Pitman 1996), and their decays are drawn by ``finite_beta_jit.draw_theta``.
     Given these, all agents of such clusters that are not pinned are independent, and each draws its cluster
-    from its conditional law. Without pins this would not leave the posterior invariant: which clusters are
-    instantiated would depend on the agents that are about to move. Shares and decays are forgotten
-    afterwards.
+    from its conditional distribution. Without pins this would not leave the posterior invariant: which
+    clusters are instantiated would depend on the agents that are about to move. Shares and decays are
+    forgotten afterwards.
     """
 
     pinned: float = 0.25
@@ -138,15 +132,11 @@ class ParallelSeating(Move):
 
 @dataclasses.dataclass
 class Centers(Move):
-    """Move the center of every cluster given its members (see ``lists.center_moves_jit``).
-
-    ``how`` is "exact", or the name of a published sampler, whose stagewise draws are not corrected.
-    """
+    """Move the center of every cluster given its members (see ``lists.center_moves_jit``)."""
 
     n_rounds: int = 1
-    how: Literal["exact", "beta-gibbs", "slice-gibbs"] = "exact"
 
     def step(self, rng: np.random.Generator, state: ListState) -> Info:
         """``n_rounds`` for every cluster."""
-        taken = state.update_centers(rng, self.n_rounds, self.how)
+        taken = state.update_centers(rng, self.n_rounds)
         return Info("centers", self.n_rounds * state.n_clusters, taken)

@@ -24,8 +24,8 @@ from permix.moves.base import Info, Move
 class ListSplitMerge(Move):
     """Propose splits and merges of clusters, ``smart`` and ``blind`` ones (see the kernel for both).
 
-    Single agents change clusters one by one, so a chain may stick where two kinds share a cluster or one kind
-    has two; Meilă & Chen (2010, section 9) name such moves as the way forward.
+    Single agents change clusters one by one, so a chain may get stuck where two groups share a cluster or
+    one group has two; Meilă & Chen (2010, section 9) name such moves as the way forward.
     """
 
     smart: int = 1
@@ -48,9 +48,9 @@ class ListSplitMerge(Move):
 
 @dataclasses.dataclass
 class ListClimb(Move):
-    """Split and merge clusters whenever that raises the log joint: an optimiser, for burn-in only.
+    """Split and merge clusters whenever that raises the log joint: an optimizer, for burn-in only.
 
-    One kind of people may sit in several clusters, by their first choice, say. Such states are far from all
+    One group of people may sit in several clusters, by their first choice, say. Such states are far from all
     others for moves that must be reversible, but not for a climber. The first ``n_steps`` steps climb; every
     step also makes a ``sweep``.
     """

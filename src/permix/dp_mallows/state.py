@@ -15,7 +15,7 @@ import numpy as np
 
 from permix.distributions.generalized.finite_beta_jit import StageTables, stage_tables
 from permix.dp_mallows.lists.clusters_jit import log_likelihoods, start_centers, update_centers
-from permix.dp_mallows.lists.predictive_rows_jit import BETA, FINITE, GIVEN, SkipBins, row_scratch, skip_bins
+from permix.dp_mallows.lists.predictive_rows_jit import SkipBins, row_scratch, skip_bins
 from permix.dp_mallows.lists.seating_jit import ListClusters, Opening, write_opening
 from permix.dp_mallows.lists.top_lists_jit import TopLists, collect_members, top_lists
 from permix.errors import DataError
@@ -24,8 +24,6 @@ from permix.moves.state import PartitionState, first_concentration, roomy
 from permix.partitions.labels import canonical_labels
 from permix.partitions.priors import PartitionPrior
 from permix.runtime.threads import over_rows
-
-LAWS = {"finite": FINITE, "beta": BETA, "given": GIVEN}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,8 +40,9 @@ class ListModel:
         The integrals over the decays.
     prior : PartitionPrior
         Dirichlet process or Pitman–Yor process.
-    law : int
-        What scores a list in a cluster: the finite-n integral, the Beta approximation, or given decays.
+    rows : callable
+        Makes room for rows of scores; its type says what scores a list in a cluster, here the finite-n
+        integral.
     """
 
     lists: TopLists
@@ -51,9 +50,9 @@ class ListModel:
     n_stages: int
     tables: StageTables
     prior: PartitionPrior
-    law: int
     bins: SkipBins
     opening: Opening
+    rows: Callable[[], Any] = row_scratch
 
     @property
     def n_agents(self) -> int:
@@ -74,17 +73,15 @@ def list_model(
     rates: Callable[[int], np.ndarray],
     strength: float,
     prior: PartitionPrior,
-    law: str = "finite",
 ) -> ListModel:
     """Prepare data and prior; ``rates(n)`` gives r_j of the first n stages."""
     lists = top_lists(orders, lengths, counts, n_items)
     n_stages = int(np.diff(lists.starts).max())
-    code = LAWS[law]
     tables = stage_tables(n_items, n_stages, rates(n_stages), strength, len(lists.list_of))
-    bins = skip_bins(n_items, exact=law != "finite")
+    bins = skip_bins(n_items, exact=False)
     opening = Opening(np.empty((n_stages, len(bins.middle))), np.empty((n_stages, n_items)))
-    write_opening(code, tables, bins, opening, row_scratch())
-    return ListModel(lists, n_items, n_stages, tables, prior, code, bins, opening)
+    write_opening(tables, bins, opening, row_scratch())
+    return ListModel(lists, n_items, n_stages, tables, prior, bins, opening)
 
 
 class ListState(PartitionState):
@@ -180,19 +177,23 @@ class ListState(PartitionState):
         return starts, members, multiplicity
 
     def update_centers(
-        self, rng: np.random.Generator, n_rounds: int, how: str = "exact", which: np.ndarray | None = None
+        self,
+        rng: np.random.Generator,
+        n_rounds: int,
+        which: np.ndarray | None = None,
+        update: Callable[..., object] = update_centers,
     ) -> int:
         """Move centers ``n_rounds`` times and leave sums and decays right; 0 rounds recompute sums only.
 
-        All centers, or those of the clusters ``which``. Returns how many stagewise proposals were taken.
+        All centers, or those of the clusters ``which``; ``update`` is the compiled move. Returns how many
+        stagewise proposals were accepted.
         """
         starts, members, multiplicity = self.members()
         key = draw_key(rng) if n_rounds else np.zeros(2, dtype=np.uint64)
         taken = np.zeros(self.n_clusters, dtype=np.int64)
-        mode = {"exact": 0, "beta-gibbs": 1, "slice-gibbs": 2}[how]
 
-        def update(first: int, last: int) -> None:
-            update_centers(
+        def work(first: int, last: int) -> None:
+            update(
                 self.model.lists,
                 starts,
                 members,
@@ -202,17 +203,16 @@ class ListState(PartitionState):
                 self.clusters,
                 key,
                 n_rounds,
-                mode,
                 first,
                 last,
                 taken,
             )
 
         if which is None:
-            over_rows(update, self.n_clusters, self.n * self.model.n_stages)
+            over_rows(work, self.n_clusters, self.n * self.model.n_stages)
         else:
             for k in which:
-                update(int(k), int(k) + 1)
+                work(int(k), int(k) + 1)
         return int(taken.sum())
 
     def refresh(self) -> None:

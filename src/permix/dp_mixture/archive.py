@@ -45,7 +45,7 @@ def _pack(fit: MixtureFit) -> Content:
 
 
 def _build(saved: Saved) -> MixtureFit:
-    settings, facts, arrays, sizes = saved
+    settings, facts, arrays, sizes = saved[:4]
     family, prior = facts["fitted_family"], facts["fitted_prior"]
     n = sizes["observations"]
     check_start(settings.init, n, prior)

@@ -8,7 +8,7 @@ declarations, and what must fit together by the model's own ``build``.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -23,14 +23,18 @@ PathLike = str | os.PathLike[str]
 
 
 class Content(NamedTuple):
-    """What a file holds beside the parameters: facts (values of JSON) and arrays, both by name."""
+    """What a file holds beside the parameters: facts (values of JSON) and arrays, both by name.
+
+    ``members`` are fits of another model that the fit is made of.
+    """
 
     facts: dict[str, Any]
     arrays: dict[str, Array]
+    members: Sequence[Any] = ()
 
 
 class Saved(NamedTuple):
-    """What was read, each piece checked by itself."""
+    """What was read, each piece checked by itself; the fact "members" holds fits that the fit is made of."""
 
     settings: Any
     facts: dict[str, Any]
@@ -54,6 +58,8 @@ class Schema:
         Every array a file may hold.
     facts : dict of str to Check
         Every further value, all of them needed.
+    members : Schema, optional
+        That of the fits which a fit of this model is made of.
     """
 
     parameters: type[Parameters]
@@ -61,22 +67,38 @@ class Schema:
     build: Callable[[Saved], Any]
     arrays: Mapping[str, Field] = field(default_factory=dict)
     facts: Mapping[str, Check] = field(default_factory=dict)
+    members: Schema | None = None
+
+    def field_of(self, name: str) -> Field | None:
+        """Return what is declared of an array, one of a member included; None for strangers."""
+        number, slash, rest = name.partition("/")
+        if self.members is not None and slash and number.isdecimal():
+            return self.members.field_of(rest)
+        return self.arrays.get(name)
 
 
 def write_model(fit: Any, path: PathLike) -> None:
     """Write a fit of any model; :func:`permix.load` reads it."""
     model = model_of(fit)
-    schema = part(model.archive)
+    manifest, arrays = described(part(model.archive), fit)
+    write_archive(path, {"kind": model.name, **manifest}, arrays)
+
+
+def described(schema: Schema, fit: Any) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return what a file says about a fit, and its arrays; those of member 0 are named ``0/...``."""
     content = schema.pack(fit)
-    write_archive(
-        path,
-        {
-            "kind": model.name,
-            "parameters": fit.settings.to_json(),
-            "facts": {name: schema.facts[name].to_json(value) for name, value in content.facts.items()},
-        },
-        content.arrays,
-    )
+    manifest = {
+        "parameters": fit.settings.to_json(),
+        "facts": {name: schema.facts[name].to_json(value) for name, value in content.facts.items()},
+    }
+    arrays = dict(content.arrays)
+    if schema.members is not None:
+        manifest["members"] = []
+        for number, member in enumerate(content.members):
+            about, of_member = described(schema.members, member)
+            manifest["members"].append(about)
+            arrays |= {f"{number}/{name}": array for name, array in of_member.items()}
+    return manifest, arrays
 
 
 def read_model(path: PathLike, max_bytes: int | None = None) -> tuple[Model, Any]:
@@ -103,6 +125,16 @@ def rebuilt(schema: Schema, manifest: Mapping[str, Any], arrays: dict[str, Array
     said = manifest.get("facts")
     require(isinstance(said, dict) and set(said) == set(schema.facts), "facts")
     facts = {name: check(name, check.from_json(said[name])) for name, check in schema.facts.items()}
+    if schema.members is not None:
+        members: list[Any] = []
+        of_members = manifest.get("members")
+        require(isinstance(of_members, list), "members")
+        for number, about in enumerate(of_members):
+            prefix = f"{number}/"
+            own = {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
+            arrays = {name: array for name, array in arrays.items() if not name.startswith(prefix)}
+            members.append(rebuilt(schema.members, about, own))
+        facts["members"] = members
     sizes = check_arrays(schema.arrays, arrays)
     return schema.build(Saved(settings, facts, arrays, sizes))
 

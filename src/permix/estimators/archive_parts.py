@@ -11,7 +11,7 @@ from permix.data.labels import Label, clean_items
 from permix.distributions.base import Estimate
 from permix.estimators.archive import Saved
 from permix.estimators.checks import Check, Choice, Made, Real, Switch, Whole
-from permix.estimators.fields import Array, Field, below, field, finite, partition, require
+from permix.estimators.fields import Array, Field, below, field, finite, not_negative, partition, require
 from permix.partitions.point_estimate import PointEstimate
 from permix.sampling import Draws
 
@@ -67,7 +67,7 @@ def draw_fields(optional: bool = False, **quantities: Field) -> dict[str, Field]
         for name, about in quantities.items()
     }
     for name in ("proposed", "accepted"):
-        fields[f"statistics/{name}"] = field("int", "chains", "moves?", optional=optional)
+        fields[f"statistics/{name}"] = field("int", "chains", "moves?", where=not_negative, optional=optional)
     return fields
 
 
@@ -110,6 +110,22 @@ def under(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
+class Record(Check):
+    """Several values by name, each with a check of its own; None if ``optional``."""
+
+    def __init__(self, checks: Mapping[str, Check], *, optional: bool = False) -> None:
+        self.checks = checks
+        self.special = (None,) if optional else ()
+
+    def convert(self, value: Any) -> Any:
+        if not isinstance(value, dict) or set(value) != set(self.checks):
+            return NotImplemented
+        return {name: check(name, value[name]) for name, check in self.checks.items()}
+
+    def must_be(self) -> str:
+        return f"a record of {', '.join(self.checks)}"
+
+
 # A point estimate of a partition of as many as there are "observations".
 ESTIMATE_FACTS: Mapping[str, Check] = {
     "loss": Choice("vi", "binder"),
@@ -130,10 +146,14 @@ def pack_estimate(estimate: PointEstimate) -> tuple[dict[str, Any], dict[str, Ar
 
 def estimate_of(saved: Saved) -> PointEstimate:
     """Return the point estimate that was saved."""
-    labels = saved.arrays["point_estimate"]
+    return estimate_from(saved.arrays["point_estimate"], saved.facts)
+
+
+def estimate_from(labels: Array, facts: Mapping[str, Any]) -> PointEstimate:
+    """Return a point estimate with these labels."""
     return PointEstimate(
         labels=labels,
         n_clusters=int(labels.max()) + 1,
         sizes=np.bincount(labels),
-        **{name: saved.facts[name] for name in ESTIMATE_FACTS},
+        **{name: facts[name] for name in ESTIMATE_FACTS},
     )

@@ -185,8 +185,12 @@ class Seed(Check):
     special = (None,)
 
     def convert(self, value: Any) -> Any:
+        import numpy as np
+
         from permix.runtime.seeds import seed_sequence
 
+        if isinstance(value, np.random.Generator | np.random.RandomState):
+            return value  # to look at it must not draw from it
         try:
             seed_sequence(value)
         except DataError:

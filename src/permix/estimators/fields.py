@@ -21,8 +21,10 @@ TYPES: dict[str, Callable[[np.dtype[Any]], bool]] = {
     "int": lambda dtype: dtype.kind in "iu",
     "int32": lambda dtype: dtype == np.int32,
     "int64": lambda dtype: dtype == np.int64,
+    "uint64": lambda dtype: dtype == np.uint64,
     "bool": lambda dtype: dtype == np.bool_,
     "text": lambda dtype: dtype.kind == "U",
+    "real or text": lambda dtype: dtype == np.float64 or dtype.kind == "U",
     "number": lambda dtype: dtype.kind in "iuf",
 }
 

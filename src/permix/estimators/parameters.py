@@ -152,12 +152,9 @@ class Parameters:
         return f"{type(self).__name__}({', '.join(given)})"
 
 
-class RunParameters(Parameters):
-    """What every estimator has: where randomness comes from, threads, and the display."""
+class ThreadParameters(Parameters):
+    """What an estimator has that uses no randomness: threads, and the display."""
 
-    random_state: Any = declare(
-        None, Seed(), "The same seed gives the same result, whatever the number of threads.", flag="--seed"
-    )
     n_jobs: int | None = declare(
         None, Threads(), "How much runs at once; by default as much as there are processors."
     )
@@ -166,6 +163,14 @@ class RunParameters(Parameters):
         Switch(special=(None,)),
         "Live display: by default on a terminal, once a fit has taken two seconds.",
         flag="",
+    )
+
+
+class RunParameters(ThreadParameters):
+    """What all other estimators have: where randomness comes from as well."""
+
+    random_state: Any = declare(
+        None, Seed(), "The same seed gives the same result, whatever the number of threads.", flag="--seed"
     )
 
 

@@ -10,11 +10,34 @@ from permix.data.labels import Label, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.base import aligned
-from permix.errors import CycleError, DataError
+from permix.errors import Argument, DataError, Wording
 
 
 def as_preferences(data: Any, items: tuple[Label, ...] | None = None) -> Preferences:
     """Return data as consistent preferences, over the given items where a model has them already.
+
+    Parameters
+    ----------
+    data, items
+        As in :func:`as_table`.
+    """
+    table = as_table(data, items)
+    if isinstance(table, Rankings):
+        table = Preferences.from_rankings(table)
+    if not table.consistent.all():
+        bad = np.flatnonzero(~table.consistent)
+        way_out = (
+            "A model of rankings needs agents who do not; leave these out, ",
+            Wording("as data[data.consistent] or ", ""),
+            "with ",
+            Argument("on_cycle", "drop"),
+        )
+        raise table._cycle_error_with(int(bad[0]), len(bad), way_out)
+    return table
+
+
+def as_table(data: Any, items: tuple[Label, ...] | None = None) -> Preferences | Rankings:
+    """Return data as the table it is, over the given items where a model has them already.
 
     Parameters
     ----------
@@ -38,18 +61,7 @@ def as_preferences(data: Any, items: tuple[Label, ...] | None = None) -> Prefere
         raise DataError("there are no rows; pass at least one")
     if items is not None and table.items != items:
         table = _over_items(table, items)
-    if isinstance(table, Rankings):
-        table = Preferences.from_rankings(table)
-    if not table.consistent.all():
-        bad = np.flatnonzero(~table.consistent)
-        error = table._cycle_error(int(bad[0]), len(bad))
-        raise CycleError(
-            f"{str(error).partition('. Mend them')[0]}. A model of rankings needs agents who do not; leave "
-            "these out, as data[data.consistent] or with on_cycle='drop'",
-            error.agent,
-            error.cycle,
-        )
-    result: Preferences = table
+    result: Preferences | Rankings = table
     return result
 
 
@@ -74,10 +86,17 @@ def _over_items(table: Any, items: tuple[Label, ...]) -> Any:
             f"{table.row_name(int(np.argmax(below)))} puts everything it leaves out below what it lists; "
             "build the data with items=model.items_, or say that items not listed are unknown"
         )
+    return over_more_items(table, items, below)
+
+
+def over_more_items(table: Any, items: tuple[Label, ...], below: Any = None) -> Any:
+    """Return the same rows over more items; ``below`` says whose rest, the new items too, is below."""
     position = {name: index for index, name in enumerate(items)}
     new = np.array([position[name] for name in table.items] + [-1], dtype=np.int32)
-    if rankings:
+    if isinstance(table, Rankings):
+        below = table.unlisted_below if below is None else below
         return table._replaced(items=items, orders=new[table.orders], unlisted_below=below)
+    below = table.rest_below if below is None else below
     return table._replaced(
         items=items, level_items=new[table.level_items], pairs=new[table.pairs], rest_below=below
     )

@@ -1,4 +1,4 @@
-"""What :class:`permix.DPMallowsMixture` takes as data: strict top lists, whatever they were written in."""
+"""What models of top lists take as data: strict lists, whatever they were written in."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import numpy as np
 from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import DataError
-from permix.estimators.preference_input import as_preferences
+from permix.errors import Argument, DataError, Message, Wording
+from permix.estimators.preference_input import as_preferences, as_table
 
-OTHERWISE = "permix.MallowsMixture takes any kind of preference"
+OTHERWISE = (Wording("permix.MallowsMixture", "permix fit mallows"), " takes any kind of preference")
+# What is wrong with a row, and the parts of a message that says what to do.
+Reason = tuple[str, tuple[str | Argument | Wording, ...]]
 
 
 def as_top_lists(data: Any, items: tuple[Label, ...] | None = None) -> Rankings:
@@ -35,22 +37,13 @@ def as_top_lists(data: Any, items: tuple[Label, ...] | None = None) -> Rankings:
     DataError
         If a row ranks a subset only, leaves items tied, compares pairs, or says nothing; by name.
     """
-    if isinstance(data, Rankings) and len(data) and items in (None, data.items):
-        table = data
-        _refuse(~table.unlisted_below, table, _subset)
-    else:
-        table = _from_preferences(as_preferences(data, items))
+    said = as_table(data, items)
+    table = said if isinstance(said, Rankings) else rankings_of(as_preferences(said))
+    _refuse(~table.unlisted_below, table, _subset)
     _refuse(table.lengths == 0, table, _silent)
     if table.n_items < 2:
         raise DataError("there is one item only, and one way to rank it; rankings need two items or more")
     return table
-
-
-def _from_preferences(table: Preferences) -> Rankings:
-    """Read levels of one item each as top lists."""
-    lists = rankings_of(table)
-    _refuse(~lists.unlisted_below, lists, _subset)
-    return lists
 
 
 def rankings_of(table: Preferences) -> Rankings:
@@ -75,26 +68,31 @@ def _refuse(bad: Array, table: Any, reason: Any) -> None:
     if len(rows):
         what, instead = reason(table, int(rows[0]))
         others = f" ({len(rows)} such rows)" if len(rows) > 1 else ""
-        raise DataError(f"{table.row_name(int(rows[0]))} {what}{others}; {instead}")
+        raise DataError(Message(f"{table.row_name(int(rows[0]))} {what}{others}; ", *instead))
 
 
-def _subset(table: Any, row: int) -> tuple[str, str]:
+def _subset(table: Any, row: int) -> Reason:
     return (
         "ranks some items and says nothing about the rest, but this model takes top lists",
-        "if the rest is below, build the data with items=[all items] and unlisted='below'; "
-        f"if it is unknown, {OTHERWISE}",
+        (
+            "if the rest is below, build the data with ",
+            Wording("items=[all items] and ", ""),
+            Argument("unlisted", "below"),
+            "; if it is unknown, ",
+            *OTHERWISE,
+        ),
     )
 
 
-def _tied(table: Preferences, row: int) -> tuple[str, str]:
+def _tied(table: Preferences, row: int) -> Reason:
     span = slice(int(table.level_indptr[row]), int(table.level_indptr[row + 1]))
     levels, items = table.levels[span], table.level_items[span]
     place = int(np.argmax(levels[1:] == levels[:-1]))
     first, second = (table.items[items[place + step]] for step in (0, 1))
-    return f"ties {first!r} and {second!r}, but lists have no ties", f"break the ties, or: {OTHERWISE}"
+    return f"ties {first!r} and {second!r}, but lists have no ties", ("break the ties, or: ", *OTHERWISE)
 
 
-def _compares(table: Preferences, row: int) -> tuple[str, str]:
+def _compares(table: Preferences, row: int) -> Reason:
     better, worse = table.pairs[table.pair_indptr[row]]
     return (
         f"compares pairs ({table.items[better]!r} ≻ {table.items[worse]!r}), but lists have no comparisons",
@@ -102,5 +100,5 @@ def _compares(table: Preferences, row: int) -> tuple[str, str]:
     )
 
 
-def _silent(table: Any, row: int) -> tuple[str, str]:
-    return "says nothing", "leave such rows out"
+def _silent(table: Any, row: int) -> Reason:
+    return "says nothing", ("leave such rows out",)

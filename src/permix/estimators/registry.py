@@ -7,10 +7,10 @@ when it is first needed.
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, NamedTuple
 
 from permix.errors import DataError
-from permix.registries import part as part
 
 
 class Model(NamedTuple):
@@ -48,6 +48,13 @@ def register(model: Model) -> None:
     MODELS[model.name] = model
 
 
+def part(place: str) -> Any:
+    """Import what "module:name" says."""
+    module, _, name = place.partition(":")
+    found = importlib.import_module(module)
+    return getattr(found, name) if name else found
+
+
 def fit_of(model: Any) -> Any:
     """Return the fit behind an estimator; a fit is its own."""
     if hasattr(model, "model") and not hasattr(model, "get_params"):
@@ -69,21 +76,39 @@ def model_of(fit: Any) -> Model:
     return MODELS[name]
 
 
-for _model in (
-    Model(
-        "MallowsMixture",
-        "permix.mallows.estimator:MallowsMixture",
-        "permix.mallows.archive:SCHEMA",
-        "permix.mallows.command:COMMAND",
-        "permix.mallows.pictures",
-        "permix.mallows.selection:SELECTION",
-    ),
-    Model(
-        "DPMixture",
-        "permix.dp_mixture.estimator:DPMixture",
-        "permix.dp_mixture.archive:SCHEMA",
-        "permix.dp_mixture.command:COMMAND",
-        "permix.dp_mixture.pictures",
-    ),
-):
-    register(_model)
+def in_folder(name: str, folder: str, **parts: str) -> Model:
+    """Return a model whose parts lie in the files that their names suggest; ``parts`` are the exceptions."""
+    places = {
+        "estimator": f"estimator:{name}",
+        "archive": "archive:SCHEMA",
+        "command": "command:COMMAND",
+        "pictures": "pictures",
+    } | parts
+    return Model(name, **{part: f"{folder}.{place}" if place else "" for part, place in places.items()})
+
+
+register(in_folder("MallowsMixture", "permix.mallows", selection="selection:SELECTION"))
+register(in_folder("DPMallowsMixture", "permix.dp_mallows"))
+register(in_folder("AngleMixture", "permix.angle", selection="selection:SELECTION"))
+register(
+    in_folder(
+        "AngleClassifier",
+        "permix.angle",
+        estimator="classifier:AngleClassifier",
+        archive="classifier_fit:SCHEMA",
+        command="",
+        pictures="classifier_pictures",
+    )
+)
+register(in_folder("DPMixture", "permix.dp_mixture"))
+register(in_folder("CoClustering", "permix.cocluster"))
+register(
+    in_folder(
+        "CoClusteringEnsemble",
+        "permix.cocluster",
+        estimator="ensemble_estimator:CoClusteringEnsemble",
+        archive="archive:ENSEMBLE_SCHEMA",
+    )
+)
+register(in_folder("MallowsKDE", "permix.baselines.kde"))
+register(in_folder("BlurringMeanShift", "permix.baselines.mean_shift"))

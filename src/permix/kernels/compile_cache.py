@@ -135,7 +135,7 @@ class ContentCache:
 
 
 class _Format(CompileResultCacheImpl):
-    """Numba's serialisation of compiled code, without its search for a folder."""
+    """Numba's serialization of compiled code, without its search for a folder."""
 
     def __init__(self, function: Callable[..., object]) -> None:
         self._lineno = function.__code__.co_firstlineno

@@ -4,59 +4,16 @@ A pair of items that both rankings order costs 1 when they disagree; a pair that
 costs a penalty p (Fagin et al. 2006: a metric on rankings with ties for p in [1/2, 1]); a pair that neither
 orders costs nothing.
 
-Three forms of a partial order: *levels* (one number per item below the number of items, small is good,
-equal = not ordered, -1 = nothing said about the item), *listed levels* (only the items an agent mentioned),
-and *keys*: the transitively closed pairs as sorted numbers ``better * n_items + worse``, for orders that are
-not made of levels.
+Two forms of a partial order: *levels* (one number per item below the number of items, small is good,
+equal = not ordered, -1 = nothing said about the item), and *keys*: the transitively closed pairs as sorted
+numbers ``better * n_items + worse``, for orders that are not made of levels.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from permix.kernels.fenwick import count_below, insert, n_words
 from permix.kernels.jit import kernel
-
-
-@kernel
-def discordant_pairs(pairs, ranks):
-    """Count the pairs (better, worse) that the full ranking with vector ``ranks`` orders the other way."""
-    count = 0
-    for row in range(pairs.shape[0]):
-        count += ranks[pairs[row, 0]] > ranks[pairs[row, 1]]
-    return count
-
-
-@kernel
-def discordant_with_levels(items, levels, rest_below, ranks):
-    """Count the pairs ordered by listed levels that a full ranking orders the other way.
-
-    ``items`` are the k listed items, ``levels`` theirs, non-decreasing; with ``rest_below`` all others are
-    below them. O(k log k), however many items there are.
-    """
-    k = items.size
-    listed_ranks = np.empty(k, np.int64)
-    for i in range(k):
-        listed_ranks[i] = ranks[items[i]]
-    ascending = np.argsort(listed_ranks)
-    place = np.empty(k, np.int64)  # rank among the listed items
-    count = 0
-    for i in range(k):
-        place[ascending[i]] = i
-        if rest_below:
-            count += listed_ranks[ascending[i]] - i  # unlisted items ranked above this one
-    words = np.zeros(n_words(k), np.uint64)
-    tree = np.zeros(words.size + 1, np.int32)
-    start = 0
-    while start < k:  # one level at a time: its items are compared with those of better levels only
-        stop = start
-        while stop < k and levels[stop] == levels[start]:
-            count += start - count_below(words, tree, place[stop])
-            stop += 1
-        for i in range(start, stop):
-            insert(words, tree, place[i])
-        start = stop
-    return count
 
 
 @kernel
@@ -133,34 +90,27 @@ def kendall_of_levels(levels_a, levels_b, ordered_a, ordered_b, penalty, work):
 
 
 @kernel
-def kendall_of_keys(keys_a, keys_b, n_items, penalty):
-    """Kendall's distance with penalty between two closed partial orders given by sorted keys."""
-    agreed = 0
+def _in_both(keys_a, keys_b):
+    """Count the keys that two sorted arrays have in common."""
+    common = 0
     i = j = 0
     while i < keys_a.size and j < keys_b.size:
-        if keys_a[i] == keys_b[j]:
-            agreed += 1
-            i += 1
-            j += 1
-        elif keys_a[i] < keys_b[j]:
+        common += keys_a[i] == keys_b[j]
+        if keys_a[i] <= keys_b[j]:
             i += 1
         else:
             j += 1
+    return common
+
+
+@kernel
+def kendall_of_keys(keys_a, keys_b, n_items, penalty):
+    """Kendall's distance with penalty between two closed partial orders given by sorted keys."""
     reversed_b = np.empty(keys_b.size, np.int64)
     for j in range(keys_b.size):
         reversed_b[j] = (keys_b[j] % n_items) * n_items + keys_b[j] // n_items
     reversed_b.sort()
-    discordant = 0
-    i = j = 0
-    while i < keys_a.size and j < reversed_b.size:
-        if keys_a[i] == reversed_b[j]:
-            discordant += 1
-            i += 1
-            j += 1
-        elif keys_a[i] < reversed_b[j]:
-            i += 1
-        else:
-            j += 1
+    agreed, discordant = _in_both(keys_a, keys_b), _in_both(keys_a, reversed_b)
     return discordant + penalty * (keys_a.size + keys_b.size - 2 * (agreed + discordant))
 
 

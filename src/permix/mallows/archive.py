@@ -35,7 +35,7 @@ def _pack(fit: MallowsFit) -> Content:
 
 
 def _build(saved: Saved) -> MallowsFit:
-    settings, facts, arrays, sizes = saved
+    settings, facts, arrays, sizes = saved[:4]
     require(sizes["groups"] == settings.n_components and sizes["items"] == len(facts["items"]), "groups")
     require(sizes["starts"] <= settings.n_init, "restarts")
     require(not np.any(arrays["restart_log_likelihoods"] == np.inf), "restarts")

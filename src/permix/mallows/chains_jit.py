@@ -17,7 +17,7 @@ from permix.distributions.conditioning.local_moves_jit import (
     set_places,
 )
 from permix.kernels.jit import kernel
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.streams import fill_uniform, padded
 
 
 @kernel
@@ -35,7 +35,7 @@ def move_rows(
     agents, clusters : int64 array (J,)
     starts : int array (J, m), insertion places of orderings that agree with the agents
     centers, ranks : int array (K, m), orderings and their rank vectors
-    tables : LocalLaws of the components
+    tables : LocalModels of the components
     orders : int32 array (J, m), filled
     """
     n = centers.shape[1]

@@ -10,8 +10,13 @@ import numpy as np
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.distributions.base import Estimate
+from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.mallows.em import responsibilities, total_log_likelihood
 from permix.mallows.parameters import MallowsParameters
+from permix.mallows.posterior import MixturePosterior
+from permix.mallows.restarts import best_of_restarts
+from permix.runtime.threads import at_most
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +70,22 @@ class MallowsFit:
 
 def fit_mallows(preferences: Preferences, settings: MallowsParameters) -> MallowsFit:
     """Fit a mixture by (Monte Carlo) EM from several starts and keep the best."""
-    from permix.mallows.restarts import best_of_restarts
-
-    return best_of_restarts(preferences, settings)
+    profile = Profile.of(preferences)
+    climbed = best_of_restarts(profile, settings)
+    components = climbed.best.components.sorted_by_weight()
+    # Exact where sums are affordable, and otherwise with more particles than in a round.
+    rng = np.random.default_rng(np.random.SeedSequence(climbed.key.tolist()))
+    with at_most(settings.n_jobs):
+        posterior = MixturePosterior.of(components, preferences, 8 * settings.n_particles, rng)
+    joint = posterior.log_joint
+    return MallowsFit(
+        settings=settings,
+        components=components,
+        probabilities=responsibilities(joint, np.logaddexp.reduce(joint, axis=1)),
+        counts=np.array(profile.counts),
+        log_likelihood=total_log_likelihood(joint, posterior.errors, profile.counts),
+        history=climbed.best.history,
+        restart_log_likelihoods=climbed.reached,
+        converged=climbed.best.converged,
+        interrupted=climbed.interrupted,
+    )

@@ -1,4 +1,4 @@
-"""Pictures of a fitted mixture of Mallows models: its components, how it was fitted, how many there are."""
+"""Pictures of a fitted mixture of Mallows models: its groups, and how it was fitted."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from permix.distributions.mallows import Mallows
 from permix.errors import DataError
 from permix.mallows.fit import MallowsFit
 from permix.mallows.results import climbing_iterations
+from permix.plots.history_picture import draw_history, how_it_ended
 from permix.plots.ranks import DARK, MAX_ITEMS, MAX_PANELS, draw_ranks
-from permix.plots.style import COLORS, checked_figure, new_axes, whole_numbers
+from permix.plots.style import checked_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,8 +28,8 @@ INTERVAL = (0.05, 0.95)
 def groups(fit: MallowsFit, *, figure: Figure | None = None, max_items: int = MAX_ITEMS) -> Figure:
     """Draw each group: its items from the top of its center, with the ranks they have in its rankings.
 
-    A dot is an item's expected rank under the component, its line goes from the 5 % to the 95 % quantile of
-    that rank: short lines are what the people of a component agree on.
+    A dot is an item's expected rank in the group, its line goes from the 5 % to the 95 % quantile of that
+    rank: short lines are what the people of a group agree on.
 
     Parameters
     ----------
@@ -83,13 +84,13 @@ def rank_intervals(component: Mallows, n_shown: int) -> tuple[Array, Array, Arra
     items = np.asarray(component.center_order[:n_shown])
     n = component.n_items
     if n <= MAX_EXACT_ITEMS:
-        law = component.rank_marginals()[items]
+        marginals = component.rank_marginals()[items]
     else:
         ranks = component.sample(N_DRAWS, random_state=0).ranks()[:, items].astype(np.int64)
-        law = np.stack([np.bincount(column - 1, minlength=n) / N_DRAWS for column in ranks.T])
-    upto = np.cumsum(law, axis=1)
+        marginals = np.stack([np.bincount(column - 1, minlength=n) / N_DRAWS for column in ranks.T])
+    upto = np.cumsum(marginals, axis=1)
     low, high = ((upto < level * upto[:, -1:]).sum(axis=1) + 1 for level in INTERVAL)
-    return law @ np.arange(1, n + 1), low, high
+    return marginals @ np.arange(1, n + 1), low, high
 
 
 def history(fit: MallowsFit, *, ax: Axes | None = None) -> Axes:
@@ -109,35 +110,10 @@ def history(fit: MallowsFit, *, ax: Axes | None = None) -> Axes:
     """
     if fit.n_iterations == 0:
         raise DataError("the fit was stopped before its first iteration, so there is no history to draw")
-    axes = new_axes(ax)
-    steps = np.arange(1, fit.n_iterations + 1)
-    values, errors = np.asarray(fit.history)[:, 0], np.asarray(fit.history)[:, 1]
-    axes.plot(steps, values, "-", marker="." if len(steps) <= 60 else "", color=COLORS[0], label="best run")
-    if np.nanmax(errors, initial=0.0) > 0:
-        axes.fill_between(
-            steps, values - 2 * errors, values + 2 * errors, color=COLORS[0], alpha=0.25, linewidth=0
-        )
-    reached = np.asarray(fit.restart_log_likelihoods)
-    if len(reached) > 1:
-        axes.plot(
-            np.full(len(reached), steps[-1] + max(1.0, 0.04 * len(steps))),
-            reached,
-            "_",
-            color=COLORS[5],
-            markersize=11,
-            label=f"where {len(reached)} starts ended",
-        )
-        axes.legend(fontsize="small", frameon=False)
-    # The marks of the restarts stand beyond the last iteration and have no number.
-    axes.set_xticks([tick for tick in whole_numbers().tick_values(1, steps[-1]) if 1 <= tick <= steps[-1]])
-    axes.ticklabel_format(axis="y", useOffset=False, style="plain")
-    axes.set_xlabel("iteration")
-    axes.set_ylabel("log-likelihood")
-    state = (
-        "interrupted" if fit.interrupted else "converged" if fit.converged else "stopped before it converged"
-    )
+    values, errors = np.asarray(fit.history).T
+    axes = draw_history(values, errors, np.asarray(fit.restart_log_likelihoods), ax=ax)
     n = climbing_iterations(fit)
-    axes.set_title(f"{state} after {n} iteration{'s' if n > 1 else ''}")
+    axes.set_title(how_it_ended(fit.converged, fit.interrupted, n, "iteration", "iterations"))
     return axes
 
 

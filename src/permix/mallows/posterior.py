@@ -20,8 +20,8 @@ from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.agent_posteriors import (
     Profile,
-    laws_of,
     log_normalizers,
+    models_of,
     particle_draws,
     rank_vectors,
 )
@@ -58,14 +58,14 @@ class _Tables:
         return rank_vectors(self.components)
 
     @cached_property
-    def laws(self) -> Any:
-        return laws_of(self.components)
+    def models(self) -> Any:
+        return models_of(self.components)
 
     @cached_property
     def local(self) -> Any:
-        from permix.distributions.conditioning.local_moves_jit import local_laws
+        from permix.distributions.conditioning.local_moves_jit import local_models
 
-        return local_laws(self.laws)
+        return local_models(self.models)
 
     @cached_property
     def discordance(self) -> Array:

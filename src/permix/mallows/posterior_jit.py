@@ -17,12 +17,12 @@ import numpy as np
 
 from permix.distributions.conditioning.amp_jit import amp_places, replay
 from permix.distributions.conditioning.amp_plans_jit import make_plan, room_for_plan
-from permix.kernels.codes import insertion_code
 from permix.kernels.fenwick import take_in_turn
 from permix.kernels.jit import kernel
 from permix.kernels.kemeny_search import improve_by_insertion
+from permix.kernels.orders import insertion_code
 from permix.kernels.random import categorical_log_quantile
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.streams import fill_uniform, padded
 
 _CERTAIN = 1.0 - 1e-9  # sums over many rankings lose the last digits
 
@@ -57,7 +57,7 @@ def sp_rows(
     agents,
     centers,
     ranks,
-    laws,
+    models,
     log_weights,
     log_totals,
     metropolis,
@@ -79,7 +79,7 @@ def sp_rows(
     arrays : PreferenceArrays, without cycles
     agents : int64 array (J,)
     centers, ranks : int array (K, m), orderings and their rank vectors
-    laws : InsertionLaws of the K components, geometric
+    models : InsertionModels of the K components, geometric
     log_weights, log_totals : float array (K,), ln π_k and ln Z_k
     metropolis : bool
         Whether a proposed ranking must pass Metropolis' test (MMP) or is always taken (AMP).
@@ -103,7 +103,7 @@ def sp_rows(
         stream = agents[j] * (length + n_components)
         for k in range(n_components):
             fill_uniform(key[0], key[1], 0, stream + k, uniforms)
-            scores[k] = log_weights[k] + amp_places(uniforms, laws, k, plans[k], slots, places[k])
+            scores[k] = log_weights[k] + amp_places(uniforms, models, k, plans[k], slots, places[k])
         accepted[j] = 0
         z = categorical_log_quantile(uniforms[n], scores, n_components)
         if z < 0:
@@ -121,12 +121,12 @@ def sp_rows(
                     scores[k] = log_weights[k]
                     if log_weights[k] > -np.inf:
                         insertion_code(rank, centers[k], places[k])
-                        scores[k] += _log_probability(places[k], laws.decays[k, 0], log_totals[k])
+                        scores[k] += _log_probability(places[k], models.decays[k, 0], log_totals[k])
             z = categorical_log_quantile(uniforms[n], scores, n_components)
             if metropolis and z != known_for:
-                log_weight = replay(laws, z, plans[z], slots, places[z])[0]
+                log_weight = replay(models, z, plans[z], slots, places[z])[0]
                 known_for = z
-            new_weight = amp_places(uniforms, laws, z, plans[z], slots, proposed)
+            new_weight = amp_places(uniforms, models, z, plans[z], slots, proposed)
             # Equation 23: P/q of the new ranking by that of the present one.
             moved = not metropolis or new_weight >= log_weight
             if not moved:

@@ -39,10 +39,10 @@ METHODS = ("auto", "exact", "importance", "sp")
 STEPS = ("mmp", "amp")
 
 
-def joint_log_probabilities(
+def predict_proba(
     components: MallowsComponents, preferences: object, n_samples: int = 256, random_state: RandomState = None
-) -> tuple[Array, Array]:
-    """Return ln π_k + ln P(v | σ_k, φ_k): to be of component k and to say what was said.
+) -> Array:
+    """P(component | what the agent said).
 
     Parameters
     ----------
@@ -55,22 +55,6 @@ def joint_log_probabilities(
 
     Returns
     -------
-    log_joint : ndarray (agents, K)
-        The terms of equation 26; minus infinity where a component cannot have said it.
-    standard_errors : ndarray (agents, K)
-        0 where exact.
-    """
-    posterior, _, _ = _prepared(components, preferences, n_samples, random_state)
-    return posterior.log_joint, posterior.errors
-
-
-def predict_proba(
-    components: MallowsComponents, preferences: object, n_samples: int = 256, random_state: RandomState = None
-) -> Array:
-    """P(component | what the agent said); parameters as in :func:`joint_log_probabilities`.
-
-    Returns
-    -------
     ndarray (agents, K)
         Rows sum to one.
     """
@@ -80,7 +64,7 @@ def predict_proba(
 def score_samples(
     components: MallowsComponents, preferences: object, n_samples: int = 256, random_state: RandomState = None
 ) -> tuple[Array, Array]:
-    """Return ln P(v) of every agent, equation 26; parameters as in :func:`joint_log_probabilities`.
+    """Return ln P(v) of every agent, equation 26; parameters as in :func:`predict_proba`.
 
     Returns
     -------
@@ -151,9 +135,9 @@ def sample_completions(
     >>> from permix import Preferences
     >>> from permix.distributions.conditioning.components import MallowsComponents
     >>> items = ("a", "b", "c")
-    >>> kinds = MallowsComponents(items, [0.5, 0.5], [[0, 1, 2], [2, 1, 0]], [2.0, 2.0])
+    >>> groups = MallowsComponents(items, [0.5, 0.5], [[0, 1, 2], [2, 1, 0]], [2.0, 2.0])
     >>> someone = Preferences.from_pairs([("anna", "c", "a")], items=items)
-    >>> drawn = sample_completions(kinds, someone, 4, random_state=0)
+    >>> drawn = sample_completions(groups, someone, 4, random_state=0)
     >>> drawn.orders.shape, bool(drawn.exact[0])
     ((1, 4, 3), True)
     """
@@ -202,7 +186,7 @@ def _run_sp(
     orders = np.empty((n, size, components.n_items), dtype=np.int32)
     labels = np.empty((n, size), dtype=np.int64)
     accepted = np.zeros(n, dtype=np.int64)
-    models = (tables.centers, tables.ranks, tables.laws, components.log_weights, tables.log_totals)
+    models = (tables.centers, tables.ranks, tables.models, components.log_weights, tables.log_totals)
     rows, key = np.arange(n), stream_keys(rng, 1)[0]
 
     def run(first: int, last: int) -> None:
@@ -267,9 +251,9 @@ def predict_pairwise(
     >>> from permix import Preferences
     >>> from permix.distributions.conditioning.components import MallowsComponents
     >>> items = ("a", "b", "c")
-    >>> kinds = MallowsComponents(items, [1.0], [[0, 1, 2]], [1.0])
+    >>> groups = MallowsComponents(items, [1.0], [[0, 1, 2]], [1.0])
     >>> someone = Preferences.from_pairs([("anna", "c", "a")], items=items)
-    >>> predict_pairwise(kinds, someone, [(0, "c", "b"), (0, "c", "a")]).round(3)
+    >>> predict_pairwise(groups, someone, [(0, "c", "b"), (0, "c", "a")]).round(3)
     array([0.578, 1.   ])
     """
     n_samples = whole_number("n_samples", n_samples, 2)
@@ -331,9 +315,9 @@ def complete(
     >>> from permix import Preferences
     >>> from permix.distributions.conditioning.components import MallowsComponents
     >>> items = ("a", "b", "c")
-    >>> kinds = MallowsComponents(items, [1.0], [[0, 1, 2]], [1.0])
+    >>> groups = MallowsComponents(items, [1.0], [[0, 1, 2]], [1.0])
     >>> someone = Preferences.from_pairs([("anna", "c", "a")], items=items)
-    >>> complete(kinds, someone)
+    >>> complete(groups, someone)
     Rankings: 1 agent over 3 items, full
       anna: c ≻ b ≻ a
     """

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from permix.data.labels import Array
-from permix.data.preferences import Preferences
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
-from permix.errors import DataError
-from permix.mallows.em import Follow, MallowsEM, Run, responsibilities, total_log_likelihood
-from permix.mallows.fit import MallowsFit
+from permix.errors import Argument, DataError, Message
+from permix.mallows.em import Follow, MallowsEM, Run
 from permix.mallows.parameters import MallowsParameters
-from permix.mallows.predict import joint_log_probabilities
 from permix.mallows.start import first_components, seeded_center
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
@@ -31,9 +29,17 @@ AT_ONCE = 4
 N_STOCHASTIC_AGAIN = 5
 
 
-def best_of_restarts(preferences: Preferences, settings: MallowsParameters) -> MallowsFit:
+class Climbed(NamedTuple):
+    """The best run, what every start reached, and numbers that name the random numbers to come."""
+
+    best: Run
+    reached: Array
+    key: Array
+    interrupted: bool
+
+
+def best_of_restarts(profile: Profile, settings: MallowsParameters) -> Climbed:
     """Climb from ``settings.n_init`` starts and go on from the best."""
-    profile = Profile.of(preferences)
     _check(profile, settings)
     # One start is enough where there is only one component: the consensus of all.
     n_restarts = settings.n_init if settings.n_components > 1 else 1
@@ -63,8 +69,7 @@ def best_of_restarts(preferences: Preferences, settings: MallowsParameters) -> M
         if not em.exact:
             workers.phase = "averaging"
             best = workers.one(partial(em.average, best))
-    with at_most(settings.n_jobs):
-        return _fit_of(profile, settings, best, reached, _key(rng), workers.interrupted)
+    return Climbed(best, reached, _key(rng), workers.interrupted)
 
 
 def _race_track(profile: Profile, n_restarts: int, rng: np.random.Generator) -> Profile:
@@ -80,7 +85,7 @@ def _race_track(profile: Profile, n_restarts: int, rng: np.random.Generator) -> 
 def _relocated(em: MallowsEM, best: Run, rng: np.random.Generator, workers: _Workers) -> Run:
     """Take a component away and put it elsewhere; keep what climbs higher.
 
-    The usual bad optimum has two components on one kind of agent and one on two kinds. Starting anew
+    The usual bad optimum has two components on one group of agents and one on two groups. Starting anew
     rarely mends that; moving one component does.
     """
     workers.phase = "moving components"
@@ -166,26 +171,8 @@ def _check(profile: Profile, settings: MallowsParameters) -> None:
     n_agents = int(profile.counts[stated].sum())
     if settings.n_components > n_agents:
         raise DataError(
-            f"n_components={settings.n_components} is more than the {n_agents} agents who said something"
+            Message(
+                Argument("n_components", settings.n_components),
+                f" is more than the {n_agents} agents who said something",
+            )
         )
-
-
-def _fit_of(
-    profile: Profile, settings: MallowsParameters, best: Run, reached: Array, key: Array, interrupted: bool
-) -> MallowsFit:
-    components = best.components.sorted_by_weight()
-    # Exact where sums are affordable, and otherwise with more particles than in a round.
-    joint, errors = joint_log_probabilities(
-        components, profile.preferences, 8 * settings.n_particles, np.random.SeedSequence(key.tolist())
-    )
-    return MallowsFit(
-        settings=settings,
-        components=components,
-        probabilities=responsibilities(joint, np.logaddexp.reduce(joint, axis=1)),
-        counts=np.array(profile.counts),
-        log_likelihood=total_log_likelihood(joint, errors, profile.counts),
-        history=best.history,
-        restart_log_likelihoods=reached,
-        converged=best.converged,
-        interrupted=interrupted,
-    )

@@ -11,7 +11,8 @@ from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.base import sample_size
 from permix.distributions.conditioning.components import MallowsComponents
-from permix.errors import ConvergenceWarning, PermixWarning
+from permix.errors import Argument, ConvergenceWarning, Message, PermixWarning
+from permix.estimators.wording import groups_named
 from permix.mallows.fit import MallowsFit
 from permix.runtime.seeds import RandomState, generator
 
@@ -63,7 +64,7 @@ def component_table(fit: MallowsFit) -> pd.DataFrame:
             "expected_distance": [distribution.expected_distance() for distribution in each],
             "center": [" ≻ ".join(map(str, distribution.center)) for distribution in each],
         },
-        index=pd.RangeIndex(components.n_components, name="component"),
+        index=pd.RangeIndex(components.n_components, name="group"),
     )
 
 
@@ -73,7 +74,7 @@ def climbing_iterations(fit: MallowsFit) -> int:
 
 
 def remarks(fit: MallowsFit) -> list[str]:
-    """What a reader of the components should know about them; they are counted from 1 here."""
+    """What a reader of the groups should know about them; they are counted from 1 here."""
     mixture = fit.components
     said = []
     by_center: dict[tuple[int, ...], list[int]] = {}
@@ -81,25 +82,19 @@ def remarks(fit: MallowsFit) -> list[str]:
         by_center.setdefault(tuple(center), []).append(k)
     for same in by_center.values():
         if len(same) > 1:
-            said.append(f"{_named(same)} have the same center and differ in dispersion alone")
+            said.append(f"{groups_named(same)} have the same center and differ in dispersion alone")
     lowest = np.flatnonzero(mixture.dispersions <= fit.settings.min_dispersion * (1.0 + 1e-9)).tolist()
     if lowest:
         whose = "dispersion is" if len(lowest) == 1 else "dispersions are"
-        said.append(f"{_named(lowest)}: the {whose} at the lower limit, {fit.settings.min_dispersion:g}")
+        said.append(
+            f"{groups_named(lowest)}: the {whose} at the lower limit, {fit.settings.min_dispersion:g}"
+        )
     agents = np.bincount(fit.labels, weights=fit.counts, minlength=mixture.n_components)
     nobodys = np.flatnonzero(agents == 0).tolist()
     if nobodys:
         verb = "is" if len(nobodys) == 1 else "are"
-        said.append(f"{_named(nobodys)} {verb} nobody's most probable component; fewer may be enough")
+        said.append(f"{groups_named(nobodys)} {verb} nobody's most probable group; fewer may be enough")
     return said
-
-
-def _named(which: list[int]) -> str:
-    """Return "component 2", "components 1 and 3"."""
-    numbers = [str(k + 1) for k in which]
-    if len(numbers) == 1:
-        return f"component {numbers[0]}"
-    return f"components {', '.join(numbers[:-1])} and {numbers[-1]}"
 
 
 def starts_near_the_best(fit: MallowsFit, gap: float = 1.0) -> int:
@@ -121,7 +116,12 @@ def warn_if_unsettled(fit: MallowsFit) -> None:
         # With Monte Carlo noise a single step may go down although the climb goes on.
         rose = f", which still rose by {last[0]:.3g} in the last one" if len(last) and last[0] > 0.0 else ""
         warnings.warn(
-            f"EM did not converge: {reached}{rose}. Raise max_iter={fit.settings.max_iter} or tol",
+            Message(
+                f"EM did not converge: {reached}{rose}. Raise ",
+                Argument("max_iter", fit.settings.max_iter),
+                " or ",
+                Argument("tol"),
+            ),
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -22,7 +22,7 @@ def mallows_report(fit: MallowsFit) -> dict[str, Any]:
         "rows": len(fit.counts),
         "number_of_items": mixture.n_items,
         "items": [str(item) for item in mixture.items],
-        "components": [
+        "groups": [
             {
                 "weight": float(mixture.weights[k]),
                 "agents": int(agents[k]),
@@ -46,19 +46,17 @@ def mallows_report(fit: MallowsFit) -> dict[str, Any]:
 
 def print_mallows(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
-    parts = report["components"]
+    parts = report["groups"]
     columns = ("weight", "agents", "dispersion", "expected_distance")
     print_table(
         f"{title}: {count_of(report['agents'], 'agent')}, {count_of(report['number_of_items'], 'item')}, "
-        f"Mallows mixture of {count_of(len(parts), 'component')}",
-        ["component", *(column.replace("_", " ") for column in columns)],
+        f"Mallows mixture of {count_of(len(parts), 'group')}",
+        ["group", *(column.replace("_", " ") for column in columns)],
         [[k + 1, *(part[column] for column in columns)] for k, part in enumerate(parts)],
     )
-    width = terminal_width() - len("component  ")
+    width = terminal_width() - len("group  ")
     centers = [fitting(part["center"], width) for part in parts]
-    print_table(
-        "Centers, best first", ["component", "center"], [[k + 1, text] for k, text in enumerate(centers)]
-    )
+    print_table("Centers, best first", ["group", "center"], [[k + 1, text] for k, text in enumerate(centers)])
     if any(text != ORDER.join(part["center"]) for text, part in zip(centers, parts, strict=True)):
         print("centers are cut to the width of the terminal; --json shows all\n")
     for remark in report["remarks"]:
@@ -67,7 +65,7 @@ def print_mallows(report: dict[str, Any], title: str) -> None:
         print()
     most = report["number_of_items"] * (report["number_of_items"] - 1) // 2
     print(
-        "agents: those for whom the component is the most probable one\n"
+        "agents: those for whom the group is the most probable one\n"
         "dispersion: from 0, all rank as the center does, to 1, no agreement\n"
         f"expected distance: how many of {count_of(most, 'pair')} of items someone ranks unlike the center\n"
     )

@@ -78,8 +78,14 @@ similarity = _picture("similarity", PICTURES["similarity"])
 traces = _picture("traces", PICTURES["traces"])
 history = _picture("history", PICTURES["history"])
 blocks = _picture("blocks", PICTURES["blocks"])
-mondrian = _picture("mondrian", PICTURES["mondrian"])
 roc = _picture("roc", PICTURES["roc"])
+
+
+def mondrian(model: Any, *, ax: Any = None) -> Any:
+    """Draw the nested cuts of a Mondrian co-clustering, or a tree such as ``permix.mondrian.sample(2.0)``."""
+    if hasattr(model, "to_preorder"):
+        return part("permix.plots.mondrian_picture:draw_tree")(model, ax=ax)
+    return _picture("mondrian", PICTURES["mondrian"])(model, ax=ax)
 
 
 def choice(selection: Any, *, ax: Any = None) -> Any:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 # Okabe & Ito's eight colors, told apart by color-blind readers; markers go on where colors end.
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+BORDER = "#1A1A1A"
 NO_MATPLOTLIB = 'plots need matplotlib: pip install "permix[plot]"'
 
 
@@ -27,15 +28,15 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def new_axes(ax: Axes | None) -> Axes:
-    """Return the axes given, or those of a new figure."""
+def new_axes(ax: Axes | None, width: float = 5.0, height: float = 4.0) -> Axes:
+    """Return the axes given, or those of a new figure of a size."""
     if ax is not None:
         return checked_axes(ax)
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise DataError(NO_MATPLOTLIB) from error
-    return plt.subplots(figsize=(5, 4), layout="constrained")[1]
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def checked_axes(ax: Any) -> Axes:

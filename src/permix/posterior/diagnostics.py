@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.convergence import ess_bulk, ess_tail, mcse_mean, rank_r_hat
-from permix.errors import ConvergenceWarning, DataError
+from permix.errors import Argument, ConvergenceWarning, DataError, Message
 from permix.sampling.draws import Draws
 
 if TYPE_CHECKING:
@@ -88,9 +88,16 @@ def warn_if_chains_disagree(tree: xr.DataTree | Draws, threshold: float = THRESH
         named = ", ".join(f"{name} (R-hat {value:.4g})" for name, value in offending.items())
         who = "The chains disagree" if n_chains > 1 else "The parts of the chain disagree"
         warnings.warn(
-            f"{who} on {named}; R-hat should be at most {threshold:g}. The draws do not yet represent the "
-            "posterior: use a longer burn-in (n_burn_in) and more draws (n_draws).",
-            ConvergenceWarning,
+            ConvergenceWarning(
+                Message(
+                    f"{who} on {named}; R-hat should be at most {threshold:g}. The draws do not yet "
+                    "represent the posterior: use a longer burn-in (",
+                    Argument("n_burn_in"),
+                    ") and more draws (",
+                    Argument("n_draws"),
+                    ").",
+                )
+            ),
             stacklevel=3,
         )
     return offending

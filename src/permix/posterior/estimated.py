@@ -51,7 +51,7 @@ def nearest_partition(
     return point_estimate(
         labels,
         loss=settings.loss,
-        max_clusters=int(np.median(draws.arrays[number])),
+        max_clusters=max(1, int(np.median(draws.arrays[number]))),
         n_runs=FEW_RUNS if labels.size > MANY_LABELS else None,
         random_state=0,
         n_jobs=settings.n_jobs,

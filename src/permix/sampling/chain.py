@@ -54,6 +54,8 @@ class Monitor:
     # The last write to the store that failed and has not been made good since.
     write_error: OSError | None = None
     watched: bool = False
+    # Bytes of one draw, known once the chain has begun.
+    draw_bytes: int = 0
 
 
 class Chain:
@@ -119,6 +121,7 @@ class Chain:
         seconds_before = self.seconds
         state = self._make_state(self._rng)
         iteration = self._resume(state)
+        self.monitor.draw_bytes = sum(value.nbytes for value in own_copy(state.record()).values())
         # Draws between the snapshot and the end of an earlier run are there already.
         known_until = self._iteration_of_draw(self.n_draws)
         settings, monitor = self.settings, self.monitor

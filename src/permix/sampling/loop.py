@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -11,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from permix.errors import DataError, PermixWarning
+from permix.errors import Argument, DataError, Message, PermixWarning
+from permix.runtime.cost import ESTIMATE_AFTER, warn_of_memory, warn_of_time
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.seeds import describe, rebuild, seed_sequence
 from permix.runtime.threads import n_threads, run_in_threads
@@ -141,10 +143,12 @@ def _checked(n_draws: object, n_burn_in: object, n_thin: object, n_chains: objec
 def _run_all(chains: Sequence[Chain], n_jobs: object, interrupts: Interrupts, progress: bool | None) -> None:
     """Run the chains to their end, or until Ctrl-C."""
     reported = False
+    cost = _Cost(chains)
 
     def watch() -> None:
         nonlocal reported
         reported = reported or _report_failed_write(chains)
+        cost.look()
 
     def run(index: int) -> None:
         try:
@@ -157,6 +161,44 @@ def _run_all(chains: Sequence[Chain], n_jobs: object, interrupts: Interrupts, pr
         run_in_threads(run, range(len(chains)), n_jobs, interrupts=interrupts, watch=watch)
         display.look()
         display.print_lines()
+
+
+class _Cost:
+    """Warns once of draws that will not fit into memory, and once of chains that will take hours."""
+
+    def __init__(self, chains: Sequence[Chain]) -> None:
+        self._chains = chains
+        self._began = time.monotonic()
+        self._first = [chain.monitor.iteration for chain in chains]
+        self._sized = self._timed = False
+
+    def look(self) -> None:
+        """Warn if it is time to."""
+        settings = self._chains[0].settings
+        size = max(chain.monitor.draw_bytes for chain in self._chains)
+        if size and not self._sized:
+            self._sized = True
+            warn_of_memory(
+                size * settings.n_draws * len(self._chains),
+                f"{settings.n_draws:,} draws of {len(self._chains)} chains",
+                Message(
+                    "a larger ", Argument("n_thin"), " and a smaller ", Argument("n_draws"), " take less"
+                ),
+                stacklevel=8,
+            )
+        elapsed = time.monotonic() - self._began
+        if not self._timed and elapsed >= ESTIMATE_AFTER:
+            self._timed = True
+            pairs = zip(self._chains, self._first, strict=True)
+            done = sum(chain.monitor.iteration - first for chain, first in pairs)
+            left = sum(chain.monitor.n_iterations - chain.monitor.iteration for chain in self._chains)
+            warn_of_time(
+                elapsed * left / max(done, 1),
+                Message(
+                    "fewer iterations (", Argument("n_draws"), ", ", Argument("n_burn_in"), ") take less"
+                ),
+                stacklevel=8,
+            )
 
 
 def _report_failed_write(chains: Sequence[Chain]) -> bool:

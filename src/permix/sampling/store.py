@@ -234,26 +234,27 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def _refuse_differences(folder: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    differences: list[str | Argument] = []
+    differences: list[tuple[str | Argument, ...]] = []
     for part in ("settings", "seed", "fingerprint"):
         there, here = found[part], wanted[part]
         for key in dict.fromkeys([*there, *here]):
             if there.get(key) != here.get(key):
                 name = "random_state" if (part, key) == ("seed", "entropy") else key
-                differences += ["; ", *_difference(name, there.get(key), here.get(key))]
+                differences.append(("; ", *_difference(name, part, there.get(key), here.get(key))))
     if differences:
+        said = [text for difference in differences for text in difference][1:]
         raise DataError(
             Message(
                 f"the store {folder} belongs to another run: ",
-                *differences[1:],
+                *said,
                 ". Choose another folder, or delete this one to begin anew.",
             )
         )
 
 
-def _difference(name: str, there: object, here: object) -> tuple[str | Argument, ...]:
+def _difference(name: str, part: str, there: object, here: object) -> tuple[str | Argument, ...]:
     """Say both values where people can read them; digests and long descriptions are just said to differ."""
     texts = [json.dumps(value, ensure_ascii=False) for value in (there, here)]
     if max(map(len, texts)) > 60:
         return (f"the {name} {'are' if name == 'data' else 'is'} not the same",)
-    return Argument(name), f" was {texts[0]} and is now {texts[1]}"
+    return name if part == "fingerprint" else Argument(name), f" was {texts[0]} and is now {texts[1]}"

@@ -1,4 +1,4 @@
-"""Numbers of components judged by the rows that were fitted, at a price for every parameter."""
+"""numbers of groups judged by the rows that were fitted, at a price for every parameter."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from permix.estimators.selectable import Selectable
 from permix.selection.held_out import finished_fit, n_iterations
-from permix.selection.models import SelectableModel
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 class CriterionTrial(NamedTuple):
-    """One number of components and its criterion."""
+    """One number of groups and its criterion."""
 
     n_components: int
     log_likelihood: float
@@ -30,7 +30,7 @@ class CriterionTrial(NamedTuple):
 class ByCriterion:
     """Judge by a criterion on all data."""
 
-    kind: SelectableModel
+    model: Selectable
     data: Any
     criterion: str
     n_validation = 0
@@ -48,8 +48,8 @@ class ByCriterion:
 
     def trial(self, settings: Any) -> tuple[CriterionTrial, Any]:
         """Fit all data; also the fit."""
-        fit = finished_fit(self.kind, self.data, settings)
-        value, parameters = self.kind.criterion(self.criterion, fit, self.data)
+        fit = finished_fit(self.model, self.data, settings)
+        value, parameters = self.model.criterion(self.criterion, fit, self.data)
         trial = CriterionTrial(
             n_components=settings.n_components,
             log_likelihood=float(fit.log_likelihood),
@@ -57,12 +57,12 @@ class ByCriterion:
             parameters=parameters,
             n_iter=n_iterations(fit),
             converged=bool(fit.converged),
-            columns=self.kind.columns([fit]),
+            columns=self.model.columns([fit]),
         )
         return trial, fit
 
     def table(self, trials: list[CriterionTrial]) -> pd.DataFrame:
-        """One row for each number of components."""
+        """One row for each number of groups."""
         import pandas as pd
 
         return pd.DataFrame(

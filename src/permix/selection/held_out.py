@@ -1,4 +1,4 @@
-"""Numbers of components judged by rows that were not fitted."""
+"""numbers of groups judged by rows that were not fitted."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from permix.data.labels import Array
-from permix.selection.models import SelectableModel
+from permix.estimators.selectable import Selectable
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 class HeldOutTrial(NamedTuple):
-    """One number of components: what training reached, and what held-out rows got."""
+    """One number of groups: what training reached, and what held-out rows got."""
 
     n_components: int
     train: float
@@ -23,14 +23,14 @@ class HeldOutTrial(NamedTuple):
     errors: Array  # its Monte Carlo error
     n_iter: int
     converged: bool
-    columns: dict[str, Any]  # what this kind of model adds to the table
+    columns: dict[str, Any]  # what this model adds to the table
 
 
 @dataclass(frozen=True)
 class HeldOut:
     """Judge by pairs of a part to fit and a part to score."""
 
-    kind: SelectableModel
+    model: Selectable
     folds: list[tuple[Any, Any]]
     score_seed: int
 
@@ -63,8 +63,8 @@ class HeldOut:
         """Fit and score all folds; also the fit, where there is one fold only."""
         fits, scores, errors = [], [], []
         for train, test in self.folds:
-            fit = finished_fit(self.kind, train, settings)
-            score, error = self.kind.score(fit, test, self.score_seed)
+            fit = finished_fit(self.model, train, settings)
+            score, error = self.model.score(fit, test, self.score_seed)
             fits.append(fit)
             scores.append(score)
             errors.append(error)
@@ -75,12 +75,12 @@ class HeldOut:
             errors=np.concatenate(errors),
             n_iter=max(n_iterations(fit) for fit in fits),
             converged=all(fit.converged for fit in fits),
-            columns=self.kind.columns(fits),
+            columns=self.model.columns(fits),
         )
         return trial, fits[0] if len(fits) == 1 else None
 
     def table(self, trials: list[HeldOutTrial]) -> pd.DataFrame:
-        """One row for each number of components; differences to the best are paired."""
+        """One row for each number of groups; differences to the best are paired."""
         import pandas as pd
 
         counts = self.counts
@@ -118,9 +118,9 @@ class HeldOut:
         return int(table["n_components"][near].min())
 
 
-def finished_fit(kind: SelectableModel, data: Any, settings: Any) -> Any:
+def finished_fit(model: Selectable, data: Any, settings: Any) -> Any:
     """Fit; an interrupted fit is no fit to compare."""
-    fit = kind.fit(data, settings)
+    fit = model.fit(data, settings)
     if fit.interrupted:
         raise KeyboardInterrupt
     return fit

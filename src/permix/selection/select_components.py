@@ -1,23 +1,24 @@
-"""How many components? As many as help to predict people who were not fitted, or as a criterion says."""
+"""How many groups? As many as help to predict people who were not fitted, or as a criterion says."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
 from permix.data.agent_table import AgentTable
-from permix.errors import ConvergenceWarning, DataError, PermixWarning
-from permix.mallows.fit import fit_mallows
+from permix.errors import Argument, ConvergenceWarning, DataError, Message, PermixWarning
+from permix.estimators.checks import Choice, Whole
+from permix.estimators.registry import MODELS, Model, part
+from permix.estimators.selectable import Selectable
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
 from permix.runtime.seeds import RandomState, generator
 from permix.selection.criteria import ByCriterion
 from permix.selection.held_out import HeldOut, mean_and_errors
-from permix.selection.models import SelectableModel, angle_model, mallows_model
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,21 +29,9 @@ __all__ = ["ComponentSelection", "mean_and_errors", "select_components"]
 
 # With fewer agents held out, errors of means are themselves rough.
 FEW_AGENTS = 30
-RULES = ("best", "one-se")
-CRITERIA = ("held-out", "dic", "waic", "bic", "aic")
+RULES = Choice("best", "one-se")
+CRITERIA = Choice("held-out", "dic", "waic", "bic", "aic")
 TEST_SIZE = 0.25
-
-
-def _fit_angle(rankings: Any, settings: Any) -> Any:
-    from permix.angle.fit import fit_angle
-
-    return fit_angle(rankings, settings)
-
-
-MODELS: dict[str, Callable[[], SelectableModel]] = {
-    "mallows": lambda: mallows_model(fit_mallows),
-    "angle": lambda: angle_model(_fit_angle),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +41,7 @@ class ComponentSelection:
     Attributes
     ----------
     table : DataFrame
-        One row for each number of components, see below.
+        One row for each number of groups, see below.
     best : int
         The number with the largest held-out log-likelihood, or with the smallest criterion.
     one_standard_error : int or None
@@ -62,10 +51,10 @@ class ComponentSelection:
         which has no such error.
     chosen : int
         One of the two, as ``rule`` says.
-    model : MallowsMixture or AngleMixture
-        Fitted with ``chosen`` components: to the training part, or to all data after ``refit=True``, after
+    model : fitted estimator
+        With ``chosen`` components: to the training part, or to all data after ``refit=True``, after
         cross-validation, and for a criterion.
-    fit : MallowsFit, AngleFit or None
+    fit : object or None
         What is behind it.
     n_train, n_validation : int
         Agents fitted and agents scored that were not, over all folds.
@@ -73,8 +62,8 @@ class ComponentSelection:
         1 for a single split; 0 for a criterion, where nobody is held out.
     interrupted : bool
         Whether the user stopped the search: larger numbers were not tried.
-    kind : {"mallows", "angle"}
-        The ``model`` that was asked for.
+    estimator : str
+        Name of the estimator, such as "MallowsMixture".
     criterion : {"held-out", "dic", "waic", "bic", "aic"}
         What numbers were compared by.
 
@@ -91,9 +80,9 @@ class ComponentSelection:
     the name of the criterion; ``parameters`` in it, effective ones for DIC and WAIC; ``n_iter``,
     ``converged``.
 
-    Angle-based models add ``normalizer``, "vmf" or "exact"; ``normalizer_error``, by how much ln of the true
-    sum over rankings exceeds the one used, for the worst component with any agents (NaN above 500 items); and
-    ``guarded``, whether a component was kept from probabilities above one.
+    Angle-based models add ``normalizer``, the one used; ``normalizer_error``, by how much ln of the true
+    sum over rankings exceeds the one used, for the worst group with any agents (NaN above 500 items); and
+    ``guarded``, whether a group was kept from probabilities above one.
     """
 
     table: pd.DataFrame
@@ -105,19 +94,18 @@ class ComponentSelection:
     n_validation: int
     n_folds: int
     interrupted: bool
-    kind: Literal["mallows", "angle"] = "mallows"
+    estimator: str = "MallowsMixture"
     criterion: Literal["held-out", "dic", "waic", "bic", "aic"] = "held-out"
 
     @property
     def model(self) -> Any:
         """The fitted mixture with ``chosen`` components."""
-        kind = MODELS[self.kind]()
         if self.fit is None:
             raise DataError(
                 "cross-validation was stopped before the model was fitted to all data; "
-                f"fit it with {kind.estimator}({self.chosen})"
+                f"fit it with {self.estimator}({self.chosen})"
             )
-        return kind.estimator_of(self.fit)
+        return part(MODELS[self.estimator].estimator)._from_fit(self.fit)
 
     def __repr__(self) -> str:
         if self.criterion == "held-out":
@@ -127,8 +115,7 @@ class ComponentSelection:
         else:
             found = f"best {self.best} by {self.criterion.upper()} ({self.n_train:,} agents)"
             columns = ["n_components", "log_likelihood", self.criterion, "parameters"]
-        if self.kind == "angle" and (self.table["normalizer"] == "vmf").any():
-            columns.append("normalizer_error")
+        columns += part(MODELS[self.estimator].selection).shown(self.table)
         shown = self.table[columns].to_string(index=False, float_format="{:.3f}".format)
         note = "\n  stopped by the user: larger numbers were not tried" if self.interrupted else ""
         return f"ComponentSelection: {found}\n{shown}{note}"
@@ -138,7 +125,7 @@ def select_components(
     data: Any,
     n_components: Iterable[int] = range(1, 11),
     *,
-    model: Literal["mallows", "angle"] = "mallows",
+    model: Any = "mallows",
     criterion: Literal["held-out", "dic", "waic", "bic", "aic"] = "held-out",
     validation: Any = None,
     test_size: float | int = TEST_SIZE,
@@ -148,7 +135,7 @@ def select_components(
     random_state: RandomState = None,
     **settings: Any,
 ) -> ComponentSelection:
-    """Choose the number of components of a mixture by held-out likelihood, or by a criterion.
+    """Choose the number of groups of a mixture by held-out likelihood, or by a criterion.
 
     Parameters
     ----------
@@ -156,8 +143,8 @@ def select_components(
         As in the ``fit`` of the model.
     n_components : iterable of int
         The numbers to try.
-    model : {"mallows", "angle"}
-        :class:`MallowsMixture` or :class:`AngleMixture`.
+    model : {"mallows", "angle"} or estimator
+        :class:`MallowsMixture` or :class:`AngleMixture`; an estimator, not fitted, brings its parameters.
     criterion : {"held-out", "dic", "waic", "bic", "aic"}
         "held-out": ln P of agents who were not fitted. The others fit all data and take the smallest
         value; they serve angle-based models alone. "dic" and "waic" average over the posterior ("vi", "sir",
@@ -173,9 +160,10 @@ def select_components(
     refit : bool
         Fit the chosen model once more, to all of ``data``. Always so after cross-validation.
     random_state : int, SeedSequence, Generator or None
-        Seed of the split, the fits and the scores; they are the same for all numbers of components.
+        Seed of the split, the fits and the scores; they are the same for all numbers of groups. Left
+        out, that of the estimator, if one was given.
     **settings
-        Those of the model: ``n_restarts``, ``progress``, ….
+        Those of the model: ``n_init``, ``progress``, ….
 
     Returns
     -------
@@ -185,8 +173,8 @@ def select_components(
     -----
     Interrupted (Ctrl-C), it keeps the numbers that were finished and says so.
 
-    Under the von Mises–Fisher normaliser probabilities do not sum to one, and every way to compare favours
-    concentrated components. The table has the error, and one above 0.05 nats is warned of.
+    Under the von Mises–Fisher normalizer probabilities do not sum to one, and every way to compare favors
+    concentrated groups. The table has the error, and one above 0.05 nats is warned of.
 
     Probabilities of incomplete rankings with many unlisted items take long. Where more than 200 rows of a
     fold are such under an angle-based model, a random part of its agents is scored.
@@ -195,39 +183,39 @@ def select_components(
     --------
     >>> import permix
     >>> made = permix.datasets.make_mallows_mixture(400, 5, 2, dispersion=0.3, random_state=4)
-    >>> chosen = permix.select_components(made.data, range(1, 4), random_state=0, n_restarts=4)
+    >>> chosen = permix.select_components(made.data, range(1, 4), random_state=0, n_init=4)
     >>> chosen.one_standard_error
     2
     >>> chosen.table.shape
     (3, 9)
     """
     numbers = _checked_numbers(n_components)
-    for name, value, known in (
-        ("model", model, tuple(MODELS)),
-        ("criterion", criterion, CRITERIA),
-        ("rule", rule, RULES),
-    ):
-        if value not in known:
-            raise DataError(f"{name}={value!r} must be one of {', '.join(map(repr, known))}")
-    kind = MODELS[model]()
-    table = kind.read(data)
+    criterion, rule = CRITERIA("criterion", criterion), RULES("rule", rule)
+    about, given = _model(model)
+    selectable: Selectable = part(about.selection)
+    table = selectable.read(data)
+    random_state = given.get("random_state") if random_state is None else random_state
     seeds = generator(random_state).integers(2**32, size=3).tolist()
-    asked = kind.settings(random_state=seeds[1], **settings)
+    asked = selectable.parameters(**{**given, **settings, "random_state": seeds[1]})
+    if getattr(asked, "store", None) is not None:
+        raise DataError(
+            "store keeps the chains of one fit, but here there are many; leave it out, and pass it to "
+            f"{about.name} with the number that was chosen"
+        )
     judge: HeldOut | ByCriterion
     if criterion == "held-out":
-        others = None if validation is None else kind.read(validation, table.items)
+        others = None if validation is None else selectable.read(validation, table.items)
         folds = list(_folds(table, others, test_size, n_folds, seeds[0]))
-        judge = HeldOut(kind, _affordable(kind, folds, seeds[2]), seeds[2])
+        judge = HeldOut(selectable, _affordable(selectable, folds, seeds[2]), seeds[2])
         if judge.n_validation < 2:
             raise DataError("one agent alone says nothing about errors; hold out at least two")
     else:
         _refuse_for_criteria(criterion, rule, validation, test_size, n_folds)
-        kind.check_criterion(criterion, table, asked)
-        judge = ByCriterion(kind, table, criterion)
+        selectable.check_criterion(criterion, table, asked)
+        judge = ByCriterion(selectable, table, criterion)
     if numbers[-1] > judge.fewest:
         raise DataError(
-            f"{numbers[-1]} components are more than the {judge.fewest} agents to fit; "
-            f"try at most {judge.fewest}"
+            f"{numbers[-1]} groups are more than the {judge.fewest} agents to fit; try at most {judge.fewest}"
         )
     if judge.n_folds:
         _warn_if_few(judge.n_validation, judge.n_folds, validation is not None)
@@ -235,10 +223,10 @@ def select_components(
     report = judge.table(trials)
     best, within_error = judge.best(report), judge.within_error(report)
     chosen = best if rule == "best" or within_error is None else within_error
-    _warn_of_fits(report, kind, asked)
+    _warn_of_fits(report, selectable, asked)
     fit = fits.get(chosen)
     if (fit is None or (refit and judge.n_folds)) and not interrupted:
-        fit = kind.fit(table, replace(asked, n_components=chosen))
+        fit = selectable.fit(table, asked.replaced(n_components=chosen))
     return ComponentSelection(
         table=report,
         best=best,
@@ -249,32 +237,57 @@ def select_components(
         n_validation=judge.n_validation,
         n_folds=judge.n_folds,
         interrupted=interrupted,
-        kind=model,
+        estimator=about.name,
         criterion=criterion,
     )
+
+
+def _model(model: Any) -> tuple[Model, dict[str, Any]]:
+    """Return a model by the name of its command, or that of an estimator with its parameters."""
+    names = {part(about.command).name: about for about in MODELS.values() if about.selection}
+    if isinstance(model, str):
+        return names[Choice(*names)("model", model)], {}
+    about = MODELS.get(type(model).__name__)
+    if about is None or about not in names.values() or not hasattr(model, "get_params"):
+        known = ", ".join(sorted(about.name for about in names.values()))
+        raise DataError(f"model must be {Choice(*names).must_be()}, or one of these estimators: {known}")
+    given = {name: value for name, value in model.get_params(deep=False).items() if name != "n_components"}
+    return about, given
 
 
 def _refuse_for_criteria(criterion: str, rule: str, validation: Any, test_size: Any, n_folds: Any) -> None:
     """Refuse what makes sense for agents held out only."""
     if rule == "one-se":
         raise DataError(
-            f"rule='one-se' needs errors, which criterion={criterion!r} has not; use rule='best', or "
-            "criterion='held-out'"
+            Message(
+                Argument("rule", "one-se"),
+                " needs errors, which ",
+                Argument("criterion", criterion),
+                " does not have; use ",
+                Argument("rule", "best"),
+                ", or ",
+                Argument("criterion", "held-out"),
+            )
         )
     given = {"validation": validation is not None, "test_size": test_size != TEST_SIZE}
     given["n_folds"] = n_folds is not None
-    if any(given.values()):
-        names = " and ".join(name for name, is_given in given.items() if is_given)
-        raise DataError(
-            f"criterion={criterion!r} is computed on all data, and nobody is held out; leave out {names}, or "
-            "use criterion='held-out'"
-        )
+    for name, is_given in given.items():
+        if is_given:
+            raise DataError(
+                Message(
+                    Argument("criterion", criterion),
+                    " is computed on all data, and nobody is held out; leave out ",
+                    Argument(name),
+                    ", or use ",
+                    Argument("criterion", "held-out"),
+                )
+            )
 
 
-def _affordable(kind: SelectableModel, folds: list[tuple[Any, Any]], seed: int) -> list[tuple[Any, Any]]:
+def _affordable(model: Selectable, folds: list[tuple[Any, Any]], seed: int) -> list[tuple[Any, Any]]:
     """Leave out of the parts to score what would take too long, and say so."""
     rng = np.random.default_rng(seed)
-    kept = [(train, kind.affordable(test, rng)) for train, test in folds]
+    kept = [(train, model.affordable(test, rng)) for train, test in folds]
     n, n_kept = (sum(test.n_agents for _, test in parts) for parts in (folds, kept))
     if n_kept < n:
         warnings.warn(
@@ -286,16 +299,20 @@ def _affordable(kind: SelectableModel, folds: list[tuple[Any, Any]], seed: int) 
     return kept
 
 
-def _warn_of_fits(report: pd.DataFrame, kind: SelectableModel, asked: Any) -> None:
+def _warn_of_fits(report: pd.DataFrame, model: Selectable, asked: Any) -> None:
     unsettled = report["n_components"][~report["converged"]]
     if len(unsettled):
         warnings.warn(
-            f"the fit did not converge with {', '.join(map(str, unsettled))} component(s); raise "
-            f"max_iter={asked.max_iter} or tol",
+            Message(
+                f"the fit did not converge with {', '.join(map(str, unsettled))} group(s); raise ",
+                Argument("max_iter", asked.max_iter),
+                " or ",
+                Argument("tol"),
+            ),
             ConvergenceWarning,
             stacklevel=3,
         )
-    remark = kind.remark(report)
+    remark = model.remark(report)
     if remark is not None:
         warnings.warn(remark, PermixWarning, stacklevel=3)
 
@@ -303,9 +320,9 @@ def _warn_of_fits(report: pd.DataFrame, kind: SelectableModel, asked: Any) -> No
 def _warn_if_few(n_agents: int, n_folds: int, given: bool) -> None:
     if n_agents >= FEW_AGENTS:
         return
-    advice = "" if n_folds > 1 or given else "; n_folds=5 holds everybody out once"
+    advice = () if n_folds > 1 or given else ("; ", Argument("n_folds", 5), " holds everybody out once")
     warnings.warn(
-        f"only {n_agents} agents are held out, too few to tell numbers of components apart{advice}",
+        Message(f"only {n_agents} agents are held out, too few to tell numbers of groups apart", *advice),
         PermixWarning,
         stacklevel=3,
     )
@@ -335,12 +352,11 @@ def _folds(
         yield table.split(test_size, seed)
     else:
         n = table.n_agents
-        if isinstance(n_folds, bool) or not isinstance(n_folds, int | np.integer) or not 2 <= n_folds <= n:
-            raise DataError(f"n_folds={n_folds!r} must be a whole number from 2 to the {n} agents")
+        n_folds = Whole(2, n)("n_folds", n_folds)
         rng = np.random.default_rng(seed)
         rest = table
         parts = []
-        for left in range(int(n_folds), 1, -1):
+        for left in range(n_folds, 1, -1):
             rest, part = rest.split(rest.n_agents // left, rng)
             parts.append(part)
         parts.append(rest)
@@ -352,16 +368,16 @@ def _folds(
 def _all_trials(
     numbers: list[int], judge: HeldOut | ByCriterion, asked: Any
 ) -> tuple[list[Any], dict[int, Any], bool]:
-    """Try all numbers of components; also their fits (but for folds), and whether the user stopped."""
+    """Try all numbers of groups; also their fits (but for folds), and whether the user stopped."""
     trials: list[Any] = []
     fits: dict[int, Any] = {}
-    quiet = replace(asked, progress=False)  # one display at a time
+    quiet = asked.replaced(progress=False)  # one display at a time
     with Interrupts() as interrupts, Display(asked.progress) as display:
-        display.begin("choosing the number of components", len(numbers))
+        display.begin("choosing the number of groups", len(numbers))
         for number in numbers:
             display.update(f"trying {number}")
             try:
-                trial, fit = judge.trial(replace(quiet, n_components=number))
+                trial, fit = judge.trial(quiet.replaced(n_components=number))
             except KeyboardInterrupt:  # the fit itself was cut short
                 if not trials:
                     raise
@@ -369,7 +385,7 @@ def _all_trials(
                 break
             trials.append(trial)
             if fit is not None:
-                fits[number] = replace(fit, settings=replace(asked, n_components=number))
+                fits[number] = replace(fit, settings=asked.replaced(n_components=number))
             display.step()
             if interrupts.interrupted:
                 break
@@ -377,6 +393,6 @@ def _all_trials(
     if interrupted:
         done = ", ".join(str(trial.n_components) for trial in trials)
         warnings.warn(
-            f"stopped by the user; kept what was finished: {done} component(s)", PermixWarning, stacklevel=3
+            f"stopped by the user; kept what was finished: {done} group(s)", PermixWarning, stacklevel=3
         )
     return trials, fits, interrupted

@@ -90,7 +90,7 @@ def _print_criterion(selection: ComponentSelection) -> None:
 
 
 class _NormalizerErrors(NamedTuple):
-    """A column with the errors of an approximate normaliser; none where there is none."""
+    """A column with the errors of an approximate normalizer; none where there is none."""
 
     header: list[str]
     cells: list[list[str]]
@@ -101,7 +101,7 @@ def _normalizer_errors(selection: ComponentSelection) -> _NormalizerErrors:
     if "normalizer" not in table or not (table["normalizer"] == "vmf").any():
         return _NormalizerErrors([], [[] for _ in range(len(table))])
     cells = [["" if math.isnan(error) else f"{error:+.2g}"] for error in table["normalizer_error"]]
-    return _NormalizerErrors(["normaliser off by"], cells)
+    return _NormalizerErrors(["normalizer off by"], cells)
 
 
 def _remark(selection: ComponentSelection, number: int) -> str:

@@ -10,15 +10,15 @@ import pytest
 from permix.cocluster.cells.block_sums_jit import log_blocks
 from permix.cocluster.cells.encoded_matrix import encode_matrix
 from permix.cocluster.cells.families import (
-    CELL_FAMILIES,
     BernoulliCells,
     CategoricalCells,
     CellValueError,
     GaussianCells,
     PoissonCells,
     cell_family,
-    cell_family_from_description,
+    family_as_described,
 )
+from permix.cocluster.cells.registry import CELL_FAMILIES
 from permix.errors import DataError
 from tests.cocluster.grid.cases import CASES, encoded
 from tests.oracles.cocluster import log_cells
@@ -79,7 +79,7 @@ def test_means_are_means_of_the_predictive(name):
 def test_description_gives_the_family_back(name):
     family = cell_family(name, 0.3).resolve(np.array(VALUES[name]))
     description = json.loads(json.dumps(family.describe()))
-    assert cell_family_from_description(description) == family
+    assert family_as_described(description) == family
     assert description["name"] == name
 
 
@@ -138,7 +138,7 @@ def test_text_is_refused_where_numbers_are_needed():
         (lambda: GaussianCells(prior_mean=np.inf), "prior_mean"),
         (lambda: GaussianCells(prior_scale=0.0), "prior_scale"),
         (lambda: cell_family("normal"), "unknown family 'normal'"),
-        (lambda: cell_family_from_description({"name": "normal"}), "unknown family 'normal'"),
+        (lambda: family_as_described({"name": "normal"}), "unknown family 'normal'"),
     ],
 )
 def test_bad_settings_are_refused(make, message):

@@ -206,7 +206,7 @@ def test_record_and_progress(name):
     assert record["n_blocks"] == record["n_row_clusters"] * record["n_column_clusters"]
     assert record["row_labels"][0] == record["column_labels"][0] == 0
     assert record["column_concentration"] == state.columns.concentration
-    assert state.progress()["row clusters"] == record["n_row_clusters"]
+    assert state.progress()["groups of rows"] == record["n_row_clusters"]
     naively = log_matrix(
         naive_of(state.matrix.family), X, record["row_labels"].tolist(), record["column_labels"].tolist()
     )

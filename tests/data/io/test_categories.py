@@ -113,5 +113,5 @@ def test_ratings_keep_the_category(tmp_path):
 def test_categories_are_for_cat_files(tmp_path):
     path = tmp_path / "x.soc"
     path.write_text("# DATA TYPE: soc\n# ALTERNATIVE NAME 1: a\n# ALTERNATIVE NAME 2: b\n1: 1,2\n")
-    with pytest.raises(DataError, match=r"categories= is for \.cat files"):
+    with pytest.raises(DataError, match=r"categories is for \.cat files"):
         read_preflib(path, categories="best-first")

@@ -4,13 +4,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from permix.distributions.angle.bessel_jit import (
-    bessel,
-    bessel_ratio,
-    bessel_ratio_slope,
-    log_bessel_i,
-    log_sphere_moment,
-)
+from permix.distributions.angle.bessel_jit import bessel, bessel_ratio, log_sphere_moment
+
+log_bessel_i = np.vectorize(lambda order, x: bessel(order, x)[0])
+bessel_ratio_slope = np.vectorize(lambda order, x: bessel(order, x)[2])
 
 ORDERS = [0, 0.5, 1, 2.5, 3.5, 11, 23.5, 24, 46.5, 100, 498.5, 1000, 4998.5, 10_000]
 ARGUMENTS = [1e-8, 1e-3, 0.1, 0.9, 2.7, 11.0, 55.5, 400.0, 3e3, 1e8]
@@ -97,10 +94,9 @@ def test_moment_of_the_sphere():
 
 
 def test_arrays_zero_and_nonsense():
-    table = log_bessel_i(np.array([[0.0], [2.0]]), np.array([0.0, 1.0]))
-    assert table.shape == (2, 2)
-    assert table[0, 0] == 0.0
-    assert table[1, 0] == -np.inf
+    assert log_bessel_i(0.0, 0.0) == 0.0
+    assert log_bessel_i(2.0, 0.0) == -np.inf
+    assert bessel_ratio(np.array([[3.0], [2.0]]), np.array([0.0, 1.0])).shape == (2, 2)
     assert bessel_ratio(3.0, 0.0) == 0.0
     assert bessel_ratio_slope(3.0, 0.0) == pytest.approx(0.125)
     for order, x in ((-1.0, 1.0), (1.0, -1.0), (1.0, np.nan), (1.0, np.inf)):

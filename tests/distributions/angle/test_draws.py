@@ -1,4 +1,4 @@
-"""Importance draws and exchanges: laws by enumeration, sums by the exact table, mixing with 1000 items."""
+"""Importance draws and exchanges against enumeration and the exact table; mixing with 1000 items."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 from permix.distributions.angle import draws_jit as kernels
 from permix.distributions.angle.angle_jit import standard_scores
 from permix.distributions.angle.subset_table_jit import log_sum_only
+from permix.kernels.jit import kernel
 from permix.kernels.streams import new_stream, open_stream
 from tests.oracles.ranking_models import total_variation, total_variation_bound
 
@@ -24,14 +25,22 @@ def direction_of(t, kind="normal"):
     return centered / np.linalg.norm(centered)
 
 
+@kernel
+def exchange_rows(key, sweep, first, last, tilts, scores, n_exchanges, rows):
+    stream = new_stream()
+    for row in range(first, last):
+        open_stream(stream, key[0], key[1], sweep, row)
+        kernels.exchange(stream, tilts, scores, n_exchanges, rows[row])
+
+
 def importance(tilts, scores, n):
     u, v = kernels.balancing_potentials(tilts, scores)
     orders, log_weights = np.empty((n, len(tilts)), np.int32), np.empty(n)
-    kernels.importance_rows(KEY, 0, n, tilts, scores, u, v, orders, log_weights)
+    kernels.sample_rows(KEY, 0, n, tilts, scores, u, v, 0, orders, log_weights)
     return u, v, orders, log_weights
 
 
-def log_law(tilts, scores):
+def log_probabilities(tilts, scores):
     weights = {r: float(tilts[list(r)] @ scores) for r in permutations(range(len(tilts)))}
     total = logsumexp(list(weights.values()))
     return {r: w - total for r, w in weights.items()}
@@ -78,7 +87,7 @@ def test_proposal_by_enumeration(concentration):
         assert max(abs(hazards[r] - law[r]) for r in law) > 0.1
         assert total_variation(orders, {r: np.exp(q) for r, q in hazards.items()}) > bound
         # Close to the model already: its Kullback–Leibler divergence from the draws is small.
-        truth = log_law(tilts, scores)
+        truth = log_probabilities(tilts, scores)
         assert sum(np.exp(q) * (q - truth[r]) for r, q in law.items()) < 0.02
 
 
@@ -115,7 +124,7 @@ def orders_log_weights(orders, tilts, scores):
 
 @pytest.mark.parametrize("t", [2, 3, 4, 9, 16])
 def test_distances_come_from_all_scales_alike(t):
-    law = distance_law(t)
+    law = distance_probabilities(t)
     stream = new_stream()
     n = 40_000
     counts = np.zeros(t)
@@ -130,7 +139,7 @@ def test_distances_come_from_all_scales_alike(t):
         assert (np.abs(counts / n - even) > 5 * np.sqrt(even * (1 - even) / n)).any()
 
 
-def distance_law(t):
+def distance_probabilities(t):
     """P(distance = d): a power of two below t with equal chances, then evenly up to the next or to t - 1."""
     scales = [1 << k for k in range(t.bit_length()) if 1 << k < t]
     law = np.zeros(t)
@@ -163,17 +172,17 @@ def exchange_matrix(tilts, scores, law, always=False):
 def test_exchanges_leave_the_model_invariant():
     t, n = 4, 30_000
     tilts, scores = 5.0 * direction_of(t), standard_scores(t)
-    orders, matrix = exchange_matrix(tilts, scores, distance_law(t))
-    truth = np.exp(list(log_law(tilts, scores).values()))
+    orders, matrix = exchange_matrix(tilts, scores, distance_probabilities(t))
+    truth = np.exp(list(log_probabilities(tilts, scores).values()))
     np.testing.assert_allclose(matrix.sum(axis=1), 1.0, atol=1e-14)
     np.testing.assert_allclose(truth @ matrix, truth, atol=1e-15)
-    broken = exchange_matrix(tilts, scores, distance_law(t), always=True)[1]
+    broken = exchange_matrix(tilts, scores, distance_probabilities(t), always=True)[1]
     assert np.abs(truth @ broken - truth).max() > 0.01
     # The compiled step is that matrix, from every ordering.
     bound = total_variation_bound(n, 24)
     for k, order in enumerate(orders):
         rows = np.tile(np.array(order, np.int32), (n, 1))
-        kernels.exchange_rows(KEY, k, 0, n, tilts, scores, 1, rows)
+        exchange_rows(KEY, k, 0, n, tilts, scores, 1, rows)
         assert total_variation(rows, dict(zip(orders, matrix[k], strict=True))) < bound
     assert total_variation(rows, dict(zip(orders, broken[-1], strict=True))) > bound
 
@@ -183,17 +192,20 @@ def test_draws_are_the_model_and_do_not_depend_on_how_rows_are_divided():
     tilts, scores = 6.0 * direction_of(t), standard_scores(t)
     u, v = kernels.balancing_potentials(tilts, scores)
     draws, pieces = np.empty((n, t), np.int32), np.empty((1000, t), np.int32)
-    kernels.sample_rows(KEY, 0, n, tilts, scores, u, v, 40, draws)
+    kernels.sample_rows(KEY, 0, n, tilts, scores, u, v, 40, draws, np.empty(n))
     for first in range(0, 1000, 100):
-        kernels.sample_rows(KEY, first, first + 100, tilts, scores, u, v, 40, pieces)
+        kernels.sample_rows(KEY, first, first + 100, tilts, scores, u, v, 40, pieces, np.empty(n))
     np.testing.assert_array_equal(draws[:1000], pieces)
     bound = total_variation_bound(n, 24)
-    assert total_variation(draws, {r: np.exp(p) for r, p in log_law(tilts, scores).items()}) < bound
-    assert total_variation(draws, {r: np.exp(p) for r, p in log_law(0.8 * tilts, scores).items()}) > bound
+    assert total_variation(draws, {r: np.exp(p) for r, p in log_probabilities(tilts, scores).items()}) < bound
+    assert (
+        total_variation(draws, {r: np.exp(p) for r, p in log_probabilities(0.8 * tilts, scores).items()})
+        > bound
+    )
 
 
 def adjacent_exchanges(rng, tilts, scores, n_exchanges, rows):
-    """Twin that exchanges neighbours alone: invariant, but it needs t² times more steps."""
+    """Twin that exchanges neighbors alone: invariant, but it needs t² times more steps."""
     chains = np.arange(len(rows))
     for _ in range(n_exchanges):
         upper = rng.integers(len(tilts) - 1, size=len(rows))
@@ -225,7 +237,7 @@ def test_thousand_items_at_concentration_2t_from_opposite_starts(kind):
     }
     for rows in starts.values():
         slow = rows.copy()
-        kernels.exchange_rows(KEY, 1, 0, n_chains, tilts, scores, sweeps * t, rows)
+        exchange_rows(KEY, 1, 0, n_chains, tilts, scores, sweeps * t, rows)
         error = spread * np.sqrt(1 / n_chains + 1 / 90)
         assert (np.abs(statistics(rows, direction, items).mean(axis=0) - truth) < 4 * error).all()
         if kind == "normal":
@@ -240,9 +252,9 @@ def test_thousand_items_forget_where_they_were():
     _, _, rows, _ = importance(tilts, scores, n_chains)
     items = np.argsort(direction)[[t // 10, t // 2, t - 1]]
     before = statistics(rows, direction, items)
-    kernels.exchange_rows(KEY, 2, 0, n_chains, tilts, scores, t, rows)
+    exchange_rows(KEY, 2, 0, n_chains, tilts, scores, t, rows)
     soon = correlations(before, statistics(rows, direction, items))
-    kernels.exchange_rows(KEY, 3, 0, n_chains, tilts, scores, 49 * t, rows)
+    exchange_rows(KEY, 3, 0, n_chains, tilts, scores, 49 * t, rows)
     late = correlations(before, statistics(rows, direction, items))
     assert (soon > 0.4).all()
     assert (np.abs(late) < 4 / np.sqrt(n_chains)).all()

@@ -7,18 +7,17 @@ import pytest
 
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.amp_insertions_jit import (
-    general_laws,
-    geometric_laws,
+    general_models,
+    geometric_models,
     log_mass,
     place_quantile,
-    weighted_laws,
+    weighted_models,
 )
 from permix.distributions.conditioning.amp_jit import amp_log_prob, amp_places, rank_vectors
 from permix.distributions.conditioning.amp_plans_jit import make_plan, room_for_plan
 from permix.distributions.conditioning.draws import amp_draws, importance_log_normalizers, mmp_draws
-from permix.kernels.codes import insertion_code, invert_order
-from permix.kernels.streams import new_stream, open_stream
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.orders import insertion_code, invert_order
+from permix.kernels.streams import fill_uniform, new_stream, open_stream, padded
 from permix.runtime.threads import at_most
 from tests.oracles import posets_all as oracle
 from tests.oracles.ranking_models import total_variation, total_variation_bound
@@ -37,26 +36,26 @@ def agents_of(relations, n):
     return Preferences.from_pairs(pairs, items=range(n), agents=range(len(relations)))
 
 
-def laws_of(dispersions):
+def models_of(dispersions):
     """Laws with one dispersion, or one for each step."""
     with np.errstate(divide="ignore"):
         decays = -np.log(np.asarray(dispersions, float))
-    return geometric_laws(decays, 4) if decays.ndim == 0 else weighted_laws(decays[None])
+    return geometric_models(decays, 4) if decays.ndim == 0 else weighted_models(decays[None])
 
 
-def amp(preferences, center, laws, size):
+def amp(preferences, center, models, size):
     agents = np.arange(len(preferences))
-    return amp_draws(KEY, 0, preferences.arrays(), agents, 0 * agents, np.array([center]), laws, size)
+    return amp_draws(KEY, 0, preferences.arrays(), agents, 0 * agents, np.array([center]), models, size)
 
 
 def probabilities_of(law, orders):
     return [law.get(tuple(order), 0.0) for order in orders.tolist()]
 
 
-def evaluated(preferences, agent, center, laws, orders):
+def evaluated(preferences, agent, center, models, orders):
     prior, weight, q = (np.empty(len(orders)) for _ in range(3))
     center = np.array(center, np.int32)
-    allowed = amp_log_prob(preferences.arrays(), agent, center, laws, 0, orders, prior, weight, q)
+    allowed = amp_log_prob(preferences.arrays(), agent, center, models, 0, orders, prior, weight, q)
     return allowed, prior, weight, q
 
 
@@ -64,11 +63,11 @@ def evaluated(preferences, agent, center, laws, orders):
 def test_equation_15_on_every_poset(dispersions):
     """ln q of every ordering, its sum, its support; ln P without preferences; exact where partitioned."""
     preferences = agents_of(POSETS, 4)
-    laws = laws_of(dispersions)
+    models = models_of(dispersions)
     weight = oracle.geometric(dispersions)
     for agent, relation in enumerate(POSETS):
         law = oracle.amp_law(relation, CENTER, weight)
-        allowed, prior, log_weight, log_q = evaluated(preferences, agent, CENTER, laws, ORDERS)
+        allowed, prior, log_weight, log_q = evaluated(preferences, agent, CENTER, models, ORDERS)
         np.testing.assert_allclose(np.exp(log_q), probabilities_of(law, ORDERS), atol=1e-14)
         assert np.exp(log_q).sum() == pytest.approx(1.0, abs=1e-12)
         np.testing.assert_array_equal(allowed, [oracle.respects(r, relation) for r in ORDERS.tolist()])
@@ -87,9 +86,9 @@ def test_equation_15_on_every_poset(dispersions):
 def test_draws_follow_equation_15(dispersions):
     size = 4000
     preferences = agents_of(POSETS, 4)
-    laws = laws_of(dispersions)
+    models = models_of(dispersions)
     weight = oracle.geometric(dispersions)
-    orders, distances, log_weights = amp(preferences, CENTER, laws, size)
+    orders, distances, log_weights = amp(preferences, CENTER, models, size)
     rejected = 0
     for agent, relation in enumerate(POSETS):
         law = oracle.amp_law(relation, CENTER, weight)
@@ -98,7 +97,7 @@ def test_draws_follow_equation_15(dispersions):
         posterior = oracle.posterior(relation, CENTER, weight)[1]
         rejected += posterior is not None and total_variation(orders[agent], posterior) > bound
         # What is reported with the draws is what evaluation says.
-        _, _, log_weight, _ = evaluated(preferences, agent, CENTER, laws, orders[agent, :20])
+        _, _, log_weight, _ = evaluated(preferences, agent, CENTER, models, orders[agent, :20])
         np.testing.assert_allclose(log_weights[agent, :20], log_weight, atol=1e-12)
         places = [oracle.insertion_places(r, CENTER) for r in orders[agent, :20].tolist()]
         np.testing.assert_array_equal(distances[agent, :20], [6 - sum(p) for p in places])
@@ -111,13 +110,13 @@ def test_draws_of_a_general_law():
     probabilities = np.tril(rng.dirichlet(np.ones(4), size=4))
     probabilities[3, 1] = 0.0
     probabilities /= probabilities.sum(axis=1, keepdims=True)
-    laws = general_laws(probabilities[None])
+    models = general_models(probabilities[None])
     preferences = agents_of(POSETS, 4)
-    orders, _, _ = amp(preferences, CENTER, laws, 3000)
+    orders, _, _ = amp(preferences, CENTER, models, 3000)
     for agent in range(0, len(POSETS), 3):
         relation = POSETS[agent]
         law = oracle.amp_law(relation, CENTER, lambda i, place: probabilities[i, place])
-        _, _, _, log_q = evaluated(preferences, agent, CENTER, laws, ORDERS)
+        _, _, _, log_q = evaluated(preferences, agent, CENTER, models, ORDERS)
         np.testing.assert_allclose(np.exp(log_q), probabilities_of(law, ORDERS), atol=1e-14)
         assert total_variation(orders[agent], law) < total_variation_bound(3000, len(law))
 
@@ -127,7 +126,7 @@ def test_example_2():
     m = 9
     chain = Preferences.from_pairs([(0, i, i + 1) for i in range(1, m - 1)], items=range(m))
     orders = np.array([[*range(1, i + 1), 0, *range(i + 1, m)] for i in range(m)], np.int32)
-    _, _, _, log_q = evaluated(chain, 0, range(m), geometric_laws(np.zeros(1), m), orders)
+    _, _, _, log_q = evaluated(chain, 0, range(m), geometric_models(np.zeros(1), m), orders)
     expected = [2.0**-i for i in range(1, m)] + [2.0 ** -(m - 1)]
     np.testing.assert_allclose(np.exp(log_q), expected, rtol=1e-12)
 
@@ -137,9 +136,9 @@ def test_metropolis_leaves_the_posterior_invariant():
     preferences = agents_of(POSETS, 4)
     largest_twin = 0.0
     for dispersions in (0.3, 0.9, 1.0, (1.0, 0.2, 0.9, 0.5)):
-        laws = laws_of(dispersions)
+        models = models_of(dispersions)
         for agent, relation in enumerate(POSETS):
-            allowed, prior, log_weight, log_q = evaluated(preferences, agent, CENTER, laws, ORDERS)
+            allowed, prior, log_weight, log_q = evaluated(preferences, agent, CENTER, models, ORDERS)
             posterior = oracle.posterior(relation, CENTER, oracle.geometric(dispersions))[1]
             target = np.array([posterior[tuple(r)] for r in ORDERS[allowed].tolist()])
             q = np.exp(log_q[allowed])
@@ -158,10 +157,10 @@ def test_metropolis_draws_follow_the_posterior():
     size, thin = 3000, 4
     preferences = agents_of(POSETS, 4)
     for dispersions in (0.3, 1.0):
-        laws = laws_of(dispersions)
+        models = models_of(dispersions)
         jobs = np.arange(len(POSETS))
         orders, _, rates = mmp_draws(
-            KEY, 3, preferences.arrays(), jobs, 0 * jobs, np.array([CENTER]), laws, size, 50, thin
+            KEY, 3, preferences.arrays(), jobs, 0 * jobs, np.array([CENTER]), models, size, 50, thin
         )
         rejected = 0
         for agent, relation in enumerate(POSETS):
@@ -178,10 +177,12 @@ def test_importance_sampling_estimates_the_normalizer():
     """Within five of its own standard errors for all posets; the truth about another center is not."""
     preferences = agents_of(POSETS, 4)
     dispersions = (0.3, 0.9)
-    laws = geometric_laws(-np.log(dispersions), 4)
+    models = geometric_models(-np.log(dispersions), 4)
     centers = np.array([CENTER, CENTER[::-1]], np.int32)
     agents = np.arange(len(POSETS))
-    estimates, errors = importance_log_normalizers(KEY, 0, preferences.arrays(), agents, centers, laws, 2000)
+    estimates, errors = importance_log_normalizers(
+        KEY, 0, preferences.arrays(), agents, centers, models, 2000
+    )
     for k in range(2):
         weight = oracle.geometric(dispersions[k])
         truth = [np.log(oracle.posterior(r, centers[k].tolist(), weight)[0]) for r in POSETS]
@@ -218,10 +219,10 @@ def test_levels_comparisons_and_single_draws_agree(m, k, n_levels):
     ]
     comparisons = Preferences.from_pairs(pairs, items=range(m), agents=range(40))
     center = rng.permutation(m).astype(np.int32)
-    laws = geometric_laws(np.array([0.02]), m)
-    orders, distances, log_weights = amp(levels, center, laws, 5)
+    models = geometric_models(np.array([0.02]), m)
+    orders, distances, log_weights = amp(levels, center, models, 5)
     for table in (comparisons, levels):
-        again = amp(table, center, laws, 5)
+        again = amp(table, center, models, 5)
         np.testing.assert_array_equal(orders, again[0])
         np.testing.assert_array_equal(distances, again[1])
         np.testing.assert_allclose(log_weights, again[2], rtol=1e-12)
@@ -234,7 +235,7 @@ def test_levels_comparisons_and_single_draws_agree(m, k, n_levels):
         plan = make_plan(levels.arrays(), agent, center_ranks, room_for_plan(m))
         for s in range(5):
             fill_uniform(KEY[0], KEY[1], 0, agent * 5 + s, uniforms)
-            weight = amp_places(uniforms, laws, 0, plan, np.empty(m, np.int32), places)
+            weight = amp_places(uniforms, models, 0, plan, np.empty(m, np.int32), places)
             assert weight == pytest.approx(log_weights[agent, s], rel=1e-12)
             invert_order(orders[agent, s], ranks)
             insertion_code(ranks, center, found)
@@ -248,8 +249,8 @@ def test_weighted_laws_with_equal_weights_are_geometric():
     rng = np.random.default_rng(8)
     levels = Preferences.from_levels(random_levels(rng, 30, 20, 9, 3), items=range(20), rest_below=False)
     center = rng.permutation(20)
-    one = amp(levels, center, geometric_laws(np.array([0.3]), 20), 4)
-    each = amp(levels, center, weighted_laws(np.full((1, 20), 0.3)), 4)
+    one = amp(levels, center, geometric_models(np.array([0.3]), 20), 4)
+    each = amp(levels, center, weighted_models(np.full((1, 20), 0.3)), 4)
     np.testing.assert_array_equal(one[0], each[0])
     np.testing.assert_allclose(one[2], each[2], atol=1e-12)
 
@@ -260,7 +261,7 @@ def test_any_mixture_of_statements(seed):
     rng = np.random.default_rng(seed)
     n = 5
     orders = np.array(list(permutations(range(n))), np.int32)
-    laws = geometric_laws(-np.log([0.6]), n)
+    models = geometric_models(-np.log([0.6]), n)
     weight = oracle.geometric(0.6)
     for _ in range(40):
         hidden = rng.permutation(n).tolist()
@@ -286,11 +287,11 @@ def test_any_mixture_of_statements(seed):
         relation = closed_relation(statement, n)
         center = rng.permutation(n).tolist()
         law = oracle.amp_law(relation, center, weight)
-        _, _, _, log_q = evaluated(preferences, 0, center, laws, orders)
+        _, _, _, log_q = evaluated(preferences, 0, center, models, orders)
         np.testing.assert_allclose(np.exp(log_q), probabilities_of(law, orders), atol=1e-13)
-        drawn, _, log_weights = amp(preferences, center, laws, 50)
+        drawn, _, log_weights = amp(preferences, center, models, 50)
         assert all(oracle.respects(r, relation) for r in drawn[0].tolist())
-        _, _, expected, _ = evaluated(preferences, 0, center, laws, drawn[0])
+        _, _, expected, _ = evaluated(preferences, 0, center, models, drawn[0])
         np.testing.assert_allclose(log_weights[0], expected, atol=1e-12)
 
 
@@ -301,7 +302,7 @@ def test_top_lists_and_full_rankings():
     listed = rng.permutation(m)
     groups = [[int(x) for x in listed[:30]], [int(x) for x in listed], [[int(listed[0]), int(listed[1])]]]
     preferences = Preferences.from_levels(groups, items=range(m))
-    orders, _, log_weights = amp(preferences, rng.permutation(m), geometric_laws(np.array([0.01]), m), 3)
+    orders, _, log_weights = amp(preferences, rng.permutation(m), geometric_models(np.array([0.01]), m), 3)
     np.testing.assert_array_equal(orders[0, :, :30], np.tile(listed[:30], (3, 1)))
     np.testing.assert_array_equal(orders[1], np.tile(listed, (3, 1)))
     assert set(orders[2, 0, :2].tolist()) == {listed[0], listed[1]}
@@ -313,7 +314,7 @@ def test_top_lists_and_full_rankings():
 
 def test_nothing_stated_gives_the_model_itself():
     preferences = Preferences.from_pairs([], items=range(4), agents=[0])
-    orders, _, log_weights = amp(preferences, CENTER, laws_of(0.4), 5000)
+    orders, _, log_weights = amp(preferences, CENTER, models_of(0.4), 5000)
     law = oracle.posterior(frozenset(), CENTER, oracle.geometric(0.4))[1]
     assert total_variation(orders[0], law) < total_variation_bound(5000, 24)
     assert not log_weights.any()
@@ -323,9 +324,9 @@ def test_threads_do_not_matter():
     rng = np.random.default_rng(4)
     m = 25
     levels = Preferences.from_levels(random_levels(rng, 700, m, 8, 3), items=range(m), rest_below=False)
-    laws = geometric_laws(np.array([0.1, 0.4]), m)
+    models = geometric_models(np.array([0.1, 0.4]), m)
     centers = np.stack([rng.permutation(m) for _ in range(2)]).astype(np.int32)
-    job = (levels.arrays(), np.arange(700), rng.integers(0, 2, 700), centers, laws)
+    job = (levels.arrays(), np.arange(700), rng.integers(0, 2, 700), centers, models)
     results = []
     for n_threads in (1, 3):
         with at_most(n_threads):
@@ -347,7 +348,7 @@ def test_dense_reference_has_the_same_law():
     groups = random_levels(rng, 1, m, 12, 4)
     preferences = Preferences.from_levels(groups, items=range(m), rest_below=False)
     center = rng.permutation(m).astype(np.int32)
-    ours = amp(preferences, center, geometric_laws(-np.log([0.9]), m), size)[0][0]
+    ours = amp(preferences, center, geometric_models(-np.log([0.9]), m), size)[0][0]
     _, better = preferences.closure(0)
     dense = np.zeros((m, m), np.bool_)
     mentioned = preferences.mentioned(0)
@@ -356,12 +357,12 @@ def test_dense_reference_has_the_same_law():
     open_stream(stream, KEY[0], KEY[1], 0, 0)
     theirs = np.empty((size, m), np.int32)
     log_q = np.array([amp_dense(stream, dense, center, 0.9, row) for row in theirs])
-    laws = geometric_laws(-np.log([0.9]), m)
-    np.testing.assert_allclose(evaluated(preferences, 0, center, laws, theirs)[3], log_q, atol=1e-9)
+    models = geometric_models(-np.log([0.9]), m)
+    np.testing.assert_allclose(evaluated(preferences, 0, center, models, theirs)[3], log_q, atol=1e-9)
     means = [np.argsort(draws, axis=1).mean(axis=0) for draws in (ours, theirs)]
     spread = np.argsort(ours, axis=1).std(axis=0) * np.sqrt(2 / size) + 1e-9
     assert np.max(np.abs(means[0] - means[1]) / spread) < 5
-    unaware = amp(Preferences.from_pairs([], items=range(m), agents=[0]), center, laws, size)[0][0]
+    unaware = amp(Preferences.from_pairs([], items=range(m), agents=[0]), center, models, size)[0][0]
     assert np.max(np.abs(np.argsort(unaware, axis=1).mean(axis=0) - means[1]) / spread) > 20
 
 
@@ -369,8 +370,8 @@ def test_dense_reference_has_the_same_law():
 def test_places_are_quantiles(decay):
     """The place is the one in whose stretch of the distribution function the uniform falls."""
     m = 60
-    geometric = geometric_laws(np.array([decay]), m)
-    weighted = weighted_laws(np.full((1, m), decay))
+    geometric = geometric_models(np.array([decay]), m)
+    weighted = weighted_models(np.full((1, m), decay))
     rng = np.random.default_rng(1)
     for _ in range(300):
         i = int(rng.integers(0, m))
@@ -379,8 +380,8 @@ def test_places_are_quantiles(decay):
         cumulated = np.cumsum(np.concatenate([[1.0], powers]))
         cumulated /= cumulated[-1]
         for u in (0.0, float(rng.random()), 1.0 - 2.0**-53):
-            for laws in (geometric, weighted):
-                place = place_quantile(u, laws, 0, i, low, high)
+            for models in (geometric, weighted):
+                place = place_quantile(u, models, 0, i, low, high)
                 assert low <= place <= high
                 back = high - place
                 assert u <= cumulated[back] + 1e-12

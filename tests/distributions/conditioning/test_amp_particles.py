@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from permix.data.preferences import Preferences
-from permix.distributions.conditioning.amp_insertions_jit import geometric_laws
+from permix.distributions.conditioning.amp_insertions_jit import geometric_models
 from permix.distributions.conditioning.amp_jit import rank_vectors
 from permix.distributions.conditioning.amp_particles_jit import particle_rows
 from tests.oracles import posets_all as oracle
@@ -30,7 +30,7 @@ def run(preferences, agents, center, dispersion, n_particles, sweep=0, first_row
         np.asarray(agents, dtype=np.int64),
         np.zeros(len(agents), np.int64),
         rank_vectors(centers),
-        geometric_laws(np.array([-np.log(dispersion)]), n),
+        geometric_models(np.array([-np.log(dispersion)]), n),
         n_particles,
         found,
         places,

@@ -74,8 +74,8 @@ def test_draws(method):
         center = CENTERS[n]
         given = Mallows(center, 0.9, items=range(n)).condition(stated(relation, n))
         draws = given.sample(size, random_state=seed, method=method, local_moves=local_moves)
-        laws = [oracle.posterior(relation, center, weight)[1], oracle.amp_law(relation, center, weight)]
-        law, other = laws[::-1] if method == "amp" else laws
+        models = [oracle.posterior(relation, center, weight)[1], oracle.amp_law(relation, center, weight)]
+        law, other = models[::-1] if method == "amp" else models
         bound = total_variation_bound(size / 2 if method == "mmp" else size, len(law))
         assert total_variation(draws.orders, law) < bound
         other_law_rejected += total_variation(draws.orders, other) > bound

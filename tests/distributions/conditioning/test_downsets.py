@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from permix.distributions.conditioning.amp_insertions_jit import (
-    general_laws,
-    geometric_laws,
+    general_models,
+    geometric_models,
     step_probabilities,
-    weighted_laws,
+    weighted_models,
 )
 from permix.distributions.conditioning.downsets_jit import (
     build_downsets,
@@ -47,10 +47,10 @@ def n_down_sets(relation, n):
     )
 
 
-def laws_of(dispersions):
+def models_of(dispersions):
     with np.errstate(divide="ignore"):
         decays = -np.log(np.asarray(dispersions, float))
-    return geometric_laws(decays, 5) if decays.ndim == 0 else weighted_laws(decays[None])
+    return geometric_models(decays, 5) if decays.ndim == 0 else weighted_models(decays[None])
 
 
 CASES = [(4, relation) for relation in oracle.labelled_posets(4)]
@@ -60,12 +60,12 @@ CASES += [(5, relation) for relation in oracle.random_posets(5, 60, seed=1)]
 @pytest.mark.parametrize("dispersions", [0.0, 0.3, 0.9, 1.0, (1.0, 0.2, 0.9, 0.5, 0.7)])
 def test_sums_and_marginals(dispersions):
     """The items of the center in order; sums over all edges, marginals, against enumeration."""
-    laws = laws_of(dispersions)
+    models = models_of(dispersions)
     weight = oracle.geometric(dispersions)
     for n, relation in CASES:
         lattice = lattice_of(relation, n)
         assert lattice.n_sets == n_down_sets(relation, n)
-        weights = edge_log_weights(lattice, laws, 0)
+        weights = edge_log_weights(lattice, models, 0)
         sums = sums_below(lattice, weights)
         total, law = oracle.posterior(relation, range(n), weight)
         assert np.exp(sums[0]) == pytest.approx(total, rel=1e-12, abs=1e-15)
@@ -82,10 +82,10 @@ def test_sums_with_any_insertion_law():
     rng = np.random.default_rng(3)
     probabilities = np.tril(rng.random((5, 5)))
     probabilities /= probabilities.sum(axis=1, keepdims=True)
-    laws = general_laws(probabilities[None])
+    models = general_models(probabilities[None])
     for n, relation in CASES[::7]:
         lattice = lattice_of(relation, n)
-        sums = sums_below(lattice, edge_log_weights(lattice, laws, 0))
+        sums = sums_below(lattice, edge_log_weights(lattice, models, 0))
         total, _ = oracle.posterior(relation, range(n), lambda i, place: probabilities[i, place])
         assert np.exp(sums[0]) == pytest.approx(total, rel=1e-12)
 
@@ -93,13 +93,13 @@ def test_sums_with_any_insertion_law():
 @pytest.mark.parametrize("dispersions", [0.3, 1.0, (1.0, 0.2, 0.9, 0.5, 0.7)])
 def test_draws(dispersions):
     size = 3000
-    laws = laws_of(dispersions)
+    models = models_of(dispersions)
     weight = oracle.geometric(dispersions)
     rng = np.random.default_rng(9)
     rejected = 0
     for n, relation in CASES[::4]:
         lattice = lattice_of(relation, n)
-        weights = edge_log_weights(lattice, laws, 0)
+        weights = edge_log_weights(lattice, models, 0)
         draws = np.empty((size, n), np.int32)
         sample_downsets(rng, lattice, weights, sums_below(lattice, weights), draws)
         law = oracle.posterior(relation, range(n), weight)[1]
@@ -129,7 +129,7 @@ def test_two_long_chains():
     below = below[np.ix_(shuffle, shuffle)]
     lattice = build_downsets(relation_rows(below.T), relation_rows(below), n, NO_LIMIT)
     assert lattice.n_sets == (a + 1) * (b + 1)
-    sums = sums_below(lattice, edge_log_weights(lattice, geometric_laws(np.zeros(1), n), 0))
+    sums = sums_below(lattice, edge_log_weights(lattice, geometric_models(np.zeros(1), n), 0))
     log_factorial = np.sum(np.log(np.arange(1, n + 1)))
     assert sums[0] + log_factorial == pytest.approx(np.log(float(comb(n, a))), rel=1e-12)
 
@@ -139,11 +139,11 @@ def test_free_items_at_the_ends(first, last):
     """A block in the middle of the center, conditioned by itself, then completed, is the whole posterior."""
     n, size = 5, 20_000
     center = np.array([3, 0, 4, 1, 2], np.int32)
-    laws = geometric_laws(-np.log([0.6]), n)
+    models = geometric_models(-np.log([0.6]), n)
     inside = oracle.closure({(first + 1, first)} if last - first > 1 else set(), n)
     block = frozenset((a - first, b - first) for a, b in inside)
     lattice = lattice_of(block, last - first)
-    weights = edge_log_weights(lattice, laws, 0)
+    weights = edge_log_weights(lattice, models, 0)
     sums = sums_below(lattice, weights)
     relation = frozenset((int(center[a]), int(center[b])) for a, b in inside)
     total, law = oracle.posterior(relation, center.tolist(), oracle.geometric(0.6))
@@ -152,7 +152,7 @@ def test_free_items_at_the_ends(first, last):
     blocks = np.empty((size, last - first), np.int32)
     sample_downsets(rng, lattice, weights, sums, blocks)
     draws = np.empty((size, n), np.int32)
-    complete_blocks(rng, laws, 0, first, last, blocks, center, draws)
+    complete_blocks(rng, models, 0, first, last, blocks, center, draws)
     assert total_variation(draws, law) < total_variation_bound(size, 120)
     shifted = {order[1:] + order[:1]: mass for order, mass in law.items()}
     assert total_variation(draws, shifted) > total_variation_bound(size, 120)
@@ -164,7 +164,7 @@ def test_free_items_at_the_ends(first, last):
         lattice, passed, last - first
     )
     steps = np.arange(n)
-    places = step_probabilities(laws, 0, steps, 0 * steps, steps)
+    places = step_probabilities(models, 0, steps, 0 * steps, steps)
     for end in range(last, n):
         extend_marginals(at_rank, before, first, end, places[end - first])
     for start in range(first, 0, -1):
@@ -176,7 +176,7 @@ def test_free_items_at_the_ends(first, last):
 def test_extending_from_nothing_is_repeated_insertion():
     n = 30
     steps = np.arange(n)
-    places = step_probabilities(geometric_laws(np.array([0.2]), n), 0, steps, 0 * steps, steps)
+    places = step_probabilities(geometric_models(np.array([0.2]), n), 0, steps, 0 * steps, steps)
     at_rank, before = np.zeros((n, n)), np.zeros((n, n))
     for end in range(n):
         extend_marginals(at_rank, before, 0, end, places[end])

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from permix.data.preferences import Preferences
-from permix.distributions.conditioning.amp_insertions_jit import general_laws, geometric_laws, weighted_laws
+from permix.distributions.conditioning.amp_insertions_jit import (
+    general_models,
+    geometric_models,
+    weighted_models,
+)
 from permix.distributions.conditioning.amp_jit import amp_log_prob, rank_vectors
 from permix.distributions.conditioning.draws import mmp_draws
 from permix.distributions.conditioning.local_moves_jit import (
@@ -14,14 +18,14 @@ from permix.distributions.conditioning.local_moves_jit import (
     choose_place,
     cumulate_places,
     limits_by_step,
-    local_laws,
+    local_models,
     local_sweep,
     move_item,
     new_scratch,
     new_state,
     set_places,
 )
-from permix.kernels.codes import insertion_code
+from permix.kernels.orders import insertion_code
 from permix.runtime.threads import at_most
 from tests.oracles import posets_all as oracle
 from tests.oracles.ranking_models import total_variation, total_variation_bound
@@ -41,18 +45,18 @@ def some_probabilities(n, zeros):
 
 MATRIX = some_probabilities(4, [(2, 1), (3, 0), (3, 2)])
 LAWS = {
-    "0.3": (geometric_laws(-np.log([0.3]), 4), oracle.geometric(0.3)),
-    "0.9": (geometric_laws(-np.log([0.9]), 4), oracle.geometric(0.9)),
-    "1": (geometric_laws(np.zeros(1), 4), oracle.geometric(1.0)),
+    "0.3": (geometric_models(-np.log([0.3]), 4), oracle.geometric(0.3)),
+    "0.9": (geometric_models(-np.log([0.9]), 4), oracle.geometric(0.9)),
+    "1": (geometric_models(np.zeros(1), 4), oracle.geometric(1.0)),
     "weighted": (
-        weighted_laws(-np.log([[1.0, 0.2, 0.9, 0.5]])),
+        weighted_models(-np.log([[1.0, 0.2, 0.9, 0.5]])),
         oracle.geometric((1.0, 0.2, 0.9, 0.5)),
     ),
     "some certain": (
-        weighted_laws(np.array([[0.3, np.inf, 0.0, 0.5]])),
+        weighted_models(np.array([[0.3, np.inf, 0.0, 0.5]])),
         oracle.geometric((0.7, 0.0, 1.0, float(np.exp(-0.5)))),
     ),
-    "any": (general_laws(MATRIX[None]), lambda i, place: MATRIX[i, place]),
+    "any": (general_models(MATRIX[None]), lambda i, place: MATRIX[i, place]),
 }
 
 
@@ -102,8 +106,8 @@ def difference(one, other):
 @pytest.mark.parametrize("kind", LAWS)
 def test_every_move_has_the_conditional_law(kind):
     """For every poset, ordering and item: P(new place | all others). Then πP = π for a whole step."""
-    laws, weight = LAWS[kind]
-    tables = local_laws(laws)
+    models, weight = LAWS[kind]
+    tables = local_models(models)
     preferences = agents_of(POSETS, 4)
     ranks = rank_vectors(np.array([CENTER], np.int32))[0]
     orders = np.array(list(permutations(range(4))), np.int32)
@@ -118,7 +122,15 @@ def test_every_move_has_the_conditional_law(kind):
         target = np.array([posterior[order] for order in states])
         prior, log_weight, log_q = (np.empty(24) for _ in range(3))
         amp_log_prob(
-            preferences.arrays(), agent, np.array(CENTER, np.int32), laws, 0, orders, prior, log_weight, log_q
+            preferences.arrays(),
+            agent,
+            np.array(CENTER, np.int32),
+            models,
+            0,
+            orders,
+            prior,
+            log_weight,
+            log_q,
         )
         rows = [orders.tolist().index(list(order)) for order in states]
         q, scores = np.exp(log_q[rows]), log_weight[rows]
@@ -149,14 +161,24 @@ def test_every_move_has_the_conditional_law(kind):
 @pytest.mark.parametrize("kind", LAWS)
 def test_draws_follow_the_posterior(kind):
     """AMP and sweeps in turn; states two steps apart are nearly independent."""
-    laws, weight = LAWS[kind]
+    models, weight = LAWS[kind]
     size = 3000
     preferences = agents_of(POSETS, 4)
     some = range(0, len(POSETS), 1 if kind in ("0.9", "any") else 4)
     possible = [a for a in some if oracle.posterior(POSETS[a], CENTER, weight)[1] is not None]
     jobs = np.array(possible)
     orders, distances, rates = mmp_draws(
-        KEY, 0, preferences.arrays(), jobs, 0 * jobs, np.array([CENTER]), laws, size, 30, 2, local_moves=True
+        KEY,
+        0,
+        preferences.arrays(),
+        jobs,
+        0 * jobs,
+        np.array([CENTER]),
+        models,
+        size,
+        30,
+        2,
+        local_moves=True,
     )
     rejected = 0
     for job, agent in enumerate(possible):
@@ -176,8 +198,8 @@ def test_moves_within_stretches_keep_the_posterior(reach):
     """Items that stay in a random stretch of ranks; stretches that never change are rejected."""
     n, center = 5, (3, 0, 4, 1, 2)
     relation = oracle.closure({(4, 3), (2, 0)}, n)
-    laws = geometric_laws(-np.log([0.6]), n)
-    tables = local_laws(laws)._replace(reach=np.array([reach]))
+    models = geometric_models(-np.log([0.6]), n)
+    tables = local_models(models)._replace(reach=np.array([reach]))
     preferences = agents_of([relation], n)
     ranks = rank_vectors(np.array([center], np.int32))[0]
     limits = limits_by_step(preferences.arrays(), 0, ranks)
@@ -200,14 +222,14 @@ def test_moves_within_stretches_keep_the_posterior(reach):
 
 def test_reach_follows_the_dispersion():
     """Also where a decay is a negative zero, as -ln 1 is."""
-    assert local_laws(geometric_laws(-np.log([0.98, 0.5, 1.0, 1e-9]), 5000)).reach.tolist() == [
+    assert local_models(geometric_models(-np.log([0.98, 0.5, 1.0, 1e-9]), 5000)).reach.tolist() == [
         1584,
         47,
         5000,
         16,
     ]
-    assert local_laws(weighted_laws(np.array([[0.0, 1.0, 0.5, *[9.0] * 97]]))).reach.tolist() == [64]
-    assert local_laws(general_laws(some_probabilities(30, [])[None])).reach.tolist() == [30]
+    assert local_models(weighted_models(np.array([[0.0, 1.0, 0.5, *[9.0] * 97]]))).reach.tolist() == [64]
+    assert local_models(general_models(some_probabilities(30, [])[None])).reach.tolist() == [30]
 
 
 def random_statement(rng, m):
@@ -234,19 +256,29 @@ def random_statement(rng, m):
 def test_larger_rankings_stay_allowed_and_consistent(kind):
     """Ranks and insertion places follow the moves; every state agrees with what was said."""
     m = 70
-    laws = {
-        "one": geometric_laws(np.array([0.05]), m),
-        "each": weighted_laws(np.linspace(0.0, 0.3, m)[None]),
-        "any": general_laws(some_probabilities(m, [(5, 2), (40, 7)])[None]),
+    models = {
+        "one": geometric_models(np.array([0.05]), m),
+        "each": weighted_models(np.linspace(0.0, 0.3, m)[None]),
+        "any": general_models(some_probabilities(m, [(5, 2), (40, 7)])[None]),
     }[kind]
     rng = np.random.default_rng(1)
     for seed in range(6):
         said = random_statement(rng, m)
         center = rng.permutation(m).astype(np.int32)
         draws, distances, _ = mmp_draws(
-            KEY, seed, said.arrays(), np.zeros(1), np.zeros(1), center[None], laws, 15, 3, 1, local_moves=True
+            KEY,
+            seed,
+            said.arrays(),
+            np.zeros(1),
+            np.zeros(1),
+            center[None],
+            models,
+            15,
+            3,
+            1,
+            local_moves=True,
         )
-        allowed = amp_log_prob(said.arrays(), 0, center, laws, 0, draws[0], *np.empty((3, 15)))
+        allowed = amp_log_prob(said.arrays(), 0, center, models, 0, draws[0], *np.empty((3, 15)))
         assert allowed.all()
         assert len(np.unique(draws[0], axis=0)) == 15
         ranks = np.argsort(draws[0], axis=1)
@@ -280,7 +312,13 @@ def test_partitioned_preferences_need_no_sweep():
     """AMP is exact there: the same states as without local moves, all proposals accepted."""
     m = 30
     levels = Preferences.from_levels([[[5, 3, 9], [1], [20, 21]]], items=range(m), rest_below=True)
-    work = (levels.arrays(), np.zeros(1), np.zeros(1), np.arange(m)[None], geometric_laws(np.array([0.1]), m))
+    work = (
+        levels.arrays(),
+        np.zeros(1),
+        np.zeros(1),
+        np.arange(m)[None],
+        geometric_models(np.array([0.1]), m),
+    )
     _, distances, rates = mmp_draws(KEY, 0, *work, 50, 5, 1, local_moves=True)
     assert rates[0] == 1.0
     assert len(np.unique(distances)) > 20
@@ -300,7 +338,7 @@ def test_threads_do_not_matter():
         np.arange(60),
         np.zeros(60),
         np.arange(m)[None],
-        geometric_laws(np.array([0.1]), m),
+        geometric_models(np.array([0.1]), m),
     )
     results = []
     for n_threads in (1, 3):
@@ -317,8 +355,8 @@ def test_sweeps_mix_where_proposals_do_not():
     ratings = np.full(m, np.nan)
     ratings[rng.choice(m, 30, replace=False)] = rng.integers(1, 6, 30)
     table = Preferences.from_ratings(ratings[None], items=range(m))
-    laws = geometric_laws(-np.log([0.9]), m)
-    work = (table.arrays(), np.zeros(1), np.zeros(1), np.arange(m)[None], laws)
+    models = geometric_models(-np.log([0.9]), m)
+    work = (table.arrays(), np.zeros(1), np.zeros(1), np.arange(m)[None], models)
     correlations = []
     for local_moves in (True, False):
         _, distances, rates = mmp_draws(KEY, 0, *work, size, 100, 1, local_moves=local_moves)

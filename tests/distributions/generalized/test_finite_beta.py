@@ -16,18 +16,20 @@ from permix.distributions.generalized.finite_beta_jit import (
     theta_mode,
 )
 from permix.dp_mallows.lists.predictive_rows_jit import (
-    BETA,
     ENOUGH_FOR_OWN,
-    FINITE,
-    fill_beta,
     fill_finite,
-    fill_given,
     last_own,
     own_relative,
     row_scratch,
     skip_bins,
 )
-from permix.dp_mallows.lists.published_jit import beta_theta, slice_theta
+from permix.dp_mallows.lists.published_jit import (
+    beta_theta,
+    fill_beta,
+    fill_given,
+    own_beta,
+    slice_theta,
+)
 from permix.kernels.streams import new_stream, open_stream
 from tests.oracles.dp_mallows import kolmogorov_bound
 
@@ -141,7 +143,7 @@ def of_member(made, bins, stage, total, count, log_whole, own, skip):
     """The relative probability of a member's skip, looked up or computed as a sweep does."""
     if skip <= last_own(bins, made.prior_a[stage] + total, count):
         return own[skip]
-    return own_relative(FINITE, made, bins, stage, total, count, log_whole, skip)
+    return own_relative(made, bins, stage, total, count, log_whole, skip)
 
 
 ROW_CASES = [  # items, stage, total, count
@@ -265,7 +267,6 @@ def test_rows_of_the_published_samplers():
     made = tables(n_items, stage + 1)
     m = n_items - 1 - stage
     a, c = 1.0 + total, 1.0 + count
-    bins = skip_bins(n_items, True)
 
     def beta(a, b):
         return math.exp(math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b))
@@ -275,7 +276,7 @@ def test_rows_of_the_published_samplers():
     assert log_whole == pytest.approx(math.log(beta(a, c + 1)))
     for s in range(m + 1):
         assert joining[s] / (m + 1) == pytest.approx(beta(a + s, c + 2) / beta(a, c + 1))
-        member = own_relative(BETA, made, bins, stage, total, count, log_whole, s)
+        member = own_beta(made, stage, total, count, s)
         assert member / (m + 1) == pytest.approx(beta(a, c + 1) / beta(a - s, c))
     fill_given(theta, m, joining)
     law = np.exp(-theta * np.arange(m + 1))

@@ -22,7 +22,12 @@ from permix.dp_mallows.lists.center_moves_jit import (
     stagewise,
     update_center,
 )
-from permix.dp_mallows.lists.published_jit import BETA_GIBBS, SLICE_GIBBS, published_center
+from permix.dp_mallows.lists.published_jit import (
+    BETA_GIBBS,
+    SLICE_GIBBS,
+    published_center,
+    stagewise_as_drawn,
+)
 from permix.dp_mallows.lists.top_lists_jit import sum_skips
 from permix.kernels.streams import new_stream, open_stream
 from tests.dp_mallows.lists.test_top_lists import list_at, lists_of, naive_skips
@@ -176,6 +181,14 @@ def test_reinsertion_goes_where_its_probabilities_say(case, walk):
 # Stage by stage.
 
 
+def moved_stagewise(made, order, places, exact):
+    """Move the whole center, corrected or as published; returns whether the proposal was accepted."""
+    if exact:
+        return stagewise(made.stream, *made.data, order, places, 0, N_ITEMS, made.scratch)
+    stagewise_as_drawn(made.stream, *made.data, order, places, made.scratch)
+    return True
+
+
 @WAYS
 @pytest.mark.parametrize("case", CASES)
 def test_stagewise_law_and_its_correction(case, walk):
@@ -195,7 +208,7 @@ def test_stagewise_law_and_its_correction(case, walk):
         taken = []
 
         def move(order, places, exact=exact, taken=taken):
-            taken.append(stagewise(made.stream, *made.data, order, places, 0, N_ITEMS, exact, made.scratch))
+            taken.append(moved_stagewise(made, order, places, exact))
 
         frequencies = after(move, [17] * n_draws)
         assert total_variation(frequencies, row) < total_variation_bound(row, n_draws)
@@ -225,7 +238,7 @@ def test_stagewise_within_a_window(case, low, high, walk):
     row = np.zeros(len(ORDERS))
     row[numbers] = matrix[options.index(start)]
     frequencies = after(
-        lambda o, p: stagewise(made.stream, *made.data, o, p, low, high, True, made.scratch),
+        lambda o, p: stagewise(made.stream, *made.data, o, p, low, high, made.scratch),
         [INDEX[start]] * 3000,
     )
     assert total_variation(frequencies, row) < total_variation_bound(row, 3000)
@@ -241,7 +254,7 @@ def test_lemma_2_is_not_exact():
     for exact in (True, False):
 
         def move(order, places, exact=exact):
-            stagewise(made.stream, *made.data, order, places, 0, N_ITEMS, exact, made.scratch)
+            moved_stagewise(made, order, places, exact)
 
         assert (total_variation(after(move, starts), pi) < bound) == exact
 

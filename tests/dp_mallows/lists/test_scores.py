@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from permix.distributions.generalized.finite_beta_jit import stage_tables
-from permix.dp_mallows.lists.pairs_jit import pair_laws
+from permix.dp_mallows.lists.pairs_jit import pair_chances
 from permix.dp_mallows.lists.scores_jit import (
     ListTables,
     fill_normalizers,
-    fill_prior_laws,
+    fill_prior_chances,
     fill_ranks,
     list_scores,
     room,
@@ -71,7 +71,7 @@ def test_laws_under_the_prior(strength, rate):
     n = 7
     stages = stage_tables(n, n - 1, np.full(n - 1, rate), strength, 2)
     laws = np.full((n - 1, n), -np.inf)
-    fill_prior_laws(stages, laws)
+    fill_prior_chances(stages, laws)
     for j in range(n - 1):
         truth = [naive.stage_probability(s, j, n, (), strength, rate) for s in range(n - j)]
         np.testing.assert_allclose(np.exp(laws[j, : n - j]), truth, rtol=1e-8)
@@ -83,7 +83,7 @@ def test_places_of_a_uniform_law_are_alike():
     """Without decay every order of the items left is as probable as any other."""
     tables = tables_of([np.arange(6)], np.zeros((1, 5)))
     laws = np.empty((1, 3, 6, 6))
-    pair_laws(0, 1, np.array([0]), tables, np.array([0, 2, 6]), laws)
+    pair_chances(0, 1, np.array([0]), tables, np.array([0, 2, 6]), laws)
     for kind, left in ((0, 6), (1, 4)):
         law = laws[0, kind, :left, :left]
         np.testing.assert_allclose(law, 0.5 - 0.5 * np.eye(left), atol=1e-14)

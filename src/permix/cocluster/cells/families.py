@@ -9,17 +9,22 @@ level, or that many with the mean and the variance of the whole matrix.
 from __future__ import annotations
 
 import abc
+import csv
 import dataclasses
+import io
+import json
 import math
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from permix.cocluster.cells.blocks_jit import GAUSSIAN, POISSON, CountLaw, MomentLaw, count_law
+from permix.cocluster.cells.registry import cell_family_class
 from permix.data.cells_codes import stands_for_nothing
-from permix.errors import DataError
+from permix.errors import Argument, DataError, Message, Wording
 from permix.families.base import check_number
 
 Array = npt.NDArray[Any]
@@ -27,7 +32,7 @@ Array = npt.NDArray[Any]
 LARGEST_COUNT, LARGEST_TOTAL = 1e9, 1e12
 # Farther from the mean, in standard deviations, sums of squares are beyond what floats hold.
 FARTHEST = 1e75
-GAUSSIAN_INSTEAD = "take family='gaussian'"
+GAUSSIAN_INSTEAD = ("take ", Argument("family", "gaussian"))
 # Levels that a message lists.
 MOST_SHOWN = 12
 
@@ -39,14 +44,18 @@ class CellValueError(DataError):
     ----------
     position : int
         Which of the cells that were given.
-    what : str
-        Why it is refused, with ``{place}`` for where it is.
+    what : tuple of str, Argument or Wording
+        Why it is refused, as parts of a message.
     """
 
-    def __init__(self, position: int, what: str) -> None:
-        super().__init__(what.format(place=f"cell {position + 1}"))
+    def __init__(self, position: int, *what: str | Argument | Wording) -> None:
+        super().__init__(Message(f"cell {position + 1}: ", *what))
         self.position = position
         self.what = what
+
+    def at(self, place: str) -> DataError:
+        """Return the error with the place as the user calls it."""
+        return DataError(Message(f"{place}: ", *self.what))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -183,23 +192,18 @@ class CategoricalCells(CellFamily):
         value = plain(values[at])
         known = ", ".join(str(level) for level in self.levels[:8])
         more = ", ..." if len(self.levels) > 8 else ""
-        text = f"{value!r} is none of the known values ({known}{more}). {self._way_out(value)}"
-        if stands_for_nothing(value):
-            text += f" If it stands for missing, read the cells with missing={value!r}."
-        return CellValueError(at, "{place}: " + _verbatim(text))
+        code = _if_missing(" If it stands for missing, read the cells with ", value, ".")
+        text = f"{value!r} is none of the known values ({known}{more}). "
+        return CellValueError(at, text, *self._way_out(value), *code)
 
-    def _way_out(self, value: Any) -> str:
+    def _way_out(self, value: Any) -> tuple[str | Argument | Wording, ...]:
         """Say what to do about a value that is no level."""
         levels = [*(self.levels or ()), value]
         if isinstance(value, str) and not isinstance(levels[0], str):
-            return "It is text, and they are numbers: write a number, or nothing."
+            return ("It is text, and they are numbers: write a number, or nothing.",)
         if isinstance(levels[0], str) and not isinstance(value, str):
-            return "It is a number, and they are text: write all cells as text."
-        listed = repr(levels) if len(levels) <= MOST_SHOWN else "[...]"
-        return (
-            "Fit with all that are possible, "
-            f"family=permix.cocluster.cells.families.CategoricalCells(levels={listed})."
-        )
+            return ("It is a number, and they are text: write all cells as text.",)
+        return ("Fit with all that are possible, ", _with_levels(levels), ".")
 
     @property
     def n_slots(self) -> int:
@@ -261,8 +265,8 @@ class BernoulliCells(CategoricalCells):
         if self.levels != (0, 1):
             raise DataError(f"cells of the family bernoulli are 0 or 1; levels cannot be {self.levels!r}")
 
-    def _way_out(self, value: Any) -> str:
-        return "Write 0 and 1, or fit with family='categorical', which takes any values."
+    def _way_out(self, value: Any) -> tuple[str | Argument | Wording, ...]:
+        return ("Write 0 and 1, or fit with ", Argument("family", "categorical"), ", which takes any values.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -292,8 +296,8 @@ class PoissonCells(CellFamily):
         """Take the mean of all cells."""
         numbers = self.encode(values)
         if numbers.sum() > LARGEST_TOTAL:
-            why = f"{{place}}: {numbers.max():g} and all others are too large for counts; {GAUSSIAN_INSTEAD}"
-            raise CellValueError(int(numbers.argmax()), why)
+            why = f"{numbers.max():g} and all others are too large for counts; "
+            raise CellValueError(int(numbers.argmax()), why, *GAUSSIAN_INSTEAD)
         if self.prior_mean is not None:
             return self
         mean = float(numbers.mean()) if len(values) else 0.0
@@ -305,11 +309,11 @@ class PoissonCells(CellFamily):
         bad = np.flatnonzero((numbers < 0) | (numbers != np.floor(numbers)))
         if bad.size:
             value = numbers[bad[0]]
-            code = f"; say missing={value:g} if it stands for missing" if stands_for_nothing(value) else ""
-            raise CellValueError(int(bad[0]), f"{{place}}: {value:g} is not a count (0, 1, 2, ...){code}")
+            code = _if_missing("; say ", plain(value), " if it stands for missing")
+            raise CellValueError(int(bad[0]), f"{value:g} is not a count (0, 1, 2, ...)", *code)
         if numbers.size and numbers.max() > LARGEST_COUNT:
-            why = f"{{place}}: {numbers.max():g} is too large for a count; {GAUSSIAN_INSTEAD}"
-            raise CellValueError(int(numbers.argmax()), why)
+            why = f"{numbers.max():g} is too large for a count; "
+            raise CellValueError(int(numbers.argmax()), why, *GAUSSIAN_INSTEAD)
         return numbers
 
     def law(self, n_cells: int) -> MomentLaw:
@@ -399,7 +403,7 @@ class GaussianCells(CellFamily):
             codes = (numbers - self.prior_mean) / self.prior_scale
         far = np.flatnonzero(np.abs(codes) > FARTHEST)
         if far.size:
-            why = f"{{place}}: {numbers[far[0]]:g} is too far from the others to be compared with them"
+            why = f"{numbers[far[0]]:g} is too far from the others to be compared with them"
             raise CellValueError(int(far[0]), why)
         return codes
 
@@ -444,27 +448,22 @@ class GaussianCells(CellFamily):
         return {"means": self.means(n, sums), "scales": self.prior_scale * np.sqrt(rate / shape)}
 
 
-CELL_FAMILIES: dict[str, type[CellFamily]] = {
-    family.name: family for family in (CategoricalCells, BernoulliCells, PoissonCells, GaussianCells)
-}
-
-
 def cell_family(family: CellFamily | str, pseudo_count: float = 1.0) -> CellFamily:
     """Return a cell family given as an object or by name."""
     if isinstance(family, CellFamily):
         return family
-    if family not in CELL_FAMILIES:
-        raise DataError(f"unknown family {family!r}; known are {', '.join(CELL_FAMILIES)}")
-    return CELL_FAMILIES[family](pseudo_count=pseudo_count)
+    return cell_family_class(family)(pseudo_count=pseudo_count)
 
 
-def cell_family_from_description(description: Mapping[str, Any]) -> CellFamily:
-    """Rebuild a cell family from what ``describe`` gave."""
+def family_as_described(description: Any) -> CellFamily:
+    """Rebuild a cell family from what ``describe`` gave, and from nothing else."""
+    if not isinstance(description, dict):
+        raise DataError("family: not what a fit writes")
     fields = dict(description)
-    name = fields.pop("name", None)
-    if name not in CELL_FAMILIES:
-        raise DataError(f"unknown family {name!r}; known are {', '.join(CELL_FAMILIES)}")
-    return CELL_FAMILIES[name](**fields)
+    family = cell_family_class(fields.pop("name", None))(**fields)
+    if json.dumps(family.describe()) != json.dumps(description):
+        raise DataError("family: not what a fit writes")
+    return family
 
 
 def as_numbers(values: Array, family: str) -> npt.NDArray[np.float64]:
@@ -476,23 +475,31 @@ def as_numbers(values: Array, family: str) -> npt.NDArray[np.float64]:
             try:
                 float(value)
             except (TypeError, ValueError):
-                way_out = (
-                    f"say missing={value!r} if it stands for missing"
-                    if stands_for_nothing(value)
-                    else "family='categorical' takes text"
-                )
-                text = f"{value!r} is not a number, and the family {family} takes numbers; {way_out}"
-                raise CellValueError(position, "{place}: " + _verbatim(text)) from None
+                text = f"{value!r} is not a number, and the family {family} takes numbers; "
+                way_out = _if_missing("say ", value, " if it stands for missing")
+                other = (Argument("family", "categorical"), " takes text")
+                raise CellValueError(position, text, *(way_out or other)) from None
         raise
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
-        raise CellValueError(int(bad[0]), f"{{place}}: {numbers[bad[0]]} is not a finite number")
+        raise CellValueError(int(bad[0]), f"{numbers[bad[0]]} is not a finite number")
     return numbers
 
 
-def _verbatim(text: str) -> str:
-    """Return text that keeps its braces where it is formatted."""
-    return text.replace("{", "{{").replace("}", "}}")
+def _if_missing(before: str, value: Any, after: str) -> tuple[str | Argument, ...]:
+    """Say how to read a value as missing, where it looks as if it were."""
+    return (before, Argument("missing", value), after) if stands_for_nothing(value) else ()
+
+
+def _with_levels(levels: list[Any]) -> Wording:
+    """Say how to fit with all these levels."""
+    few = len(levels) <= MOST_SHOWN
+    listed, option = (repr(levels) if few else "[...]"), "--levels"
+    if few:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(levels)
+        option = f"--levels {shlex.quote(line.getvalue())}"
+    return Wording(f"family=permix.cocluster.cells.families.CategoricalCells(levels={listed})", option)
 
 
 def _is_number(value: Any) -> bool:

@@ -14,24 +14,19 @@ T_m is the number of labels of base m, and β_m the pseudo-count of all of them 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from permix.cocluster.grid.sides import Array, TwoSidedState
 from permix.errors import DataError
 from permix.families import Categorical
 from permix.families.categorical_jit import CategoricalStats
-from permix.moves.base import under
-from permix.moves.state import MixtureState, learned_concentration
-from permix.partitions.labels import canonical_labels
+from permix.moves.state import MixtureState
 from permix.partitions.priors import PartitionPrior
 
-Array = npt.NDArray[Any]
 
-
-class EnsembleGridState:
+class EnsembleGridState(TwoSidedState):
     """Consensus partitions of the rows and of the columns.
 
     Parameters
@@ -51,6 +46,8 @@ class EnsembleGridState:
     ``rows`` and ``columns`` are mixture states of their own, so every move on mixtures serves here. Given the
     bases the two sides are independent of each other. The likelihood is that of the bases' labels.
     """
+
+    whose: ClassVar[str] = "a consensus of co-clusterings"
 
     def __init__(
         self,
@@ -75,57 +72,15 @@ class EnsembleGridState:
         """Log marginal likelihood of the bases' labels given the consensus."""
         return self.rows.log_likelihood() + self.columns.log_likelihood()
 
-    def log_joint(self) -> float:
+    def log_joint(self, log_likelihood: float | None = None) -> float:
         """Log of prior × marginal likelihood."""
-        return self.rows.log_joint() + self.columns.log_joint()
-
-    # What a chain asks of a state.
-
-    def record(self) -> dict[str, float | int | Array]:
-        """One draw."""
-        log_likelihood = self.log_likelihood()
-        draw: dict[str, float | int | Array] = {
-            "row_labels": canonical_labels(self.rows.labels),
-            "column_labels": canonical_labels(self.columns.labels),
-            "n_row_clusters": self.rows.n_clusters,
-            "n_column_clusters": self.columns.n_clusters,
-            "n_blocks": self.rows.n_clusters * self.columns.n_clusters,
-            "log_likelihood": log_likelihood,
-            "log_joint": log_likelihood + self.rows.log_prior() + self.columns.log_prior(),
-        }
-        for name, mixture in (("row", self.rows), ("column", self.columns)):
-            if learned_concentration(mixture.prior_spec) is not None:
-                draw[f"{name}_concentration"] = mixture.concentration
-        return draw
+        known = self.log_likelihood() if log_likelihood is None else log_likelihood
+        return known + self.rows.log_prior() + self.columns.log_prior()
 
     def refresh(self) -> None:
         """Recompute all cached statistics from the labels."""
         self.rows.refresh()
         self.columns.refresh()
-
-    def progress(self) -> dict[str, float]:
-        """Live numbers."""
-        return {
-            "row clusters": float(self.rows.n_clusters),
-            "column clusters": float(self.columns.n_clusters),
-            "log joint": self.log_joint(),
-        }
-
-    def checkpoint(self) -> dict[str, Array]:
-        """Everything that cannot be recomputed."""
-        return {
-            f"{side}/{name}": array
-            for side, mixture in (("rows", self.rows), ("columns", self.columns))
-            for name, array in mixture.checkpoint().items()
-        }
-
-    def restore(self, arrays: Mapping[str, Array]) -> None:
-        """Take back what ``checkpoint`` gave."""
-        parts = {side: under(side, arrays) for side in ("rows", "columns")}
-        if not all(parts.values()):
-            raise DataError("the checkpoint is not one of a consensus of co-clusterings")
-        self.rows.restore(parts["rows"])
-        self.columns.restore(parts["columns"])
 
 
 def seat_consensus(rng: np.random.Generator, state: EnsembleGridState) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from permix.cocluster.cells.encoded_matrix import EncodedMatrix
 from permix.cocluster.cells.line_counts import LineCountFamily
 from permix.cocluster.cells.line_family import LineFamily
 from permix.cocluster.cells.line_moments import LineMomentFamily
+from permix.cocluster.grid.sides import Array, TwoSidedState
 from permix.errors import DataError
 from permix.families.contract_jit import prior_predictive
-from permix.moves.base import under
 from permix.moves.state import (
     FIRST_CAPACITY,
     MixtureState,
@@ -92,7 +92,7 @@ class Axis:
         self.mixture.make_room(old.capacity)
 
 
-class GridState:
+class GridState(TwoSidedState):
     """Partitions of the rows and of the columns of a matrix.
 
     Parameters
@@ -108,6 +108,8 @@ class GridState:
     axis: the statistics of the other one are right only then.
     """
 
+    whose: ClassVar[str] = "a grid co-clustering"
+
     def __init__(
         self, matrix: EncodedMatrix, row_prior: PartitionPrior, column_prior: PartitionPrior
     ) -> None:
@@ -118,12 +120,12 @@ class GridState:
         self.refresh()
 
     @property
-    def rows(self) -> MixtureState:
+    def rows(self) -> MixtureState:  # type: ignore[override]
         """The mixture of rows; its statistics are right after ``side("rows")``."""
         return self._rows.mixture
 
     @property
-    def columns(self) -> MixtureState:
+    def columns(self) -> MixtureState:  # type: ignore[override]
         """The mixture of columns; its statistics are right after ``side("columns")``."""
         return self._columns.mixture
 
@@ -166,57 +168,19 @@ class GridState:
                 value += log_gamma_density(gamma, side.concentration)
         return value
 
-    def log_joint(self) -> float:
+    def log_joint(self, log_likelihood: float | None = None) -> float:
         """Log of prior × marginal likelihood, what a draw is weighed by."""
-        return self.log_prior() + self.log_likelihood()
-
-    # What a chain asks of a state.
-
-    def record(self) -> dict[str, float | int | np.ndarray]:
-        """One draw."""
-        log_likelihood = self.log_likelihood()
-        draw: dict[str, float | int | np.ndarray] = {
-            "row_labels": canonical_labels(self.rows.labels),
-            "column_labels": canonical_labels(self.columns.labels),
-            "n_row_clusters": self.rows.n_clusters,
-            "n_column_clusters": self.columns.n_clusters,
-            "n_blocks": self.rows.n_clusters * self.columns.n_clusters,
-            "log_likelihood": log_likelihood,
-            "log_joint": log_likelihood + self.log_prior(),
-        }
-        for name, mixture in (("row", self.rows), ("column", self.columns)):
-            if learned_concentration(mixture.prior_spec) is not None:
-                draw[f"{name}_concentration"] = mixture.concentration
-        return draw
-
-    def progress(self) -> dict[str, float]:
-        """Live numbers."""
-        return {
-            "row clusters": float(self.rows.n_clusters),
-            "column clusters": float(self.columns.n_clusters),
-            "log joint": self.log_joint(),
-        }
+        known = self.log_likelihood() if log_likelihood is None else log_likelihood
+        return self.log_prior() + known
 
     def refresh(self) -> None:
         """Recompute all cached statistics from the labels."""
         self._rows.group(self.columns.labels, self.columns.n_clusters)
         self._columns.group(self.rows.labels, self.rows.n_clusters)
 
-    def checkpoint(self) -> dict[str, np.ndarray]:
-        """Everything that cannot be recomputed."""
-        return {
-            f"{side}/{name}": array
-            for side, mixture in (("rows", self.rows), ("columns", self.columns))
-            for name, array in mixture.checkpoint().items()
-        }
-
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+    def restore(self, arrays: Mapping[str, Array]) -> None:
         """Take back what ``checkpoint`` gave."""
-        parts = {side: under(side, arrays) for side in ("rows", "columns")}
-        if not all(parts.values()):
-            raise DataError("the checkpoint is not one of a grid co-clustering")
-        self.rows.restore(parts["rows"])
-        self.columns.restore(parts["columns"])
+        super().restore(arrays)
         self.refresh()
 
 

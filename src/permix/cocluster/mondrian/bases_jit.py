@@ -13,15 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from permix.cocluster.cells.blocks_jit import slot_rise, total_rise
-from permix.cocluster.mondrian.lines_jit import class_counts, draw_interval, intervals_of, log_lengths_of
-from permix.cocluster.mondrian.tree_jit import (
-    CELLS,
-    edges_of,
-    interval_at,
-    leaf_ranges,
-    mark_leaves,
-    place_between,
-)
+from permix.cocluster.mondrian.lines_jit import class_counts, enter, frame_of, leave
+from permix.cocluster.mondrian.tree_jit import CELLS, mark_leaves
 from permix.kernels.jit import kernel
 
 
@@ -53,16 +46,12 @@ def _sum_labels(room, m, line_class, g0, g1):
 @kernel
 def sweep_base_lines(rng, axis, law, tree, data, places, other_places):
     """Draw the coordinate of every line of ``axis`` in turn; returns how many changed their interval."""
-    edges = edges_of(tree, 0, axis)
-    other_edges = edges_of(tree, 0, 1 - axis)
-    n_intervals = edges.shape[0] - 1
-    n_other = other_edges.shape[0] - 1
-    leaves, ranges = leaf_ranges(tree, 0, axis, edges, other_edges)
+    frame = frame_of(tree, axis, other_places)
+    leaves, ranges, steps = frame.leaves, frame.ranges, frame.steps
+    n_other = frame.other_edges.shape[0] - 1
     n_leaves = leaves.shape[0]
     n_bases = data.n_other_classes.shape[0]
-    other_intervals = np.empty(other_places.shape[0], np.int64)
-    intervals_of(other_places, other_edges, 0.0, 1.0, other_intervals)
-    in_interval = class_counts(data, other_intervals, n_other)
+    in_interval = class_counts(data, frame.other_intervals, n_other)
     counts = np.zeros((in_interval.shape[0], n_other + 1), np.int64)
     for j in range(in_interval.shape[0]):
         for g in range(n_other):
@@ -87,17 +76,11 @@ def sweep_base_lines(rng, axis, law, tree, data, places, other_places):
     values = np.empty(n_slots, np.int64)
     seen = np.full(n_slots, -1)
     room = (data, positions, counts, slots, values, seen)
-    steps = np.empty(n_intervals + 1)
-    scores = np.empty(n_intervals)
-    log_lengths = log_lengths_of(edges)
     n_moved = 0
     for line in range(places.shape[0]):
-        own = interval_at(edges, places[line])
-        if n_intervals == 1:
-            places[line] = rng.random()
+        own = leave(rng, frame, places, line)
+        if own < 0:
             continue
-        for h in range(n_intervals + 1):
-            steps[h] = 0.0
         for index in range(n_leaves):
             if across[index] == 0:
                 continue
@@ -124,8 +107,7 @@ def sweep_base_lines(rng, axis, law, tree, data, places, other_places):
                     value += gains[row, index]
             steps[ranges[index, 0]] += value
             steps[ranges[index, 1]] -= value
-        chosen = draw_interval(rng, steps, log_lengths, scores)
-        places[line] = place_between(rng, edges[chosen], edges[chosen + 1])
+        chosen = enter(rng, frame, places, line)
         if chosen == own:
             continue
         n_moved += 1

@@ -2,7 +2,7 @@
 """Gibbs over the places of lines whose cells have labels in several bases.
 
 There are hundreds of slots, and the cells of a line fill few of them in any one leaf. So the cells of a line
-are sorted by interval, those in a leaf are then neighbours, and only the slots that they fill are looked at.
+are sorted by interval, those in a leaf are then neighbors, and only the slots that they fill are looked at.
 """
 
 from __future__ import annotations
@@ -10,15 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from permix.cocluster.cells.blocks_jit import slot_rise, total_rise
-from permix.cocluster.mondrian.lines_jit import draw_interval, intervals_of, log_lengths_of
-from permix.cocluster.mondrian.tree_jit import (
-    CELLS,
-    edges_of,
-    interval_at,
-    leaf_ranges,
-    mark_leaves,
-    place_between,
-)
+from permix.cocluster.mondrian.lines_jit import enter, frame_of, leave
+from permix.cocluster.mondrian.tree_jit import CELLS, mark_leaves
 from permix.kernels.jit import kernel
 
 
@@ -76,35 +69,26 @@ def _log_gain(law, m, n, sums, added, filled, n_filled):
 @kernel
 def sweep_label_lines(rng, axis, law, tree, data, places, other_places):
     """Draw the coordinate of every line of ``axis`` in turn; returns how many changed their interval."""
-    edges = edges_of(tree, 0, axis)
-    other_edges = edges_of(tree, 0, 1 - axis)
-    n_intervals = edges.shape[0] - 1
-    leaves, ranges = leaf_ranges(tree, 0, axis, edges, other_edges)
+    frame = frame_of(tree, axis, other_places)
+    leaves, ranges, steps = frame.leaves, frame.ranges, frame.steps
+    n_other_edges = frame.other_edges.shape[0]
     # Leaves that cover the same intervals of the other axis follow each other: what a line has there is
     # counted once.
-    by_range = np.argsort(ranges[:, 2] * other_edges.shape[0] + ranges[:, 3])
+    by_range = np.argsort(ranges[:, 2] * n_other_edges + ranges[:, 3])
     leaves, ranges = leaves[by_range], ranges[by_range]
-    other_intervals = np.empty(other_places.shape[0], np.int64)
-    intervals_of(other_places, other_edges, 0.0, 1.0, other_intervals)
     longest = 0
     for line in range(places.shape[0]):
         longest = max(longest, data.starts[line + 1] - data.starts[line])
     order = np.empty(longest, np.int64)
-    starts = np.empty(other_edges.shape[0], np.int64)
+    starts = np.empty(n_other_edges, np.int64)
     added = np.zeros(tree.sums.shape[1], np.int64)
     filled = np.empty(tree.sums.shape[1], np.int64)
-    steps = np.empty(n_intervals + 1)
-    scores = np.empty(n_intervals)
-    log_lengths = log_lengths_of(edges)
     n_moved = 0
     for line in range(places.shape[0]):
-        if n_intervals == 1:
-            places[line] = rng.random()
+        own = leave(rng, frame, places, line)
+        if own < 0:
             continue
-        own = interval_at(edges, places[line])
-        _sort_cells(data, line, other_intervals, order, starts)
-        for h in range(n_intervals + 1):
-            steps[h] = 0.0
+        _sort_cells(data, line, frame.other_intervals, order, starts)
         n_filled = 0
         for index in range(leaves.shape[0]):
             g0, g1 = ranges[index, 2], ranges[index, 3]
@@ -124,10 +108,9 @@ def sweep_label_lines(rng, axis, law, tree, data, places, other_places):
             steps[ranges[index, 1]] -= gain
         for a in range(n_filled):
             added[filled[a]] = 0
-        chosen = draw_interval(rng, steps, log_lengths, scores)
+        chosen = enter(rng, frame, places, line)
         if chosen != own:
             n_moved += 1
-        places[line] = place_between(rng, edges[chosen], edges[chosen + 1])
         for index in range(leaves.shape[0]):
             if ranges[index, 0] <= chosen < ranges[index, 1]:
                 first, last = starts[ranges[index, 2]], starts[ranges[index, 3]]

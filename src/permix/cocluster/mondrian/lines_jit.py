@@ -1,7 +1,7 @@
 # mypy: ignore-errors
 """What a line of a matrix says, summed over intervals of the other axis, and Gibbs over where lines are.
 
-Given the cuts, the conditional of a line's coordinate is constant within each interval between neighbouring
+Given the cuts, the conditional of a line's coordinate is constant within each interval between neighboring
 cuts (equations 5.13 and 5.14 of Wang, Laskey, Domeniconi & Jordan 2011, with the line placed in the interval:
 as printed they leave it out). Putting the line into leaf k, which covers the intervals g0 ... g1 - 1 of the
 other axis, multiplies the likelihood by a factor that depends on k alone, so all leaves are scored once
@@ -11,6 +11,7 @@ and an interval's score is the sum over the leaves that cross it.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba.core import types
@@ -220,12 +221,111 @@ def log_lengths_of(edges):
 
 @kernel
 def draw_interval(rng, steps, log_lengths, scores):
-    """Draw an interval; ``steps`` are the differences of log likelihoods between neighbouring ones."""
+    """Draw an interval; ``steps`` are the differences of log likelihoods between neighboring ones."""
     total = 0.0
     for h in range(log_lengths.shape[0]):
         total += steps[h]
         scores[h] = total + log_lengths[h]
     return categorical_log_overwrite(rng, scores, log_lengths.shape[0])
+
+
+class Frame(NamedTuple):
+    """Where the lines of one axis may go: what every sweep over the lines of a matrix reads and writes on."""
+
+    edges: np.ndarray  # of the intervals of this axis
+    other_edges: np.ndarray
+    leaves: np.ndarray
+    ranges: np.ndarray  # (leaves, 4): the intervals of both axes that each leaf covers
+    other_intervals: np.ndarray  # interval of each line of the other axis
+    log_lengths: np.ndarray
+    steps: np.ndarray  # differences of log likelihoods between neighboring intervals
+    scores: np.ndarray
+
+
+@kernel
+def frame_of(tree, axis, other_places):
+    """Return the frame of a sweep over the lines of ``axis``."""
+    edges = edges_of(tree, 0, axis)
+    other_edges = edges_of(tree, 0, 1 - axis)
+    leaves, ranges = leaf_ranges(tree, 0, axis, edges, other_edges)
+    other_intervals = np.empty(other_places.shape[0], np.int64)
+    intervals_of(other_places, other_edges, 0.0, 1.0, other_intervals)
+    n_intervals = edges.shape[0] - 1
+    steps, scores = np.empty(n_intervals + 1), np.empty(n_intervals)
+    return Frame(edges, other_edges, leaves, ranges, other_intervals, log_lengths_of(edges), steps, scores)
+
+
+@kernel
+def leave(rng, frame, places, line):
+    """Return the interval of a line to be drawn anew; -1 if there is only one, in which it moves freely."""
+    if frame.scores.shape[0] == 1:
+        places[line] = rng.random()
+        return -1
+    frame.steps[:] = 0.0
+    return interval_at(frame.edges, places[line])
+
+
+@kernel
+def enter(rng, frame, places, line):
+    """Draw the interval of a line, and its place there; returns the interval."""
+    chosen = draw_interval(rng, frame.steps, frame.log_lengths, frame.scores)
+    places[line] = place_between(rng, frame.edges[chosen], frame.edges[chosen + 1])
+    return chosen
+
+
+class Room(NamedTuple):
+    """What a line says, summed over intervals of the other axis: see :func:`by_interval`."""
+
+    counts: np.ndarray
+    cells: np.ndarray
+    cell_sums: np.ndarray
+    values: np.ndarray
+    sums: np.ndarray
+    slots: np.ndarray
+    seen: np.ndarray
+
+
+@kernel
+def room_for(tree, data, other_intervals, n_other):
+    """Return room to sum what lines say."""
+    counts = class_counts(data, other_intervals, n_other)
+    n_slots = tree.sums.shape[1]
+    most = n_most_active(data, n_slots)
+    return Room(
+        counts,
+        np.empty(n_other, np.int64),
+        np.empty(n_other + 1, np.int64),
+        np.empty((n_other, most), tree.sums.dtype),
+        np.empty((n_other + 1, most), tree.sums.dtype),
+        np.empty(most, np.int64),
+        np.full(n_slots, -1),
+    )
+
+
+@kernel
+def sum_line(data, line, other_intervals, room):
+    """Sum what a line says from the first interval of the other axis on; returns how many slots it fills."""
+    n_other = room.cells.shape[0]
+    n_active = by_interval(
+        data, line, other_intervals, n_other, room.counts, room.cells, room.values, room.slots, room.seen
+    )
+    accumulate(n_other, n_active, room.cells, room.values, room.cell_sums, room.sums)
+    return n_active
+
+
+@kernel
+def add_line(tree, leaves, ranges, interval, room, n_active):
+    """Add what a line says to the leaves of its interval."""
+    for index in range(leaves.shape[0]):
+        if ranges[index, 0] <= interval < ranges[index, 1]:
+            g0, g1 = ranges[index, 2], ranges[index, 3]
+            m = room.cell_sums[g1] - room.cell_sums[g0]
+            if m == 0:
+                continue
+            leaf = leaves[index]
+            tree.links[leaf, CELLS] += m
+            for a in range(n_active):
+                tree.sums[leaf, room.slots[a]] += room.sums[g1, a] - room.sums[g0, a]
 
 
 @kernel
@@ -234,66 +334,35 @@ def sweep_lines(rng, axis, law, tree, data, places, other_places):
 
     ``data`` are the lines of this axis. Cached marginals of leaves are not kept: see ``mark_leaves``.
     """
-    edges = edges_of(tree, 0, axis)
-    other_edges = edges_of(tree, 0, 1 - axis)
-    n_intervals = edges.shape[0] - 1
-    n_other = other_edges.shape[0] - 1
-    leaves, ranges = leaf_ranges(tree, 0, axis, edges, other_edges)
-    n_leaves = leaves.shape[0]
-    other_intervals = np.empty(other_places.shape[0], np.int64)
-    intervals_of(other_places, other_edges, 0.0, 1.0, other_intervals)
-    counts = class_counts(data, other_intervals, n_other)
-    n_slots = tree.sums.shape[1]
-    most = n_most_active(data, n_slots)
-    cells = np.empty(n_other, np.int64)
-    cell_sums = np.empty(n_other + 1, np.int64)
-    values = np.empty((n_other, most), tree.sums.dtype)
-    sums = np.empty((n_other + 1, most), tree.sums.dtype)
-    slots = np.empty(most, np.int64)
-    seen = np.full(n_slots, -1)
-    part = np.empty(most, tree.sums.dtype)
-    steps = np.empty(n_intervals + 1)
-    scores = np.empty(n_intervals)
-    log_lengths = log_lengths_of(edges)
+    frame = frame_of(tree, axis, other_places)
+    leaves, ranges = frame.leaves, frame.ranges
+    room = room_for(tree, data, frame.other_intervals, frame.other_edges.shape[0] - 1)
+    part = np.empty(room.slots.shape[0], tree.sums.dtype)
     n_moved = 0
     for line in range(places.shape[0]):
-        own = interval_at(edges, places[line])
-        if n_intervals == 1:
-            places[line] = rng.random()
+        own = leave(rng, frame, places, line)
+        if own < 0:
             continue
-        n_active = by_interval(data, line, other_intervals, n_other, counts, cells, values, slots, seen)
-        accumulate(n_other, n_active, cells, values, cell_sums, sums)
-        for h in range(n_intervals + 1):
-            steps[h] = 0.0
-        for index in range(n_leaves):
+        n_active = sum_line(data, line, frame.other_intervals, room)
+        for index in range(leaves.shape[0]):
             leaf = leaves[index]
             h0, h1, g0, g1 = ranges[index, 0], ranges[index, 1], ranges[index, 2], ranges[index, 3]
-            m = cell_sums[g1] - cell_sums[g0]
+            m = room.cell_sums[g1] - room.cell_sums[g0]
             if m == 0:
                 continue
             for a in range(n_active):
-                part[a] = sums[g1, a] - sums[g0, a]
+                part[a] = room.sums[g1, a] - room.sums[g0, a]
             if h0 <= own < h1:
                 tree.links[leaf, CELLS] -= m
                 for a in range(n_active):
-                    tree.sums[leaf, slots[a]] -= part[a]
-            gain = log_gain(law, tree.links[leaf, CELLS], tree.sums[leaf], m, slots, part, n_active)
-            steps[h0] += gain
-            steps[h1] -= gain
-        chosen = draw_interval(rng, steps, log_lengths, scores)
+                    tree.sums[leaf, room.slots[a]] -= part[a]
+            gain = log_gain(law, tree.links[leaf, CELLS], tree.sums[leaf], m, room.slots, part, n_active)
+            frame.steps[h0] += gain
+            frame.steps[h1] -= gain
+        chosen = enter(rng, frame, places, line)
         if chosen != own:
             n_moved += 1
-        places[line] = place_between(rng, edges[chosen], edges[chosen + 1])
-        for index in range(n_leaves):
-            if ranges[index, 0] <= chosen < ranges[index, 1]:
-                g0, g1 = ranges[index, 2], ranges[index, 3]
-                m = cell_sums[g1] - cell_sums[g0]
-                if m == 0:
-                    continue
-                leaf = leaves[index]
-                tree.links[leaf, CELLS] += m
-                for a in range(n_active):
-                    tree.sums[leaf, slots[a]] += sums[g1, a] - sums[g0, a]
+        add_line(tree, leaves, ranges, chosen, room, n_active)
     mark_leaves(law, tree, 0)
     return n_moved
 
@@ -304,35 +373,18 @@ def recount(law, tree, top, data, places, other_places):
     axis = 0
     edges = edges_of(tree, top, axis)
     other_edges = edges_of(tree, top, 1 - axis)
-    n_other = other_edges.shape[0] - 1
     leaves, ranges = leaf_ranges(tree, top, axis, edges, other_edges)
     other_intervals = np.empty(other_places.shape[0], np.int64)
     intervals_of(
         other_places, other_edges, tree.numbers[top, LOW + 1], tree.numbers[top, HIGH + 1], other_intervals
     )
-    counts = class_counts(data, other_intervals, n_other)
-    n_slots = tree.sums.shape[1]
-    most = n_most_active(data, n_slots)
-    cells = np.empty(n_other, np.int64)
-    cell_sums = np.empty(n_other + 1, np.int64)
-    values = np.empty((n_other, most), tree.sums.dtype)
-    sums = np.empty((n_other + 1, most), tree.sums.dtype)
-    slots = np.empty(most, np.int64)
-    seen = np.full(n_slots, -1)
+    room = room_for(tree, data, other_intervals, other_edges.shape[0] - 1)
     for index in range(leaves.shape[0]):
         tree.links[leaves[index], CELLS] = 0
-        for slot in range(n_slots):
-            tree.sums[leaves[index], slot] = 0
+        tree.sums[leaves[index]] = 0
     for line in range(places.shape[0]):
         if not tree.numbers[top, LOW + axis] <= places[line] < tree.numbers[top, HIGH + axis]:
             continue
-        h = interval_at(edges, places[line])
-        n_active = by_interval(data, line, other_intervals, n_other, counts, cells, values, slots, seen)
-        accumulate(n_other, n_active, cells, values, cell_sums, sums)
-        for index in range(leaves.shape[0]):
-            if ranges[index, 0] <= h < ranges[index, 1]:
-                g0, g1 = ranges[index, 2], ranges[index, 3]
-                tree.links[leaves[index], CELLS] += cell_sums[g1] - cell_sums[g0]
-                for a in range(n_active):
-                    tree.sums[leaves[index], slots[a]] += sums[g1, a] - sums[g0, a]
+        n_active = sum_line(data, line, other_intervals, room)
+        add_line(tree, leaves, ranges, interval_at(edges, places[line]), room, n_active)
     mark_leaves(law, tree, top)

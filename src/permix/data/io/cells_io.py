@@ -56,7 +56,7 @@ from permix.data.io.table_columns import (
 )
 from permix.data.io.text_files import PathLike, plain_suffix, read_text
 from permix.data.labels import Array, Label, as_column, as_objects, factorize
-from permix.errors import DataError, PermixWarning
+from permix.errors import Argument, DataError, Message, ParameterError, PermixWarning
 
 LAYOUTS = ("auto", "wide", "long")
 # A float has no whole number of more digits.
@@ -113,13 +113,22 @@ def read_cells(
     >>> cells = permix.read_cells("ratings.csv")  # doctest: +SKIP
     """
     if layout not in LAYOUTS:
-        raise DataError(f"layout={layout!r} must be 'auto', 'wide' or 'long'")
+        raise ParameterError("layout", layout, "'auto', 'wide' or 'long'")
     codes = MissingCodes(missing)
     if plain_suffix(path) == "npz":
         if layout == "long" or header is not None or row_column is not None or delimiter is not None:
             raise DataError(
-                f"{path}: a sparse matrix has neither lines nor names; layout, header, row_column and "
-                "delimiter are for text files"
+                Message(
+                    f"{path}: a sparse matrix has neither lines nor names; ",
+                    Argument("layout"),
+                    ", ",
+                    Argument("header"),
+                    ", ",
+                    Argument("row_column"),
+                    " and ",
+                    Argument("delimiter"),
+                    " are for text files",
+                )
             )
         return looked_over(_read_npz(path, codes, new_rows), codes, new_rows)
     table = _table_of_file(path, delimiter, header, layout, codes)
@@ -139,7 +148,7 @@ def cells_from_frame(
 ) -> Cells:
     """Take a data frame; see :meth:`Cells.from_frame`."""
     if layout not in LAYOUTS:
-        raise DataError(f"layout={layout!r} must be 'auto', 'wide' or 'long'")
+        raise ParameterError("layout", layout, "'auto', 'wide' or 'long'")
     table, index = table_from_frame(frame), _index_names(frame)
     return _cells_of_table(table, layout, row_column, "from a frame", codes, index=index, new_rows=new_rows)
 
@@ -149,9 +158,12 @@ def refuse_long_frame(frame: object) -> None:
     names = [str(name) for name in getattr(frame, "columns", ())]
     if len(names) == 3 and long_places(names) is not None:
         raise DataError(
-            f"the frame has columns {', '.join(map(repr, names))}: it looks long, with one cell in each row. "
-            "Pass permix.Cells.from_frame(frame, layout='long'), or layout='wide' if it is a matrix of three "
-            "columns"
+            Message(
+                f"the frame has columns {', '.join(map(repr, names))}: it looks long, with one cell in each "
+                "row. Pass permix.Cells.from_frame(frame, layout='long'), or ",
+                Argument("layout", "wide"),
+                " if it is a matrix of three columns",
+            )
         )
 
 
@@ -175,7 +187,11 @@ def _cells_of_table(
         layout = _layout(table, row_column)
     if layout == "long":
         if row_column is not None:
-            raise DataError(f"{table.source}: row_column is for wide tables, and this is a long one")
+            raise DataError(
+                Message(
+                    f"{table.source}: ", Argument("row_column"), " is for wide tables, and this is a long one"
+                )
+            )
         return _long(table, f"{origin}, read as a long table", codes, from_text, new_rows)
     return _wide(table, row_column, index, f"{origin}, read as a wide table", codes, from_text, new_rows)
 
@@ -190,9 +206,14 @@ def _layout(table: Table, row_column: str | Literal[False] | None) -> str:
     n = len(table.names)
     long = "row, column, value" if n == 3 else "row, column, value and one more"
     raise DataError(
-        f"{table.source}: a table of {'three' if n == 3 else 'four'} columns in which no pair of the first "
-        f"two is repeated could be long ({long}) or a matrix of {'three' if n == 3 else 'four'} columns; say "
-        "layout='long' or layout='wide'"
+        Message(
+            f"{table.source}: a table of {'three' if n == 3 else 'four'} columns in which no pair of the "
+            f"first two is repeated could be long ({long}) or a matrix of {'three' if n == 3 else 'four'} "
+            "columns; say ",
+            Argument("layout", "long"),
+            " or ",
+            Argument("layout", "wide"),
+        )
     )
 
 
@@ -289,10 +310,13 @@ def _row_names(table: Table, place: int) -> Array:
     for row, name in enumerate(names.tolist()):
         if first.setdefault(name, row) != row:
             looks_long = long_places(table.names) is not None or could_be_long(table)
-            hint = ". This looks long, a line for every cell: say layout='long'" if looks_long else ""
+            hint = (". This looks long, a line for every cell: say ", Argument("layout", "long"))
             raise DataError(
-                f"{table.where(row)}: this row and an earlier one ({table.where(first[name])}) are both "
-                f"called {name!r}; rename one{hint}"
+                Message(
+                    f"{table.where(row)}: this row and an earlier one ({table.where(first[name])}) are both "
+                    f"called {name!r}; rename one",
+                    *(hint if looks_long else ()),
+                )
             )
     return names
 
@@ -328,13 +352,13 @@ def _parsed(texts: Array, where: Any) -> Array:
         return np.array([distinct[entry] for entry in texts.tolist()], dtype=np.float64)
     if any(value == value for value in distinct.values()):
         at, odd = next((place, entry) for place, entry in enumerate(texts.tolist()) if entry not in distinct)
-        code = f", or say missing={odd!r} if it stands for missing" if stands_for_nothing(odd) else ""
-        warnings.warn(
+        said = (
             f"{where(at)}: {odd!r} is not a number, while other cells hold numbers; all are taken as text. "
-            f"Mend it if it is a slip{code}",
-            PermixWarning,
-            stacklevel=6,
+            "Mend it if it is a slip"
         )
+        code = (", or say ", Argument("missing", odd), " if it stands for missing")
+        parts = code if stands_for_nothing(odd) else ()
+        warnings.warn(PermixWarning(Message(said, *parts)), stacklevel=6)
     return as_objects([None if entry is None or entry in NOTHING else entry for entry in texts.tolist()])
 
 

@@ -13,13 +13,22 @@ from permix.data.io.column_names import USUAL_NAMES, plain
 from permix.data.io.table_columns import BLANK, Table, missing_mask, numbers
 from permix.data.io.text_files import PathLike, shorten
 from permix.data.labels import Array, some_names
-from permix.errors import DataError, FileFormatError, PermixWarning
+from permix.errors import (
+    Argument,
+    DataError,
+    FileFormatError,
+    Message,
+    PermixWarning,
+    Wording,
+)
 
 ROW_NAMES = USUAL_NAMES["agent"] | {"row", "rows", "rowname", "name", "id", "document", "doc", "gene", "i"}
 COLUMN_NAMES = USUAL_NAMES["item"] | {"column", "columns", "columnname", "col", "feature", "variable"}
 COLUMN_NAMES |= {"word", "term", "question", "j"}
 VALUE_NAMES = USUAL_NAMES["rating"] | {"values", "cell", "answer", "count", "level", "entry", "x"}
 
+# How a user says that no column names the rows.
+NO_ROW_COLUMN = Wording("row_column=False", '--id ""')
 
 # From so many rows on, a column of different whole numbers is likely to name the rows.
 MANY_ROWS = 20
@@ -74,8 +83,12 @@ def long_has_header(path: PathLike, fields: list[list[str]], number: Callable[[s
     if len(set(below[2])) < len(below[2]):
         return True
     raise FileFormatError(
-        f"{path}, line 1: {shorten(', '.join(first), 40)!r} could name the columns or be a row; say "
-        "header=True or header=False",
+        Message(
+            f"{path}, line 1: {shorten(', '.join(first), 40)!r} could name the columns or be a row; say ",
+            Argument("header", True),
+            " or ",
+            Argument("header", False),
+        ),
         path,
         1,
     )
@@ -125,21 +138,23 @@ def places_to_read(table: Table) -> LongPlaces:
         )
         return LongPlaces(0, 1, 2)
     if n != 3:
-        wide = (
-            " This looks wide: say layout='wide', or rename its columns" if n > 3 else " Rename its columns"
-        )
+        looks: tuple[str | Argument, ...] = (" Rename its columns",)
+        if n > 3:
+            looks = (" This looks wide: say ", Argument("layout", "wide"), ", or rename its columns")
         these = f"{n} without names" if has_no_names(table) else ", ".join(map(repr, table.names[:8]))
         raise DataError(
-            f"{table.source}: a long table has columns row, column and value (or user, item, rating and "
-            f"the like); this one has {these}.{wide}"
+            Message(
+                f"{table.source}: a long table has columns row, column and value (or user, item, rating and "
+                f"the like); this one has {these}.",
+                *looks,
+            )
         )
     if looks_wide(table):
-        warnings.warn(
+        said = (
             f"{table.source}: no two lines agree in the first column, so that every row has one filled cell; "
-            "this looks wide: layout='wide'",
-            PermixWarning,
-            stacklevel=5,
+            "this looks wide: "
         )
+        warnings.warn(PermixWarning(Message(said, Argument("layout", "wide"))), stacklevel=5)
     return LongPlaces(0, 1, 2)
 
 
@@ -183,8 +198,13 @@ def row_name_place(
         )
     if counts_up(here) and not all(column is not None and counts_up(column) for column in others):
         raise DataError(
-            f"{table.source}: the first column, {name!r}, holds {here[0]:g}, {here[1]:g}, {here[2]:g}, …: it "
-            f"could number the rows or be part of the matrix; say row_column={name!r} or row_column=False"
+            Message(
+                f"{table.source}: the first column, {name!r}, holds {here[0]:g}, {here[1]:g}, {here[2]:g}, "
+                "…: it could number the rows or be part of the matrix; say ",
+                Argument("row_column", name),
+                " or ",
+                NO_ROW_COLUMN,
+            )
         )
     return None
 
@@ -197,17 +217,12 @@ def warn_of_identifiers(table: Table, kept: list[int], named: int | None) -> Non
     if not found or 2 * len(found) > len(kept):  # where most are so, the matrix is made of such numbers
         return
     name = table.names[found[0]] if not has_no_names(table) else found[0] + 1
-    way_out = (
-        f"if it names the rows, say row_column={name!r}"
-        if named is None and not has_no_names(table)
-        else "leave it out if it is no part of the matrix"
-    )
+    way_out: tuple[str | Argument, ...] = ("leave it out if it is no part of the matrix",)
+    if named is None and not has_no_names(table):
+        way_out = ("if it names the rows, say ", Argument("row_column", name))
     more = f" (so have {len(found) - 1} others)" if len(found) > 1 else ""
-    warnings.warn(
-        f"{table.source}: column {name!r} has a different value in every row{more}; {way_out}",
-        PermixWarning,
-        stacklevel=5,
-    )
+    said = f"{table.source}: column {name!r} has a different value in every row{more}; "
+    warnings.warn(PermixWarning(Message(said, *way_out)), stacklevel=5)
 
 
 def _identifies(column: Array) -> bool:

@@ -18,7 +18,7 @@ from permix.data.cells_codes import stands_for_nothing
 from permix.data.io.column_names import USUAL_NAMES, plain
 from permix.data.io.table_columns import BLANK, file_rows, refuse_same_names
 from permix.data.io.text_files import PathLike, shorten
-from permix.errors import FileFormatError, PermixWarning
+from permix.errors import Argument, FileFormatError, Message, PermixWarning
 
 # Not "None" or "none", which are answers that people give.
 NOTHING = BLANK | {"N/A", "n/a", "#N/A", "NULL", "null", "<NA>"}
@@ -75,10 +75,16 @@ def split_header(
 def warn_of_no_header(path: PathLike, first: list[str], called: str) -> None:
     """Say that the first line was taken for a row."""
     warnings.warn(
-        f"{path}: no line names the columns, so line 1 ({shorten(', '.join(first), 40)!r}) is read as data "
-        f"and the columns are called {called} and so on. If line 1 holds names, say header=True; "
-        "header=False silences this warning",
-        PermixWarning,
+        PermixWarning(
+            Message(
+                f"{path}: no line names the columns, so line 1 ({shorten(', '.join(first), 40)!r}) is read "
+                f"as data and the columns are called {called} and so on. If line 1 holds names, say ",
+                Argument("header", True),
+                "; ",
+                Argument("header", False),
+                " silences this warning",
+            )
+        ),
         stacklevel=4,
     )
 
@@ -147,8 +153,13 @@ def _counts(entries: list[str]) -> bool:
 
 def _ask(path: PathLike, first: list[str], why: str) -> None:
     raise FileFormatError(
-        f"{path}, line 1: {shorten(', '.join(first), 40)!r} could name the columns or be a row ({why}); say "
-        "header=True or header=False",
+        Message(
+            f"{path}, line 1: {shorten(', '.join(first), 40)!r} could name the columns or be a row ({why}); "
+            "say ",
+            Argument("header", True),
+            " or ",
+            Argument("header", False),
+        ),
         path,
         1,
     )

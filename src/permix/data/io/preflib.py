@@ -33,7 +33,7 @@ from permix.data.io.preflib_writer import write_preflib as write_preflib
 from permix.data.io.text_files import PathLike, plain_suffix, read_text, shorten
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import DataError, FileFormatError, PermixWarning
+from permix.errors import Argument, DataError, FileFormatError, Message, ParameterError, PermixWarning
 
 _NUMBER = re.compile(r"[0-9]{1,15}")  # fits 64 bits, also when many are added up
 _ENTRY = re.compile(r"\{([^{}]*)\}|([^{},]+)")
@@ -90,13 +90,17 @@ def read_preflib(
     """
     unlisted = unlisted or "below"
     if unlisted not in ("below", "unknown"):
-        raise DataError(f"unlisted is 'below' or 'unknown', not {unlisted!r}")
+        raise ParameterError("unlisted", unlisted, "'below' or 'unknown'")
     reader = _Reader(path, strict)
     reader.read_header()
     body = reader.read_body()
     reader.check_totals(body)
     if categories is not None and reader.kind != "cat":
-        raise DataError(f"{path}: categories= is for .cat files, and this one is .{reader.kind}")
+        raise DataError(
+            Message(
+                f"{path}: ", Argument("categories"), f" is for .cat files, and this one is .{reader.kind}"
+            )
+        )
     return reader.build(body, unlisted, categories)
 
 
@@ -309,9 +313,13 @@ class _Reader:
         if said is None and list(order) != sorted(order):
             shown = ", ".join(repr(names[place]) for place in order)
             warnings.warn(
-                f"{self.path}: the categories are taken best first as {shown}, as their names say; "
-                "categories='best-first' keeps the order of the file",
-                PermixWarning,
+                PermixWarning(
+                    Message(
+                        f"{self.path}: the categories are taken best first as {shown}, as their names say; ",
+                        Argument("categories", "best-first"),
+                        " keeps the order of the file",
+                    )
+                ),
                 stacklevel=4,
             )
         return order

@@ -15,7 +15,7 @@ from permix.data.io.written_names import refuse_names
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import DataError, PermixWarning
+from permix.errors import Argument, DataError, Message, PermixWarning, Wording
 
 SUFFIXES = ("soc", "soi", "toc", "toi", "cat")
 UNIQUE_KEYS = ("NUMBER UNIQUE ORDERS", "NUMBER UNIQUE PREFERENCES")
@@ -71,9 +71,12 @@ def write_preflib(obj: Rankings | Preferences, path: PathLike) -> None:
         tally[text] = tally.get(text, 0) + int(obj.counts[row])
     if kind in ("soi", "toi") and not _below(obj).all():  # True in full rows
         warnings.warn(
-            "a PrefLib file cannot say that unlisted alternatives are unknown: "
-            "read it back with read_preflib(path, unlisted='unknown')",
-            PermixWarning,
+            PermixWarning(
+                Message(
+                    "a PrefLib file cannot say that unlisted alternatives are unknown: read it back with ",
+                    Argument("unlisted", "unknown"),
+                )
+            ),
             stacklevel=2,
         )
     header = _header(obj, Path(path).name.removesuffix(".gz"), kind, tally, n_categories)
@@ -98,8 +101,13 @@ def _groups(obj: Rankings | Preferences, kind: str) -> Iterator[list[list[int]]]
     else:
         if len(obj.pairs):
             raise DataError(
-                "pairwise statements have no place in a PrefLib file; "
-                "permix.write_table(obj, path, layout='pairs') keeps them"
+                Message(
+                    "pairwise statements have no place in a PrefLib file; ",
+                    Wording(
+                        "permix.write_table(obj, path, layout='pairs') keeps them",
+                        "a .csv file with --to-layout pairs keeps them",
+                    ),
+                )
             )
         lengths = np.diff(obj.level_indptr)
         all_groups = level_groups(obj)

@@ -25,7 +25,7 @@ import numpy as np
 from permix.data.io.column_names import LONG_RANKS, plain
 from permix.data.io.table_columns import Table, missing_mask, numbers
 from permix.data.labels import Array, Label, some_names
-from permix.errors import DataError
+from permix.errors import Argument, DataError, Message
 
 LAYOUTS = ("orders", "ranks", "pairs", "ratings")
 
@@ -71,10 +71,17 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
     if others:
         names = [table.names[place] for place in others]
         raise DataError(
-            f"{table.source}: column {names[0]!r} does not look like a place in an ordering: {why}, and its "
-            f"entries ({some_names(_entries(table, others[0])[:3])}) would become items. Leave it out with "
-            f"ignore={names[0]!r}, or name it with agent_column= or count_column="
-            + ("; if it is a place, rename it" if places else "; if it is a place, pass items=[...]")
+            Message(
+                f"{table.source}: column {names[0]!r} does not look like a place in an ordering: {why}, and "
+                f"its entries ({some_names(_entries(table, others[0])[:3])}) would become items. Leave it "
+                "out with ",
+                Argument("ignore", names[0]),
+                ", or name it with ",
+                Argument("agent_column"),
+                " or ",
+                Argument("count_column"),
+                "; if it is a place, rename it" if places else "; if it is a place, pass items=[...]",
+            )
         )
 
 
@@ -112,9 +119,15 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
         first = next(name for name, place in zip(names, positions, strict=True) if place)
         odd = names[positions.index(None)]
         raise DataError(
-            f"{table.source}: some columns are places in an ordering ({first!r}), but "
-            f"{odd!r} is not; leave it out with ignore={odd!r}, or name it with agent_column= or "
-            "count_column="
+            Message(
+                f"{table.source}: some columns are places in an ordering ({first!r}), but {odd!r} is not; "
+                "leave it out with ",
+                Argument("ignore", odd),
+                ", or name it with ",
+                Argument("agent_column"),
+                " or ",
+                Argument("count_column"),
+            )
         )
     values = [numbers(table.columns[place]) for place in wide]
     text = [place for place, column in zip(wide, values, strict=True) if column is None]
@@ -122,42 +135,58 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
     if says_nothing and text:
         return "orders"
     if text:
-        raise DataError(f"{table.source}: {_why_text_is_no_ranks(table, wide, text)}")
+        raise DataError(Message(f"{table.source}: ", *_why_text_is_no_ranks(table, wide, text)))
     ranks = np.column_stack([column for column in values if column is not None])
     if says_nothing and not _repeats(ranks) and not np.any((ranks < 0) | (np.floor(ranks) < ranks)):
         raise DataError(
-            f"{table.source}: columns {', '.join(map(repr, names[:2]))}, … of whole numbers could be orders "
-            "(column = place, entry = item) or ranks (column = item, entry = its rank); say "
-            "layout='orders' or layout='ranks'"
+            Message(
+                f"{table.source}: columns {', '.join(map(repr, names[:2]))}, … of whole numbers could be "
+                "orders (column = place, entry = item) or ranks (column = item, entry = its rank); say ",
+                Argument("layout", "orders"),
+                " or ",
+                Argument("layout", "ranks"),
+            )
         )
     bad = first_row_that_is_no_ranking(ranks)
     if bad is None:
         return "ranks"
     possible = not np.any((ranks < 0) | (ranks > len(wide)))
+    otherwise = (
+        "ranks (1 = best) that count in another way are read with ",
+        Argument("layout", "ranks"),
+        "; ",
+    )
     raise DataError(
-        f"{table.where(bad)}: these numbers are not a ranking from 1 on: "
-        + ("ranks (1 = best) that count in another way are read with layout='ranks'; " if possible else "")
-        + f"ratings (higher is better) go to permix.Preferences.from_ratings; {_FOR_NUMBERS}. A column that "
-        "counts or names agents is set apart with count_column= or agent_column="
-        + (f". If each row is one statement: {_long_advice(table)}" if _looks_long(table) else "")
+        Message(
+            f"{table.where(bad)}: these numbers are not a ranking from 1 on: ",
+            *(otherwise if possible else ()),
+            f"ratings (higher is better) go to permix.Preferences.from_ratings; {_FOR_NUMBERS}. A column "
+            "that counts or names agents is set apart with ",
+            Argument("count_column"),
+            " or ",
+            Argument("agent_column"),
+            *((". If each row is one statement: ", *_long_advice(table)) if _looks_long(table) else ()),
+        )
     )
 
 
-def _why_text_is_no_ranks(table: Table, wide: list[int], text: list[int]) -> str:
-    """Words for a table with text in columns whose names say nothing about their role."""
+def _why_text_is_no_ranks(table: Table, wide: list[int], text: list[int]) -> tuple[str | Argument, ...]:
+    """Parts of a message about text in columns whose names say nothing about their role."""
     if _looks_long(table):
         return (
-            f"each row seems to be one statement, but the column names do not say so: {_long_advice(table)}"
+            "each row seems to be one statement, but the column names do not say so: ",
+            *_long_advice(table),
         )
     held = (
         f"column {table.names[text[0]]!r} holds text, so the columns are not ranks of items, and they are "
         "not called pos1, pos2, … as places of an ordering are"
     )
     if _could_be_orders(table, wide, text):
-        return f"{held}; say layout='orders' if each row lists items, best first"
+        return f"{held}; say ", Argument("layout", "orders"), " if each row lists items, best first"
     return (
-        f"this does not look like rankings: {held}. Where only some columns are ranks, name them with "
-        f"layout='ranks', items=[...]; {_FOR_NUMBERS}"
+        f"this does not look like rankings: {held}. Where only some columns are ranks, name them with ",
+        Argument("layout", "ranks"),
+        f", items=[...]; {_FOR_NUMBERS}",
     )
 
 
@@ -171,7 +200,7 @@ def _looks_long(table: Table) -> bool:
     return len(set(first)) < len(first)
 
 
-def _long_advice(table: Table) -> str:
+def _long_advice(table: Table) -> tuple[str | Argument, ...]:
     names = [str(name) for name in table.names]
     ranked = [name for name in names if plain(name) in LONG_RANKS]
     if ranked:
@@ -179,7 +208,8 @@ def _long_advice(table: Table) -> str:
         agent = next((names[place] for place in table.places("agent")), names[0])
         return (
             f"ranks need one column per item, as frame.pivot(index={agent!r}, columns={item!r}, "
-            f"values={ranked[0]!r}).reset_index() makes in pandas; then layout='ranks'"
+            f"values={ranked[0]!r}).reset_index() makes in pandas; then ",
+            Argument("layout", "ranks"),
         )
     rated = numbers(table.columns[2]) is not None
     new = ("agent", "item", "rating") if rated else ("agent", "better", "worse")
@@ -187,7 +217,7 @@ def _long_advice(table: Table) -> str:
     return (
         "ratings need columns called agent, item, rating (higher is better), comparisons agent, better, "
         f"worse. Rename {', '.join(map(repr, names))} in the header line, or with "
-        f"frame.rename(columns={{{renamed}}})"
+        f"frame.rename(columns={{{renamed}}})",
     )
 
 

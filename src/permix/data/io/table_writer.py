@@ -22,7 +22,7 @@ from permix.data.io.written_names import refuse_table_names
 from permix.data.labels import Array, Label, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import DataError, PermixWarning
+from permix.errors import Argument, DataError, Message, PermixWarning, Wording
 
 MOST_PAIRS = 10_000_000
 Layout = Literal["auto", "orders", "ranks", "pairs", "ratings"]
@@ -140,8 +140,12 @@ def _refuse_items_like_columns(front: list[Label], items: Sequence[Label]) -> No
         for place in places[role]:
             if place >= len(front):
                 raise DataError(
-                    f"an item is called {columns[place]!r}, like a column of the table (role: {role}); use "
-                    "layout='orders' or another name"
+                    Message(
+                        f"an item is called {columns[place]!r}, like a column of the table (role: {role}); "
+                        "use ",
+                        Argument("layout", "orders"),
+                        " or another name",
+                    )
                 )
     if places["better"] and places["worse"]:
         looks = "pairs"
@@ -152,8 +156,11 @@ def _refuse_items_like_columns(front: list[Label], items: Sequence[Label]) -> No
     else:
         return
     raise DataError(
-        f"with items called {some_names(items)} a table of ranks looks like one of {looks}; use other names "
-        "or layout='orders'"
+        Message(
+            f"with items called {some_names(items)} a table of ranks looks like one of {looks}; use other "
+            "names or ",
+            Argument("layout", "orders"),
+        )
     )
 
 
@@ -166,8 +173,12 @@ def _pairs_out(obj: Rankings | Preferences) -> Rows:
         n_pairs[row] += sum(upper * lower for upper, lower in pairwise(sizes))
     if (total := int(n_pairs.sum())) > MOST_PAIRS:
         raise DataError(
-            f"these are {total:,} pairs, and more than {MOST_PAIRS:,} are not written; use layout='ranks' or "
-            "'orders'"
+            Message(
+                f"these are {total:,} pairs, and more than {MOST_PAIRS:,} are not written; use ",
+                Argument("layout", "ranks"),
+                " or ",
+                Argument("layout", "orders"),
+            )
         )
     if not n_pairs.all():
         raise DataError(
@@ -217,8 +228,11 @@ def _ratings_out(obj: Rankings | Preferences) -> Rows:
     if np.any(short & stated.rest_below):
         row = int(np.argmax(short & stated.rest_below))
         raise DataError(
-            f"{stated.row_name(row)} puts the unlisted items below, which a table of ratings cannot hold; "
-            "use layout='ranks'"
+            Message(
+                f"{stated.row_name(row)} puts the unlisted items below, which a table of ratings cannot "
+                "hold; use ",
+                Argument("layout", "ranks"),
+            )
         )
     _refuse_agents_twice(stated, "ratings")
     _warn_of_items_left_out(stated.items, stated.level_items, "ratings")
@@ -253,8 +267,11 @@ def _refuse_agents_twice(obj: Preferences, layout: str) -> None:
     for row, agent in enumerate([] if obj._agents is None else obj._agents.tolist()):
         if first.setdefault(agent, row) != row:
             raise DataError(
-                f"rows {first[agent]} and {row} (counting from 0) are both of agent {agent!r}, and a table "
-                f"of {layout} would make one agent of them; give them different ids or use layout='ranks'"
+                Message(
+                    f"rows {first[agent]} and {row} (counting from 0) are both of agent {agent!r}, and a "
+                    f"table of {layout} would make one agent of them; give them different ids or use ",
+                    Argument("layout", "ranks"),
+                )
             )
 
 
@@ -264,13 +281,21 @@ def _warn_of_items_left_out(items: Sequence[Label], written: Array, layout: str)
     if not present.all():
         names = [items[place] for place in np.flatnonzero(~present).tolist()]
         warnings.warn(
-            f"no row mentions {some_names(names)}, and a table of {layout} holds only items that some row "
-            "mentions; read it back with items=[...], or use layout='ranks'",
-            PermixWarning,
+            PermixWarning(
+                Message(
+                    f"no row mentions {some_names(names)}, and a table of {layout} holds only items that "
+                    "some row mentions; ",
+                    Wording("read it back with items=[...], or use layout='ranks'", "use --to-layout ranks"),
+                )
+            ),
             stacklevel=4,  # the line that called write_table
         )
 
 
 def _refuse_pairs(obj: Preferences, layout: str) -> None:
     if len(obj.pairs):
-        raise DataError(f"comparisons do not fit layout={layout!r}; use layout='pairs'")
+        raise DataError(
+            Message(
+                "comparisons do not fit ", Argument("layout", layout), "; use ", Argument("layout", "pairs")
+            )
+        )

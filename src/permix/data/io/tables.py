@@ -36,7 +36,7 @@ from permix.data.io.text_files import PathLike, read_text
 from permix.data.labels import Array, Label, clean_items, encode_agents, encode_items
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import DataError, PermixWarning
+from permix.errors import Argument, DataError, Message, PermixWarning, Wording
 
 Unlisted = Literal["below", "unknown"]
 # Columns of long tables that nobody named.
@@ -294,10 +294,15 @@ def _refuse_numbers_among_names(table: Table, places: list[int]) -> None:
     for place, column in zip(places, values, strict=True):
         if text and column is not None and not np.isnan(column).all():
             raise DataError(
-                f"{table.source}: column {table.names[place]!r} holds numbers while {table.names[text[0]]!r} "
-                "holds names, so they are not places of one ordering. A column that counts or names agents "
-                "is set apart with count_column= or agent_column=; if numbers are names of items, pass "
-                "items=[...]"
+                Message(
+                    f"{table.source}: column {table.names[place]!r} holds numbers while "
+                    f"{table.names[text[0]]!r} holds names, so they are not places of one ordering. A column "
+                    "that counts or names agents is set apart with ",
+                    Argument("count_column"),
+                    " or ",
+                    Argument("agent_column"),
+                    "; if numbers are names of items, pass items=[...]",
+                )
             )
 
 
@@ -367,10 +372,12 @@ def _ranks(
             )
         if names is None and np.nanmax(values, initial=0) > len(places):
             raise DataError(
-                f"{table.source}: column {table.names[place]!r} goes up to {np.nanmax(values):g}, but ranks "
-                f"of {len(places)} items end at {len(places)}. If it counts agents, say "
-                f"count_column={table.names[place]!r}; columns that are no items are left out by naming the "
-                "items: items=[...]"
+                Message(
+                    f"{table.source}: column {table.names[place]!r} goes up to {np.nanmax(values):g}, but "
+                    f"ranks of {len(places)} items end at {len(places)}. If it counts agents, say ",
+                    Argument("count_column", table.names[place]),
+                    "; columns that are no items are left out by naming the items: items=[...]",
+                )
             )
         ranks[:, target] = values
     ranks[ranks == 0] = np.nan
@@ -408,8 +415,14 @@ def _agents_of_rows(table: Table, agent: int | None, agent_column: object, layou
         return _required(table, agent)
     if agent_column is False and layout == "pairs":
         return np.arange(table.n_rows)
-    way_out = "; agent_column=False makes every row an agent of its own" if layout == "pairs" else ""
-    raise DataError(f"{table.source}: no column for the agent; name it with agent_column={way_out}")
+    way_out = Wording("; agent_column=False makes every row an agent of its own", "")
+    raise DataError(
+        Message(
+            f"{table.source}: no column for the agent; name it with ",
+            Argument("agent_column"),
+            *([way_out] if layout == "pairs" else []),
+        )
+    )
 
 
 def _pairs(

@@ -13,7 +13,7 @@ PathLike = str | os.PathLike[str]
 
 
 def read_text(path: PathLike) -> str:
-    """Return the text of a UTF-8 file; gzip is recognised by content, not by name.
+    """Return the text of a UTF-8 file; gzip is recognized by content, not by name.
 
     Raises
     ------
@@ -42,6 +42,17 @@ def read_text(path: PathLike) -> str:
     if not text.strip():
         raise FileFormatError(f"{path}: the file is empty", path)
     return text
+
+
+def first_line(path: PathLike) -> str:
+    """Return the first line that is not blank of a file that :func:`read_text` has read before."""
+    with open(path, "rb") as raw:
+        packed = raw.read(2) == b"\x1f\x8b"
+    with gzip.open(path, "rb") if packed else open(path, "rb") as lines:
+        for line in lines:
+            if line.strip():
+                return line.decode("utf-8-sig")
+    return ""
 
 
 def write_text(path: PathLike, text: str) -> None:

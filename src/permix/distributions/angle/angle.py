@@ -1,4 +1,4 @@
-"""The angle-based model of Xu, Alvo & Yu (2018): P(R) ∝ exp(κ θ'y), y the standardised rank vector."""
+"""The angle-based model of Xu, Alvo & Yu (2018): P(R) ∝ exp(κ θ'y), y the standardized rank vector."""
 
 from __future__ import annotations
 
@@ -13,8 +13,16 @@ import numpy as np
 from permix.data.labels import Array, Label, clean_items, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.base import Estimate, rankings_over, read_only, sample_size, whole_number
-from permix.errors import DataError, PermixWarning
+from permix.distributions.base import (
+    Distribution,
+    Estimate,
+    chain_text,
+    rankings_over,
+    read_only,
+    sample_size,
+    whole_number,
+)
+from permix.errors import DataError, ParameterError, PermixWarning
 from permix.runtime.seeds import RandomState, stream_key
 from permix.runtime.threads import over_rows
 
@@ -25,7 +33,7 @@ MOST_ITEMS_BY_DEFAULT = 20
 EXCHANGES_PER_ITEM = 50
 
 
-class Angle:
+class Angle(Distribution):
     """Rankings around a direction: P(R) ∝ exp(κ θ'y), κ the concentration and θ the direction.
 
     y is the vector of the items' standard scores: (rank - (t+1)/2) / √(t(t²-1)/12) for t items, which sums to
@@ -67,7 +75,7 @@ class Angle:
     Notes
     -----
     The von Mises–Fisher approximation is good where κ is below t or so and no item stands out. Where it is
-    not, its probabilities can exceed one, and :meth:`log_prob` warns. What does not need the normaliser —
+    not, its probabilities can exceed one, and :meth:`log_prob` warns. What does not need the normalizer —
     draws, rank marginals, pairs — is the same under all.
 
     Examples
@@ -101,16 +109,6 @@ class Angle:
         self._normalizer = _normalizer_in_use(normalizer, self.n_items)
 
     @property
-    def items(self) -> tuple[Label, ...]:
-        """Item names; arrays refer to items by their position here."""
-        return self._items
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return len(self._items)
-
-    @property
     def direction(self) -> Array:
         """θ, one number per item; sums to zero and has length one."""
         return read_only(self._direction)
@@ -127,7 +125,7 @@ class Angle:
 
     @property
     def normalizer(self) -> str:
-        """The normaliser in use: "exact", "balanced" or "vmf"."""
+        """The normalizer in use: "exact", "balanced" or "vmf"."""
         return self._normalizer
 
     @property
@@ -141,7 +139,7 @@ class Angle:
         return tuple(self._items[index] for index in np.argsort(self._direction, kind="stable"))
 
     def log_normalizer(self) -> float:
-        """Logarithm of Σ over all rankings of exp(κ θ'y), by the normaliser in use."""
+        """Logarithm of Σ over all rankings of exp(κ θ'y), by the normalizer in use."""
         if self._normalizer == "balanced":
             from permix.distributions.angle.balanced_jit import balanced_log_sum
 
@@ -174,7 +172,7 @@ class Angle:
         >>> round(error, 1), error.standard_error < 0.02
         (1.7, True)
         """
-        from permix.distributions.angle import draws_jit as kernels
+        from permix.distributions.angle.draws_jit import sample_rows
         from permix.distributions.angle.subset_table_jit import MOST_ITEMS
 
         n_samples = whole_number("n_samples", n_samples, 2)
@@ -186,7 +184,7 @@ class Angle:
         log_weights = np.empty(n_samples)
 
         def draw(first: int, last: int) -> None:
-            kernels.importance_rows(key, first, last, self._tilts, self._scores, u, v, orders, log_weights)
+            sample_rows(key, first, last, self._tilts, self._scores, u, v, 0, orders, log_weights)
 
         over_rows(draw, n_samples, self.n_items**2)
         largest = float(log_weights.max())
@@ -253,22 +251,10 @@ class Angle:
         return out
 
     def sample(self, size: int = 1, random_state: RandomState = None) -> Rankings:
-        """Draw full rankings independently.
+        """Draw full rankings independently; see :meth:`Distribution.sample`.
 
         Up to 20 items the draws are exact. Beyond, each is an importance draw moved by 50 Metropolis
         exchanges per item, several times what the chain needs to forget where it began.
-
-        Parameters
-        ----------
-        size : int
-            Number of rankings.
-        random_state : int, SeedSequence, Generator or None
-            The same seed gives the same rankings, whatever the number of threads; and the first rows of
-            a larger sample are those of a smaller one.
-
-        Returns
-        -------
-        Rankings
         """
         t = self.n_items
         key = stream_key(random_state)
@@ -286,9 +272,11 @@ class Angle:
             from permix.distributions.angle.draws_jit import sample_rows
 
             u, v = self._potentials
+            log_weights, n_exchanges = np.empty(len(out)), EXCHANGES_PER_ITEM * t
 
             def draw(first: int, last: int) -> None:
-                sample_rows(key, first, last, self._tilts, self._scores, u, v, EXCHANGES_PER_ITEM * t, out)
+                model = (self._tilts, self._scores, u, v)
+                sample_rows(key, first, last, *model, n_exchanges, out, log_weights)
 
             over_rows(draw, len(out), t * t)
         return Rankings._from_arrays(out, self._items)
@@ -296,7 +284,7 @@ class Angle:
     def mean_scores(self) -> Array:
         """Mean of y for each item: the gradient of :meth:`log_normalizer` in the tilts.
 
-        Exact under the exact normaliser; I_{(t-1)/2}(κ) / I_{(t-3)/2}(κ) times the direction under the
+        Exact under the exact normalizer; I_{(t-1)/2}(κ) / I_{(t-3)/2}(κ) times the direction under the
         von Mises–Fisher approximation.
         """
         if self._normalizer == "balanced":
@@ -346,16 +334,8 @@ class Angle:
     def pairwise(self, n_samples: int = 1000, random_state: RandomState = 0) -> Array:
         """Matrix of P(item a before item b): exact up to 20 items, beyond the frequencies in draws.
 
-        Parameters
-        ----------
-        n_samples : int
-            Draws, above 20 items: a frequency p has standard error √(p(1-p)/n_samples).
-        random_state : int, SeedSequence, Generator or None
-
-        Returns
-        -------
-        ndarray, shape (items, items)
-            Rows and columns by position in ``items``; 0 on the diagonal. At 20 items it takes 0.2 s.
+        Arguments as in :meth:`rank_marginals`. Rows and columns by position in ``items``; 0 on the diagonal.
+        At 20 items it takes 0.2 s.
 
         Examples
         --------
@@ -372,7 +352,7 @@ class Angle:
         return np.asarray(draws.pairwise_counts() / n_samples)
 
     def entropy(self) -> float:
-        """Entropy in nats, ln Σ - κ θ'E[y], by the normaliser in use (so possibly below 0 under "vmf")."""
+        """Entropy in nats, ln Σ - κ θ'E[y], by the normalizer in use (so possibly below 0 under "vmf")."""
         return self.log_normalizer() - float(self._tilts @ self.mean_scores())
 
     def describe(self) -> dict[str, Any]:
@@ -386,21 +366,10 @@ class Angle:
         }
 
     def __repr__(self) -> str:
-        mode = self.mode
-        shown = " ≻ ".join(str(name) for name in mode[:8])
-        rest = f" ≻ … ({self.n_items - 8} more)" if self.n_items > 8 else ""
         return (
             f"Angle: {self.n_items} items, concentration {self._concentration:g}, "
-            f"{self._normalizer} normalizer, mode {shown}{rest}"
+            f"{self._normalizer} normalizer, mode {chain_text(self.mode)}"
         )
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return self.describe() == other.describe()
-
-    def __hash__(self) -> int:
-        return hash((type(self), self._items, self._tilts.tobytes()))
 
     @cached_property
     def _vmf_log_sum(self) -> float:
@@ -496,9 +465,9 @@ def _concentration(concentration: object) -> float:
     try:
         value = float(concentration)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise DataError(f"concentration={concentration!r} must be a number, 0 or more") from None
+        raise ParameterError("concentration", concentration, "a number, 0 or more") from None
     if not 0.0 <= value < math.inf:
-        raise DataError(f"concentration={concentration!r} must be finite, and 0 or more")
+        raise ParameterError("concentration", concentration, "finite, and 0 or more")
     return value + 0.0
 
 

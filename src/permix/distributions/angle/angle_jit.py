@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Angle-based models: scores of ranks, and the von Mises–Fisher approximation of the normaliser."""
+"""Angle-based models: scores of ranks, and the von Mises–Fisher approximation of the normalizer."""
 
 from __future__ import annotations
 

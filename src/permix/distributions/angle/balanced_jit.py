@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""The normaliser of angle-based models for many items, by balancing: deterministic, with its gradient.
+"""The normalizer of angle-based models for many items, by balancing: deterministic, with its gradient.
 
 The sum over all rankings is the permanent of W_ir = exp(tilt_i score_r). Scaled to a doubly stochastic matrix
 P (Sinkhorn), W = D(e^u) P D(e^v), so that ln perm W = Σu + Σv + ln perm P, and

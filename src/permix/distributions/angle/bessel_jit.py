@@ -149,18 +149,6 @@ def log_sphere_moment(order, x):
 
 
 @ufunc
-def log_bessel_i(order, x):
-    """Return ln I_ν(x) elementwise; minus infinity at x = 0 for ν > 0."""
-    return bessel(order, x)[0]
-
-
-@ufunc
 def bessel_ratio(order, x):
-    """Return I_{ν+1}(x) / I_ν(x) elementwise: the mean of θ'x under a von Mises–Fisher law."""
+    """Return I_{ν+1}(x) / I_ν(x) elementwise: the mean of θ'x under a von Mises–Fisher distribution."""
     return bessel(order, x)[1]
-
-
-@ufunc
-def bessel_ratio_slope(order, x):
-    """Return the derivative in x of I_{ν+1}(x) / I_ν(x) elementwise."""
-    return bessel(order, x)[2]

@@ -58,7 +58,7 @@ def log_compatible_sums(
     key = stream_key(random_state)
     n_items, n_components = rankings.n_items, len(table)
     scores = standard_scores(n_items)
-    terms = _per_kind(n_terms, rankings)
+    terms = _by_length(n_terms, rankings)
     found = np.zeros((len(rankings), n_components))
     errors = np.zeros((len(rankings), n_components))
 
@@ -116,7 +116,7 @@ def is_cheap(rankings: Rankings) -> Array:
     """Say which rows have a sum by table, exact and quick; the others need annealing."""
     from permix.distributions.angle.completions_jit import n_terms
 
-    return np.asarray(_per_kind(n_terms, rankings) <= MOST_TERMS)
+    return np.asarray(_by_length(n_terms, rankings) <= MOST_TERMS)
 
 
 def annealing_cost(row: Rankings, tilts: Array, n_particles: int = 64) -> float:
@@ -146,7 +146,7 @@ def sample_completions(
     Parameters
     ----------
     rankings : Rankings
-        Rows of any kind; full rows come back as they are.
+        Full rankings, top lists and rankings of subsets; full rows come back as they are.
     tilts : array (components, items)
         Concentration times direction of each component.
     labels : array of int (rows,), optional
@@ -220,12 +220,12 @@ def _rows(rankings: Rankings, rows: Array) -> tuple[Array, Array, Array]:
     return listed, rankings.lengths[rows], rankings.unlisted_below[rows]
 
 
-def _per_kind(n_terms: object, rankings: Rankings) -> Array:
+def _by_length(n_terms: object, rankings: Rankings) -> Array:
     """Terms of the table of every row, asked for once for each length."""
     assert callable(n_terms)
     out = np.empty(len(rankings))
     for below in (False, True):
-        of_kind = rankings.unlisted_below == below
-        for length in np.unique(rankings.lengths[of_kind]).tolist():
-            out[of_kind & (rankings.lengths == length)] = n_terms(length, below, rankings.n_items)
+        rows = rankings.unlisted_below == below
+        for length in np.unique(rankings.lengths[rows]).tolist():
+            out[rows & (rankings.lengths == length)] = n_terms(length, below, rankings.n_items)
     return out

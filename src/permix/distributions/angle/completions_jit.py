@@ -6,7 +6,7 @@ subset they may be anywhere, and only the order of the listed items among themse
 a full ordering that agrees; its weight is exp(Σ_r tilts[order[r]] scores[r]).
 
 The paper proposes whole completions, uniformly; at 100 items next to none is accepted. Here a proposal takes
-an item, unlisted or listed, and a place at a distance from a law near log-uniform, and exchanges the two:
+an item, unlisted or listed, and a place at a nearly log-uniform distance, and exchanges the two:
 
 * two unlisted items change places;
 * an unlisted item takes the place of a listed one, and the listed items between the two places move along by
@@ -125,7 +125,7 @@ def propose(stream, order, listed, length, below, tilts, scores, share, n_propos
     unfair = (1 << 20) % length if length > 0 else 0
     grown = 0.0
     for _ in range(n_proposals):
-        # One word says it all: 20 bits the item, 3 + 6 + 10 the distance, 1 the direction, 5 the kind, and 19
+        # One word says it all: 20 bits the item, 3 + 6 + 10 the distance, 1 the direction, 5 the type, and 19
         # the uniform number that decides.
         word = next_word(stream)
         item_bits = np.int64(word >> np.uint64(44))
@@ -187,7 +187,7 @@ def propose(stream, order, listed, length, below, tilts, scores, share, n_propos
 
 @kernel
 def move_completion(stream, order, listed, length, below, tilts, scores, n_proposals, scratch):
-    """Move a completion by Metropolis proposals that leave its law given the listed items as it is.
+    """Move a completion by Metropolis proposals that leave its distribution given the listed items invariant.
 
     Parameters
     ----------
@@ -506,7 +506,7 @@ def start_completions(key, sweep, first, last, listed, lengths, below, labels, t
 
 @kernel
 def annealing_plan(listed, length, below, tilts, scores):
-    """Return c, a and the number of steps: the way of a von Mises–Fisher law that spreads as the row does.
+    """Return c, a and the number of steps: the path of a von Mises–Fisher with the spread of the row.
 
     Along the annealing ladder the variance of Σ tilts scores is about c² A'(share · c) with A' the slope of
     the mean resultant length in 2a dimensions; A'(x) ≈ a / (√(x²+a²) (a + √(x²+a²))), so equal steps of
@@ -539,7 +539,7 @@ def annealing_plan(listed, length, below, tilts, scores):
 
 @kernel
 def annealed_log_weight(stream, listed, length, below, tilts, scores, plan, n_proposals, order, scratch):
-    """Anneal one completion from the uniform law to the model; return its ln weight (Neal 2001).
+    """Anneal one completion from the uniform distribution to the model; return its ln weight (Neal 2001).
 
     The mean of exp(.) over runs, times the number of completions, estimates the sum of their weights without
     bias. ``plan`` is the :func:`annealing_plan`; every step makes ``n_proposals``.

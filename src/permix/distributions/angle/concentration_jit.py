@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Concentration of angle-based models under the von Mises–Fisher normaliser: estimates, bounds, posterior.
+"""Concentration of angle-based models under the von Mises–Fisher normalizer: estimates, bounds, posterior.
 
 A cluster of N rankings is seen through β m = β₀ m₀ + Σ y (length β, unit direction m). With M(x) = ln E exp(x
 u₁) over the unit sphere of the zero-sum plane (``log_sphere_moment`` of order ν = (t-3)/2), the direction
@@ -8,7 +8,7 @@ given κ is von Mises–Fisher(m, βκ), and
     ln p(κ | Y) = (a₀-1) ln κ - b₀ κ + M(βκ) - M(β₀κ) - N M(κ) + constant.
 
 The paper counts the direction in t dimensions, with Bessel functions of order (t-2)/2 for it; but y sums to
-zero, so the component of θ along (1, …, 1) is seen by nobody, and laws of rankings would not sum to one.
+zero, so the component of θ along (1, …, 1) is seen by nobody, and probabilities would not sum to one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from permix.distributions.angle.bessel_jit import bessel, log_sphere_moment
 from permix.kernels.jit import kernel
 
 # Steps of the trapezoidal rule in ln κ: in standard deviations, and at most so much. The rule errs by
-# |Γ(a + 2πi/h)| / Γ(a) for moments of a Gamma law of shape a: below 1e-11 for the first where a is 20 or
+# |Γ(a + 2πi/h)| / Γ(a) for moments of a Gamma of shape a: below 1e-11 for the first where a is 20 or
 # more, for the second where it is less.
 STEP, LONGEST_STEP = 0.75, 0.2
 # What is e^-37 of the largest is below rounding.
@@ -53,7 +53,7 @@ def newton_concentration(order, r):
 
 @kernel
 def concentration_cap(n_items, reach):
-    """Return the largest κ at which the approximate normaliser gives no ranking a probability above one.
+    """Return the largest κ at which the approximate normalizer gives no ranking a probability above one.
 
     ``reach`` is the largest θ'y of all rankings. f(κ) = κ reach - ln t! - M(κ) is concave and negative at 0;
     where its maximum is not positive there is no limit (infinity).
@@ -73,48 +73,6 @@ def concentration_cap(n_items, reach):
         if high - low <= 1e-12 * high:
             break
     return low
-
-
-@kernel
-def gamma_mode(shape, rate):
-    """Return where the posterior of κ is expanded (equation 11)."""
-    if shape > 1.0:
-        return (shape - 1.0) / rate
-    return shape / rate
-
-
-@kernel
-def variational_update(order, n, length, prior_length, prior_shape, prior_rate, kappa):
-    """Return the shape and rate of q(κ) by bounds that touch at ``kappa`` (equations 9 and 10, corrected).
-
-    a = a₀ + N ν + x (ln I)'(x) at x = β κ̄;  b = b₀ + N (ln I)'(κ̄) + β₀ (ln I)'(β₀ κ̄).
-    """
-    shape = prior_shape + n * order + length * kappa * bessel(order, length * kappa)[1] + order
-    rate = prior_rate + n * (bessel(order, kappa)[1] + order / kappa)
-    rate += prior_length * bessel(order, prior_length * kappa)[1] + order / kappa
-    return shape, rate
-
-
-@kernel
-def variational_fixed_point(order, n, length, prior_length, prior_shape, prior_rate, kappa, max_iter):
-    """Repeat the update from κ̄ until it stays (algorithm 1, step 2); return shape, rate and iterations.
-
-    The error of κ̄ shrinks by a constant factor a round, near 3/4 on typical data, so Aitken's extrapolation
-    saves most rounds; what it settles on is the same fixed point.
-    """
-    n_iter = 0
-    while True:
-        shape, rate = variational_update(order, n, length, prior_length, prior_shape, prior_rate, kappa)
-        first = gamma_mode(shape, rate)
-        shape, rate = variational_update(order, n, length, prior_length, prior_shape, prior_rate, first)
-        second = gamma_mode(shape, rate)
-        n_iter += 2
-        if abs(second - first) <= 1e-11 * second or n_iter >= max_iter:
-            return shape, rate, n_iter
-        factor = (second - first) / (first - kappa)
-        kappa = second
-        if 0.0 < factor < 0.95:
-            kappa = max(second + (second - first) * factor / (1.0 - factor), 0.1 * second)
 
 
 @kernel
@@ -311,7 +269,7 @@ def draw_from_grid(rng, nodes, probabilities):
 
 @kernel
 def laplace_gamma(order, n, length, prior_length, prior_shape, prior_rate):
-    """Return the Gamma law with the mode and the curvature of p(κ | Y) in ln κ."""
+    """Return the Gamma distribution with the mode and the curvature of p(κ | Y) in ln κ."""
     mode = posterior_mode(order, n, length, prior_length, prior_shape, prior_rate, MOST)
     h = 1e-3
     curvature = (
@@ -340,12 +298,12 @@ def evidence_at(order, n, length, prior_length, prior_shape, prior_rate, shape, 
 
 @kernel
 def nearest_gamma(order, n, length, prior_length, prior_shape, prior_rate, shape, rate, max_iter):
-    """Return the Gamma law that maximises the evidence bound itself: the nearest to p(κ | Y) in KL(q ‖ p).
+    """Return the Gamma that maximizes the evidence bound itself: the nearest to p(κ | Y) in KL(q ‖ p).
 
     At the maximum, g(κ) = M(βκ) - M(β₀κ) - N M(κ) regressed on (ln κ, κ) under q has the coefficients
-    (a - a₀, b₀ - b): a step of the natural gradient from the present law. No step is taken that lowers the
-    bound. The published bounds (7) and (8) give the same mean but far too narrow a law, by a factor of 2 to
-    8.
+    (a - a₀, b₀ - b): a step of the natural gradient from the present one. No step is taken that lowers the
+    bound. The published bounds (7) and (8) give the same mean but far too narrow a Gamma, by a factor
+    of 2 to 8.
     """
     known = (order, n, length, prior_length, prior_shape, prior_rate)
     best, kappas, weights, gains = evidence_at(*known, shape, rate)

@@ -5,14 +5,14 @@ ln weight of an ordering is Σ_r tilts[order[r]] scores[r], so an ordering picks
 column of the matrix exp(tilt_i score_r). Scaled by potentials so that its rows and columns sum to one
 (Sinkhorn), the matrix P_ir = exp(tilt_i score_r - u_i - v_r) is close to the probability of item i at rank r.
 
-:func:`importance_rows` lets each item take a rank by its own row of P, conditioned on one item for each rank:
+:func:`sample_rows` lets each item take a rank by its own row of P, conditioned on one item for each rank:
 of the items left at rank r, one is chosen with probability proportional to its odds P_ir / Σ_{s>r} P_is. This
 is exact for two items and for equal ones, and its weights hardly vary: the effective number of draws is above
 0.9 of the number drawn, from concentration 0 to 10 t, with 20 to 1000 items. (Looking ahead by the von
 Mises–Fisher approximation for the items left is far worse: 0.04 at t = 1000, concentration 2 t, and nothing
 beyond.)
 
-:func:`exchange_rows` is a Metropolis chain: exchange the items at two ranks, whose distance is drawn from all
+:func:`exchange` is a Metropolis chain: exchange the items at two ranks, whose distance is drawn from all
 scales alike, so that it moves whether an item's rank is known to within 1 or within t.
 """
 
@@ -41,7 +41,7 @@ _LEAST_UNUSED = 1e-15
 def balancing_potentials(tilts, scores):
     """Return u (by item) and v (by rank) such that exp(tilts_i scores_r - u_i - v_r) has sums near one.
 
-    Sinkhorn's iteration is slow in the smooth directions alone, so it runs on groups of neighbouring items
+    Sinkhorn's iteration is slow in the smooth directions alone, so it runs on groups of neighboring items
     and ranks first, and each solution starts the next finer problem. Rows sum to one exactly.
     """
     items = np.argsort(tilts)
@@ -172,7 +172,7 @@ def _draw_ranking(stream, tilts, scores, u, v, left, unused, weights, order):
 
 @kernel
 def log_proposal(order, tilts, scores, u, v):
-    """Return ln of the probability with which :func:`importance_rows` draws this ordering."""
+    """Return ln of the probability with which :func:`sample_rows` draws this ordering."""
     t = tilts.size
     left = np.arange(t)
     unused = np.ones(t)
@@ -187,18 +187,6 @@ def log_proposal(order, tilts, scores, u, v):
                 left[k] = left[n_left - 1]
                 break
     return log_probability
-
-
-@kernel
-def importance_rows(key, first, last, tilts, scores, u, v, out, log_weights):
-    """Fill rows ``first`` to ``last``; the mean weight estimates the sum over all orderings without bias."""
-    stream = new_stream()
-    left = np.empty(tilts.size, np.int64)
-    unused = np.empty(tilts.size)
-    weights = np.empty(tilts.size)
-    for row in range(first, last):
-        open_stream(stream, key[0], key[1], 0, row)
-        log_weights[row] = _draw_ranking(stream, tilts, scores, u, v, left, unused, weights, out[row])
 
 
 @kernel
@@ -231,24 +219,18 @@ def exchange(stream, tilts, scores, n_exchanges, order):
 
 
 @kernel
-def exchange_rows(key, sweep, first, last, tilts, scores, n_exchanges, rows):
-    """Move the orderings in rows ``first`` to ``last``, each by its own stream of this key and sweep."""
-    stream = new_stream()
-    for row in range(first, last):
-        open_stream(stream, key[0], key[1], sweep, row)
-        exchange(stream, tilts, scores, n_exchanges, rows[row])
+def sample_rows(key, first, last, tilts, scores, u, v, n_exchanges, out, log_weights):
+    """Fill rows ``first`` to ``last``: an importance draw each with its ln weight, then moved by exchanges.
 
-
-@kernel
-def sample_rows(key, first, last, tilts, scores, u, v, n_exchanges, out):
-    """Fill rows ``first`` to ``last`` of ``out``: an importance draw each, moved by exchanges."""
+    The mean weight estimates the sum over all orderings without bias.
+    """
     stream = new_stream()
     left = np.empty(tilts.size, np.int64)
     unused = np.empty(tilts.size)
     weights = np.empty(tilts.size)
     for row in range(first, last):
         open_stream(stream, key[0], key[1], 0, row)
-        _draw_ranking(stream, tilts, scores, u, v, left, unused, weights, out[row])
+        log_weights[row] = _draw_ranking(stream, tilts, scores, u, v, left, unused, weights, out[row])
         exchange(stream, tilts, scores, n_exchanges, out[row])
 
 

@@ -37,7 +37,7 @@ def scaled_factors(tilts, scores):
     log_scale = 0.0
     for rank in range(t):
         log_scale += tilts[items[rank]] * scores[rank]
-        # Potentials differ between neighbours by (difference of tilts) × (midpoint of scores): summed
+        # Potentials differ between neighbors by (difference of tilts) × (midpoint of scores): summed
         # outwards from the best pairing, so that nothing cancels.
         factors[rank, rank] = 1.0
         log_factor = 0.0

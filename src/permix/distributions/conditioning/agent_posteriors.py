@@ -19,7 +19,7 @@ from permix.distributions.conditioning.components import MallowsComponents
 from permix.runtime.threads import over_rows
 
 if TYPE_CHECKING:
-    from permix.distributions.conditioning.amp_insertions_jit import InsertionLaws
+    from permix.distributions.conditioning.amp_insertions_jit import InsertionModels
     from permix.kernels.posets import PreferenceArrays
 
 # Rows of work at a time, so that memory does not follow the number of agents.
@@ -82,11 +82,11 @@ class Profile:
         return self.preferences.counts
 
 
-def laws_of(components: MallowsComponents) -> InsertionLaws:
-    """Insertion laws of the components."""
-    from permix.distributions.conditioning.amp_insertions_jit import geometric_laws
+def models_of(components: MallowsComponents) -> InsertionModels:
+    """Insertion models of the components."""
+    from permix.distributions.conditioning.amp_insertions_jit import geometric_models
 
-    return geometric_laws(components.decays, components.n_items)
+    return geometric_models(components.decays, components.n_items)
 
 
 def rank_vectors(components: MallowsComponents) -> Array:
@@ -154,28 +154,10 @@ def particle_draws(
     n, n_rows = components.n_items, len(agents)
     log_normalizers = np.empty(n_rows)
     places = np.empty((n_rows, n) if with_draws else (0, 0), dtype=np.uint8 if n <= 256 else np.uint16)
-    ranks, laws = rank_vectors(components), laws_of(components)
-    agents = np.asarray(agents, dtype=np.int64)
-    clusters = np.asarray(clusters, dtype=np.int64)
-
-    def work(first: int, last: int) -> None:
-        particle_rows(
-            first,
-            last,
-            first_row,
-            key,
-            sweep,
-            profile.arrays,
-            agents,
-            clusters,
-            ranks,
-            laws,
-            n_particles,
-            log_normalizers,
-            places,
-        )
-
-    over_rows(work, n_rows, n * n_particles)
+    ranks, models = rank_vectors(components), models_of(components)
+    jobs = (profile.arrays, np.asarray(agents, dtype=np.int64), np.asarray(clusters, dtype=np.int64))
+    work = (first_row, key, sweep, *jobs, ranks, models, n_particles, log_normalizers, places)
+    over_rows(lambda first, last: particle_rows(first, last, *work), n_rows, n * n_particles)
     return log_normalizers, places
 
 

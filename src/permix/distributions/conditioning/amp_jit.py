@@ -2,15 +2,16 @@
 """AMP and MMP: rankings drawn from an insertion model subject to an agent's preferences.
 
 AMP (Lu & Boutilier 2014, algorithm 1) inserts the items of the center one by one, each at a place drawn from
-the model's own law cut down to the places that the agent's closed preferences allow: below every inserted
-item that must be above it, above every one that must be below. Its law is equation 15. MMP (algorithm 2) has
-AMP for the proposal of an independence Metropolis chain, whose stationary law is the true posterior.
+the model's own probabilities cut down to the places that the agent's closed preferences allow: below every
+inserted item that must be above it, above every one that must be below. Its probabilities are equation 15.
+MMP (algorithm 2) has AMP for the proposal of an independence Metropolis chain, whose stationary distribution
+is the true posterior.
 
 Where a direct implementation searches all inserted items at every step, a plan (``amp_plans``) says which few
-numbers to look at; draws are inversions by table (``amp_laws``); up to some hundreds of items many draws go
-side by side through vector instructions (``amp_lanes``).
+numbers to look at; draws are inversions by table (``amp_insertions_jit``); up to some hundreds of items many
+draws go side by side through vector instructions (``amp_lanes``).
 
-``log_weight`` is always ln P(r) - ln q(r), with P the unconditional model and q the law of AMP: importance
+``log_weight`` is always ln P(r) - ln q(r), with P the unconditional model and q that of AMP: importance
 weights for the posterior, and the mean of their exponential estimates P(v) (equation 28). Every draw has a
 random stream of its own, numbered by job and draw, so results do not depend on threads.
 """
@@ -44,10 +45,10 @@ from permix.distributions.conditioning.amp_plans_jit import (
     room_for_plan,
     write_slots,
 )
-from permix.kernels.codes import insertion_code, invert_order
 from permix.kernels.fenwick import take_in_turn
 from permix.kernels.jit import kernel
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.orders import insertion_code, invert_order
+from permix.kernels.streams import fill_uniform, padded
 
 
 @kernel
@@ -63,14 +64,14 @@ def rank_vectors(centers):
 
 
 @kernel
-def amp_places(uniforms, laws, k, plan, slots, places):
+def amp_places(uniforms, models, k, plan, slots, places):
     """Draw the insertion places of an ordering by AMP; return its ``log_weight``.
 
     ``uniforms`` holds a number for every step; ``slots`` is int32 scratch.
     """
-    # Rows are taken out because handing all laws to a function costs more than a draw.
-    cumulative, log_cumulative, guide = laws.cumulative[k], laws.log_cumulative[k], laws.guide[k]
-    scale, decay, geometric = laws.guide_scale[k], laws.decays[k, 0], laws.kind == GEOMETRIC
+    # Rows are taken out because handing all models to a function costs more than a draw.
+    cumulative, log_cumulative, guide = models.cumulative[k], models.log_cumulative[k], models.guide[k]
+    scale, decay, geometric = models.guide_scale[k], models.decays[k, 0], models.kind == GEOMETRIC
     clear_slots(plan, slots)
     log_weight = 0.0
     c = 0
@@ -89,9 +90,9 @@ def amp_places(uniforms, laws, k, plan, slots, places):
                 if high < i:
                     log_weight -= decay * (i - high)
         else:
-            place = place_quantile(uniforms[i], laws, k, i, low, high)
+            place = place_quantile(uniforms[i], models, k, i, low, high)
             if constrained:
-                log_weight += log_mass(laws, k, i, low, high)
+                log_weight += log_mass(models, k, i, low, high)
         places[i] = place
         if c < plan.n_constrained:  # afterwards nobody looks at slots
             raise_slots(slots, plan.n_slots, place)
@@ -103,7 +104,7 @@ def amp_places(uniforms, laws, k, plan, slots, places):
 
 
 @kernel
-def replay(laws, k, plan, slots, places):
+def replay(models, k, plan, slots, places):
     """Return ``log_weight`` and ln q of an ordering that the preferences allow, q equation 15."""
     clear_slots(plan, slots)
     log_weight = 0.0
@@ -114,8 +115,8 @@ def replay(laws, k, plan, slots, places):
         constrained = c < plan.n_constrained and plan.steps[c] == i
         if constrained:
             low, high = allowed_places(plan, c, slots)
-            log_weight += log_mass(laws, k, i, low, high)
-        log_q += log_conditional(laws, k, i, places[i], low, high)
+            log_weight += log_mass(models, k, i, low, high)
+        log_q += log_conditional(models, k, i, places[i], low, high)
         raise_slots(slots, plan.n_slots, places[i])
         if constrained:
             write_slots(plan, c, places[i], slots)
@@ -124,7 +125,7 @@ def replay(laws, k, plan, slots, places):
 
 
 @kernel
-def amp_log_prob(arrays, agent, center, laws, k, orders, log_priors, log_weights, log_qs):
+def amp_log_prob(arrays, agent, center, models, k, orders, log_priors, log_weights, log_qs):
     """Evaluate full orderings (rows) for one agent under model k.
 
     Fills ln P without preferences, ln P - ln q, and ln q of equation 15. Where the preferences rule an
@@ -141,11 +142,11 @@ def amp_log_prob(arrays, agent, center, laws, k, orders, log_priors, log_weights
     for row in range(orders.shape[0]):
         invert_order(orders[row], row_ranks)
         insertion_code(row_ranks, center, places)
-        log_priors[row] = log_prior(laws, k, places)
+        log_priors[row] = log_prior(models, k, places)
         log_weights[row] = log_qs[row] = -np.inf
         allowed[row] = allows(plan, slots, places)
         if allowed[row]:
-            log_weights[row], log_qs[row] = replay(laws, k, plan, slots, places)
+            log_weights[row], log_qs[row] = replay(models, k, plan, slots, places)
     return allowed
 
 
@@ -168,7 +169,7 @@ def _distance(places):
 
 @kernel
 def amp_rows(
-    first, last, key, sweep, arrays, agents, clusters, centers, ranks, laws, orders, distances, log_weights
+    first, last, key, sweep, arrays, agents, clusters, centers, ranks, models, orders, distances, log_weights
 ):
     """Draw rankings by AMP; row ``job * S + s`` is draw s for agent ``agents[job]`` under ``clusters[job]``.
 
@@ -179,7 +180,7 @@ def amp_rows(
     arrays : PreferenceArrays, without cycles
     agents, clusters : int64 array (J,)
     centers, ranks : int array (K, m), orderings and their rank vectors
-    laws : InsertionLaws of the K models
+    models : InsertionModels, K of them
     orders : int32 array (J, S, m), filled; or of shape (0, 0, 0) where orderings are not needed
     distances : int64 array (J, S), filled with Kendall distances from the center
     log_weights : float array (J, S), filled
@@ -205,31 +206,31 @@ def amp_rows(
         while row < end:
             if side_by_side:
                 if row == begin or used == 0:
-                    set_plan(lanes, used, plan)
+                    set_plan(lanes.plans, used, plan)
                     plan_row = used
                 lanes.plan_of[used] = plan_row
                 lanes.clusters[used] = k
                 lanes.data[used] = row
                 used += 1
                 if used == LANES:
-                    _finish_lanes(lanes, used, key, sweep, laws, centers, orders, distances, log_weights)
+                    _finish_lanes(lanes, used, key, sweep, models, centers, orders, distances, log_weights)
                     used = 0
             else:
                 fill_uniform(key[0], key[1], sweep, row, uniforms)
                 s = row - job * n_draws
-                log_weights[job, s] = amp_places(uniforms, laws, k, plan, slots, places)
+                log_weights[job, s] = amp_places(uniforms, models, k, plan, slots, places)
                 distances[job, s] = _distance(places)
                 if orders.shape[0] > 0:
                     take_in_turn(places, n, n, True, drawn)
                     _write(centers[k], drawn, orders[job, s])
             row += 1
     if used > 0:
-        _finish_lanes(lanes, used, key, sweep, laws, centers, orders, distances, log_weights)
+        _finish_lanes(lanes, used, key, sweep, models, centers, orders, distances, log_weights)
 
 
 @kernel
-def _finish_lanes(lanes, used, key, sweep, laws, centers, orders, distances, log_weights):
-    draw_lanes(lanes, used, key, sweep, laws)
+def _finish_lanes(lanes, used, key, sweep, models, centers, orders, distances, log_weights):
+    draw_lanes(lanes, used, key, sweep, models)
     n_draws = log_weights.shape[1]
     for lane in range(used):
         job, s = lanes.data[lane] // n_draws, lanes.data[lane] % n_draws
@@ -256,7 +257,7 @@ def _finish_lanes(lanes, used, key, sweep, laws, centers, orders, distances, log
 
 
 @kernel
-def log_normalizer_rows(first, last, key, sweep, arrays, agents, ranks, laws, n_draws, estimates, errors):
+def log_normalizer_rows(first, last, key, sweep, arrays, agents, ranks, models, n_draws, estimates, errors):
     """Estimate ln P(v | model) by importance sampling (equation 28); row ``a * K + k``, a-th agent, model k.
 
     Fills ``estimates`` and ``errors``, shape (len(agents), K); exact, with error 0, where the preferences
@@ -274,20 +275,20 @@ def log_normalizer_rows(first, last, key, sweep, arrays, agents, ranks, laws, n_
         plan = make_plan(arrays, agents[a], ranks[k], room)
         size = 1 if plan.partitioned else n_draws  # every draw has the same weight
         if n <= MOST_ITEMS and plan.only_levels:
-            set_plan(lanes, 0, plan)
+            set_plan(lanes.plans, 0, plan)
             for begin in range(0, size, LANES):
                 used = min(LANES, size - begin)
                 for lane in range(used):
                     lanes.plan_of[lane] = 0
                     lanes.clusters[lane] = k
                     lanes.data[lane] = row * n_draws + begin + lane
-                draw_lanes(lanes, used, key, sweep, laws)
+                draw_lanes(lanes, used, key, sweep, models)
                 for lane in range(used):
                     log_weights[begin + lane] = lanes.log_weights[lane]
         else:
             for t in range(size):
                 fill_uniform(key[0], key[1], sweep, row * n_draws + t, uniforms)
-                log_weights[t] = amp_places(uniforms, laws, k, plan, slots, places)
+                log_weights[t] = amp_places(uniforms, models, k, plan, slots, places)
         estimates[a, k], errors[a, k] = log_mean_exp(log_weights[:size])
 
 
@@ -309,62 +310,6 @@ def log_mean_exp(log_weights):
         spread += (np.exp(value - largest) - mean) ** 2
     error = np.sqrt(spread / (size - 1) / size) / mean if size > 1 else 0.0
     return largest + np.log(mean), error
-
-
-@kernel
-def mmp_rows(
-    first,
-    last,
-    key,
-    sweep,
-    arrays,
-    agents,
-    clusters,
-    centers,
-    ranks,
-    laws,
-    n_burn_in,
-    n_thin,
-    orders,
-    distances,
-    accepted,
-):
-    """Run the chain MMP for jobs first..last-1; keep S states, ``n_thin`` steps apart, after the burn-in.
-
-    Arguments as in :func:`amp_rows`; ``accepted`` (J,) is filled with the number of accepted proposals out
-    of ``n_burn_in + S n_thin``.
-    """
-    n = centers.shape[1]
-    length = n_burn_in + distances.shape[1] * n_thin
-    room = room_for_plan(n)
-    uniforms = np.empty(padded(n + 1))
-    slots = np.empty(n, np.int32)
-    places = np.empty(n, np.int64)
-    current = np.empty(n, np.int64)
-    drawn = np.empty(n, np.int64)
-    for job in range(first, last):
-        k = clusters[job]
-        plan = make_plan(arrays, agents[job], ranks[k], room)
-        log_weight = -np.inf
-        accepted[job] = 0
-        # The first proposal starts the chain; each later one is a step.
-        for t in range(-1, length):
-            fill_uniform(key[0], key[1], sweep, job * (length + 1) + t + 1, uniforms)
-            proposed = amp_places(uniforms, laws, k, plan, slots, places)
-            # Equation 23: the target cancels out of P/q up to the ratio of importance weights.
-            if t < 0 or proposed >= log_weight or uniforms[n] < np.exp(proposed - log_weight):
-                log_weight = proposed
-                for i in range(n):
-                    current[i] = places[i]
-                if t >= 0:
-                    accepted[job] += 1
-            since = t + 1 - n_burn_in
-            if since > 0 and since % n_thin == 0:
-                s = since // n_thin - 1
-                distances[job, s] = _distance(current)
-                if orders.shape[0] > 0:
-                    take_in_turn(current, n, n, True, drawn)
-                    _write(centers[k], drawn, orders[job, s])
 
 
 @kernel

@@ -23,7 +23,7 @@ from permix.distributions.conditioning.amp_insertions_jit import (
     place_quantile,
 )
 from permix.kernels.jit import kernel
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.streams import fill_uniform, padded
 
 Array = npt.NDArray[Any]
 
@@ -34,19 +34,25 @@ BEHIND_ALL = 16384
 TOP, BOTTOM, OWN = 0, 1, 2
 
 
-class Lanes(NamedTuple):
-    """State of the lanes; the plan of a lane is a row of ``steps`` and its neighbours."""
+class LanePlans(NamedTuple):
+    """Plans of levels over some items, one to a row."""
 
-    clusters: Array  # per lane: model
-    data: Array  # per lane: number of its random stream
-    plan_of: Array  # per lane: the row that holds its plan
-    n_constrained: Array  # per plan
+    n_constrained: Array
     n_slots: Array
-    steps: Array
+    steps: Array  # (rows, n)
     low: Array  # slot before the item, TOP where there is none
     high: Array  # slot behind the item, BOTTOM where there is none
     last_slot: Array
     first_slot: Array
+
+
+class Lanes(NamedTuple):
+    """State of the lanes."""
+
+    clusters: Array  # per lane: model
+    data: Array  # per lane: number of its random stream
+    plan_of: Array  # per lane: the row of ``plans`` that is its plan
+    plans: LanePlans
     uniforms: Array  # (m,): of one lane
     kept: Array  # (LANES, m): uniforms of the constrained steps
     places: Array  # int16 (m, LANES): insertion places; ranks after ``grow_lanes``
@@ -61,20 +67,21 @@ class Lanes(NamedTuple):
 
 
 @kernel
+def new_plans(rows, n):
+    """Make the memory of plans."""
+    sizes = np.empty((2, rows), np.int64)
+    tables = np.empty((5, rows, n), np.uint16)  # unsigned indices spare the test for negative ones
+    return LanePlans(sizes[0], sizes[1], tables[0], tables[1], tables[2], tables[3], tables[4])
+
+
+@kernel
 def new_lanes(n):
     """Make the memory of all lanes."""
-    # Unsigned indices spare the test for negative ones.
     return Lanes(
         np.empty(LANES, np.uint32),
         np.empty(LANES, np.int64),
         np.empty(LANES, np.uint32),
-        np.empty(LANES, np.int64),
-        np.empty(LANES, np.int64),
-        np.empty((LANES, n), np.uint16),
-        np.empty((LANES, n), np.uint16),
-        np.empty((LANES, n), np.uint16),
-        np.empty((LANES, n), np.uint16),
-        np.empty((LANES, n), np.uint16),
+        new_plans(LANES, n),
         np.empty(padded(n)),
         np.empty((LANES, n)),
         np.zeros((n, LANES), np.int16),
@@ -90,29 +97,29 @@ def new_lanes(n):
 
 
 @kernel
-def set_plan(lanes, row, plan):
-    """Copy a plan into a row, for lanes whose ``plan_of`` names it."""
-    lanes.n_constrained[row] = plan.n_constrained
-    lanes.n_slots[row] = OWN + plan.n_slots
+def set_plan(plans, row, plan):
+    """Copy a plan into a row."""
+    plans.n_constrained[row] = plan.n_constrained
+    plans.n_slots[row] = OWN + plan.n_slots
     for c in range(plan.n_constrained):
-        lanes.steps[row, c] = plan.steps[c]
-        lanes.last_slot[row, c] = OWN + plan.last_slot[c]
-        lanes.first_slot[row, c] = OWN + plan.first_slot[c]
-        lanes.low[row, c] = TOP
+        plans.steps[row, c] = plan.steps[c]
+        plans.last_slot[row, c] = OWN + plan.last_slot[c]
+        plans.first_slot[row, c] = OWN + plan.first_slot[c]
+        plans.low[row, c] = TOP
         if plan.low_start[c] < plan.low_start[c + 1]:
-            lanes.low[row, c] = OWN + plan.low_slots[plan.low_start[c]]
-        lanes.high[row, c] = BOTTOM
+            plans.low[row, c] = OWN + plan.low_slots[plan.low_start[c]]
+        plans.high[row, c] = BOTTOM
         if plan.high_start[c] < plan.high_start[c + 1]:
-            lanes.high[row, c] = OWN + plan.high_slots[plan.high_start[c]]
+            plans.high[row, c] = OWN + plan.high_slots[plan.high_start[c]]
 
 
 @kernel
-def draw_lanes(lanes, used, key, sweep, laws):
+def draw_lanes(lanes, used, key, sweep, models):
     """Draw insertion places by AMP in the first ``used`` lanes, with weights and distances."""
     n = lanes.places.shape[0]
-    places, slots, plan_of = lanes.places, lanes.slots, lanes.plan_of
+    places, slots, plan_of, plans = lanes.places, lanes.slots, lanes.plan_of, lanes.plans
     event_start, event_lane, event_slots = lanes.event_start, lanes.event_lane, lanes.event_slots
-    uniforms, geometric = lanes.uniforms, laws.kind == GEOMETRIC
+    uniforms, geometric = lanes.uniforms, models.kind == GEOMETRIC
     n_slots = np.int64(0)
     for i in range(n + 2):
         event_start[i] = 0
@@ -122,35 +129,35 @@ def draw_lanes(lanes, used, key, sweep, laws):
         k = lanes.clusters[lane]
         fill_uniform(key[0], key[1], sweep, lanes.data[lane], uniforms)
         if geometric:
-            cumulative, guide, scale = laws.cumulative[k], laws.guide[k], laws.guide_scale[k]
+            cumulative, guide, scale = models.cumulative[k], models.guide[k], models.guide_scale[k]
             for i in range(n):
                 places[i, lane] = i - geometric_back(uniforms[i], cumulative, guide, scale, i + 1)
         else:
             for i in range(n):
-                places[i, lane] = place_quantile(uniforms[i], laws, k, i, 0, i)
+                places[i, lane] = place_quantile(uniforms[i], models, k, i, 0, i)
         plan = plan_of[lane]
-        n_slots = max(n_slots, lanes.n_slots[plan])
+        n_slots = max(n_slots, plans.n_slots[plan])
         lanes.log_weights[lane] = 0.0
         slots[TOP, lane] = -1
         slots[BOTTOM, lane] = BEHIND_ALL
-        for c in range(lanes.n_constrained[plan]):
-            event_start[lanes.steps[plan, c] + 2] += 1
-            lanes.kept[lane, c] = uniforms[lanes.steps[plan, c]]
-            slots[lanes.first_slot[plan, c], lane] = BEHIND_ALL
-            slots[lanes.last_slot[plan, c], lane] = -1
+        for c in range(plans.n_constrained[plan]):
+            event_start[plans.steps[plan, c] + 2] += 1
+            lanes.kept[lane, c] = uniforms[plans.steps[plan, c]]
+            slots[plans.first_slot[plan, c], lane] = BEHIND_ALL
+            slots[plans.last_slot[plan, c], lane] = -1
     for i in range(n):
         event_start[i + 2] += event_start[i + 1]
     for lane in range(used):
         plan = plan_of[lane]
-        for c in range(lanes.n_constrained[plan]):
-            step = lanes.steps[plan, c]
+        for c in range(plans.n_constrained[plan]):
+            step = plans.steps[plan, c]
             e = event_start[step + 1]
             event_start[step + 1] += 1
             event_lane[e] = lane
-            event_slots[e, 0] = lanes.low[plan, c]
-            event_slots[e, 1] = lanes.high[plan, c]
-            event_slots[e, 2] = lanes.last_slot[plan, c]
-            event_slots[e, 3] = lanes.first_slot[plan, c]
+            event_slots[e, 0] = plans.low[plan, c]
+            event_slots[e, 1] = plans.high[plan, c]
+            event_slots[e, 2] = plans.last_slot[plan, c]
+            event_slots[e, 3] = plans.first_slot[plan, c]
             lanes.event_uniform[e] = lanes.kept[lane, c]
     for i in range(n):
         if event_start[i] == event_start[n]:
@@ -163,14 +170,14 @@ def draw_lanes(lanes, used, key, sweep, laws):
             u = lanes.event_uniform[e]
             if geometric:
                 width = high - low + 1
-                back = geometric_back(u, laws.cumulative[k], laws.guide[k], laws.guide_scale[k], width)
+                back = geometric_back(u, models.cumulative[k], models.guide[k], models.guide_scale[k], width)
                 places[i, lane] = high - back
-                log_odds = laws.log_cumulative[k, width] - laws.log_cumulative[k, i + 1]
-                log_odds -= laws.decays[k, i] * (i - high) if high < i else 0.0  # 0 · inf is no number
+                log_odds = models.log_cumulative[k, width] - models.log_cumulative[k, i + 1]
+                log_odds -= models.decays[k, i] * (i - high) if high < i else 0.0  # 0 · inf is no number
                 lanes.log_weights[lane] += log_odds
             else:
-                places[i, lane] = place_quantile(u, laws, k, i, low, high)
-                lanes.log_weights[lane] += log_mass(laws, k, i, low, high)
+                places[i, lane] = place_quantile(u, models, k, i, low, high)
+                lanes.log_weights[lane] += log_mass(models, k, i, low, high)
         newest = places[i]
         for s in range(n_slots):
             slot = slots[s]

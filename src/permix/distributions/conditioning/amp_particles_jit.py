@@ -9,9 +9,9 @@ light ones are replaced by copies of the heavy ones (systematic resampling). The
 between resamplings estimates P(v) without bias, and a particle drawn by its final weight is a draw from the
 posterior as T grows.
 
-Mallows models with one dispersion only (geometric laws). The numbers drawn depend on key, sweep, and the row
-and particle alone. As in ``amp_lanes`` the particles of levels over some items go side by side through vector
-instructions, several sets at once; other preferences are done one particle at a time.
+Mallows models with one dispersion only (geometric models). The numbers drawn depend on key, sweep, and the
+row and particle alone. As in ``amp_lanes`` the particles of levels over some items go side by side through
+vector instructions, several sets at once; other preferences are done one particle at a time.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from permix.distributions.conditioning.amp_lanes_jit import (
     MOST_ITEMS,
     OWN,
     TOP,
+    LanePlans,
+    new_plans,
     set_plan,
 )
 from permix.distributions.conditioning.amp_plans_jit import (
@@ -40,7 +42,7 @@ from permix.distributions.conditioning.amp_plans_jit import (
     write_slots,
 )
 from permix.kernels.jit import kernel
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.streams import fill_uniform, padded
 
 Array = npt.NDArray[Any]
 
@@ -154,13 +156,7 @@ class LaneRoom(NamedTuple):
 
     rows: Array  # per set: its row of the work
     clusters: Array
-    n_constrained: Array
-    n_slots: Array
-    steps: Array  # (sets, n): plans, as ``amp_lanes.set_plan`` writes them
-    low: Array
-    high: Array
-    last_slot: Array
-    first_slot: Array
+    plans: LanePlans  # a row per set
     uniforms: Array
     kept: Array  # (LANES, n): uniforms of the constrained steps
     places: Array  # int16 (n, LANES)
@@ -177,13 +173,7 @@ def room_for_lanes(n_sets, n):
     return LaneRoom(
         np.empty(n_sets, np.int64),
         np.empty(n_sets, np.uint32),
-        np.empty(n_sets, np.int64),
-        np.empty(n_sets, np.int64),
-        np.empty((n_sets, n), np.uint16),
-        np.empty((n_sets, n), np.uint16),
-        np.empty((n_sets, n), np.uint16),
-        np.empty((n_sets, n), np.uint16),
-        np.empty((n_sets, n), np.uint16),
+        new_plans(n_sets, n),
         np.empty(padded(n)),
         np.empty((LANES, n)),
         np.zeros((n, LANES), np.int16),
@@ -196,13 +186,13 @@ def room_for_lanes(n_sets, n):
 
 
 @kernel
-def _draw_freely(room, used, first_row, n_particles, key, sweep, laws):
+def _draw_freely(room, used, first_row, n_particles, key, sweep, models):
     """Draw every lane as if nothing were known; constrained steps are drawn again, by the same uniform."""
     places, uniforms = room.places, room.uniforms
     n = places.shape[0]
     for s in range(used):
         k = room.clusters[s]
-        cumulative, guide, scale = laws.cumulative[k], laws.guide[k], laws.guide_scale[k]
+        cumulative, guide, scale = models.cumulative[k], models.guide[k], models.guide_scale[k]
         for p in range(n_particles):
             lane = s * n_particles + p
             fill_uniform(key[0], key[1], sweep, (first_row + room.rows[s]) * n_particles + p, uniforms)
@@ -210,10 +200,10 @@ def _draw_freely(room, used, first_row, n_particles, key, sweep, laws):
                 places[i, lane] = i - geometric_back(uniforms[i], cumulative, guide, scale, i + 1)
             room.slots[TOP, lane] = -1
             room.slots[BOTTOM, lane] = BEHIND_ALL
-            for c in range(room.n_constrained[s]):
-                room.kept[lane, c] = uniforms[room.steps[s, c]]
-                room.slots[room.first_slot[s, c], lane] = BEHIND_ALL
-                room.slots[room.last_slot[s, c], lane] = -1
+            for c in range(room.plans.n_constrained[s]):
+                room.kept[lane, c] = uniforms[room.plans.steps[s, c]]
+                room.slots[room.plans.first_slot[s, c], lane] = BEHIND_ALL
+                room.slots[room.plans.last_slot[s, c], lane] = -1
 
 
 @kernel
@@ -224,13 +214,13 @@ def _sort_events(room, used):
     for i in range(n + 2):
         event_start[i] = 0
     for s in range(used):
-        for c in range(room.n_constrained[s]):
-            event_start[room.steps[s, c] + 2] += 1
+        for c in range(room.plans.n_constrained[s]):
+            event_start[room.plans.steps[s, c] + 2] += 1
     for i in range(n):
         event_start[i + 2] += event_start[i + 1]
     for s in range(used):
-        for c in range(room.n_constrained[s]):
-            step = room.steps[s, c]
+        for c in range(room.plans.n_constrained[s]):
+            step = room.plans.steps[s, c]
             e = event_start[step + 1]
             event_start[step + 1] += 1
             room.event_set[e] = s
@@ -238,14 +228,18 @@ def _sort_events(room, used):
 
 
 @kernel
-def _insert_constrained(room, sets, e, i, n_particles, laws):
+def _insert_constrained(room, sets, e, i, n_particles, models):
     """Insert the i-th item in all lanes of one set for which it is constrained."""
     s, c = room.event_set[e], room.event_number[e]
     k = room.clusters[s]
-    cumulative, guide, scale = laws.cumulative[k], laws.guide[k], laws.guide_scale[k]
-    log_cumulative, decay = laws.log_cumulative[k], laws.decays[k, 0]
+    cumulative, guide, scale = models.cumulative[k], models.guide[k], models.guide_scale[k]
+    log_cumulative, decay = models.log_cumulative[k], models.decays[k, 0]
     whole = log_cumulative[i + 1]
-    low_slots, high_slots, newest = room.slots[room.low[s, c]], room.slots[room.high[s, c]], room.places[i]
+    low_slots, high_slots, newest = (
+        room.slots[room.plans.low[s, c]],
+        room.slots[room.plans.high[s, c]],
+        room.places[i],
+    )
     log_weights, kept = sets.log_weights, room.kept
     for lane in range(s * n_particles, (s + 1) * n_particles):
         low = np.int64(low_slots[lane]) + 1
@@ -261,7 +255,7 @@ def _insert_constrained(room, sets, e, i, n_particles, laws):
 def _copy_slots(room, ancestors, s, n_particles):
     begin = s * n_particles
     copied = room.copied
-    for slot in range(OWN, room.n_slots[s]):
+    for slot in range(OWN, room.plans.n_slots[s]):
         values = room.slots[slot]
         for p in range(n_particles):
             copied[p] = values[begin + ancestors[begin + p]]
@@ -270,21 +264,21 @@ def _copy_slots(room, ancestors, s, n_particles):
 
 
 @kernel
-def _run_lanes(room, sets, used, first_row, n_particles, key, sweep, laws, log_normalizers, chosen_places):
+def _run_lanes(room, sets, used, first_row, n_particles, key, sweep, models, log_normalizers, chosen_places):
     """Run the first ``used`` sets to the end and note what they found."""
     places, slots, event_start = room.places, room.slots, room.event_start
     n = places.shape[0]
     n_slots = np.int64(0)
     for s in range(used):
-        n_slots = max(n_slots, room.n_slots[s])
+        n_slots = max(n_slots, room.plans.n_slots[s])
         _start_set(sets, s, n_particles, key, sweep, first_row + room.rows[s])
-    _draw_freely(room, used, first_row, n_particles, key, sweep, laws)
+    _draw_freely(room, used, first_row, n_particles, key, sweep, models)
     _sort_events(room, used)
     for i in range(n):
         if event_start[i] == event_start[n]:
             break  # nobody looks at slots any more
         for e in range(event_start[i], event_start[i + 1]):
-            _insert_constrained(room, sets, e, i, n_particles, laws)
+            _insert_constrained(room, sets, e, i, n_particles, models)
         newest = places[i]
         for slot in range(n_slots):
             values = slots[slot]
@@ -292,7 +286,7 @@ def _run_lanes(room, sets, used, first_row, n_particles, key, sweep, laws, log_n
                 values[lane] += np.int16(values[lane] >= newest[lane])
         for e in range(event_start[i], event_start[i + 1]):
             s, c = room.event_set[e], room.event_number[e]
-            last, first = slots[room.last_slot[s, c]], slots[room.first_slot[s, c]]
+            last, first = slots[room.plans.last_slot[s, c]], slots[room.plans.first_slot[s, c]]
             for lane in range(s * n_particles, (s + 1) * n_particles):
                 last[lane] = max(last[lane], newest[lane])
                 first[lane] = min(first[lane], newest[lane])
@@ -315,11 +309,11 @@ def _run_lanes(room, sets, used, first_row, n_particles, key, sweep, laws, log_n
 
 
 @kernel
-def _run_set(number, k, plan, slots, places, copied, sets, n_particles, key, sweep, laws, uniforms):
+def _run_set(number, k, plan, slots, places, copied, sets, n_particles, key, sweep, models, uniforms):
     """Run one set of any preferences; ``uniforms`` (T, n), ``slots`` and ``copied`` (T, n) are scratch."""
     n = np.int64(places.shape[1])
-    cumulative, log_cumulative, guide = laws.cumulative[k], laws.log_cumulative[k], laws.guide[k]
-    scale, decay = laws.guide_scale[k], laws.decays[k, 0]
+    cumulative, log_cumulative, guide = models.cumulative[k], models.log_cumulative[k], models.guide[k]
+    scale, decay = models.guide_scale[k], models.decays[k, 0]
     _start_set(sets, 0, n_particles, key, sweep, number)
     for p in range(n_particles):
         clear_slots(plan, slots[p])
@@ -367,7 +361,7 @@ def particle_rows(
     agents,
     clusters,
     ranks,
-    laws,
+    models,
     n_particles,
     log_normalizers,
     chosen_places,
@@ -382,7 +376,7 @@ def particle_rows(
     arrays : PreferenceArrays, without cycles
     agents, clusters : int64 array (J,), whose preferences and which model
     ranks : int64 array (K, m), rank vectors of the centers
-    laws : InsertionLaws of kind GEOMETRIC
+    models : InsertionModels of kind GEOMETRIC
     n_particles : int
     log_normalizers : float array (J,), filled
     chosen_places : uint16 or uint8 array (J, m), filled with the insertion places of a particle drawn by its
@@ -398,6 +392,7 @@ def particle_rows(
     copied = np.empty((n_particles, n), np.int32)
     places = np.empty((n_particles, n), np.int64)
     uniforms = np.empty((n_particles, padded(n)))
+    found = (log_normalizers, chosen_places)
     used = 0
     for row in range(first, last):
         k = clusters[row]
@@ -405,25 +400,14 @@ def particle_rows(
         if abreast > 0 and plan.only_levels:
             lanes.rows[used] = row
             lanes.clusters[used] = k
-            set_plan(lanes, used, plan)
+            set_plan(lanes.plans, used, plan)
             used += 1
             if used == abreast:
-                _run_lanes(
-                    lanes,
-                    lane_sets,
-                    used,
-                    first_row,
-                    n_particles,
-                    key,
-                    sweep,
-                    laws,
-                    log_normalizers,
-                    chosen_places,
-                )
+                _run_lanes(lanes, lane_sets, used, first_row, n_particles, key, sweep, models, *found)
                 used = 0
             continue
         _run_set(
-            first_row + row, k, plan, slots, places, copied, one, n_particles, key, sweep, laws, uniforms
+            first_row + row, k, plan, slots, places, copied, one, n_particles, key, sweep, models, uniforms
         )
         log_normalizers[row], chosen = _finish_set(one, 0, n_particles, n)
         if chosen_places.shape[0] > 0:
@@ -434,6 +418,4 @@ def particle_rows(
                     r -= 1
                 chosen_places[row, i] = places[chosen, i]
     if used > 0:
-        _run_lanes(
-            lanes, lane_sets, used, first_row, n_particles, key, sweep, laws, log_normalizers, chosen_places
-        )
+        _run_lanes(lanes, lane_sets, used, first_row, n_particles, key, sweep, models, *found)

@@ -3,7 +3,7 @@
 
 A *slot* is the present place of one inserted item, or of the first or last item of a level; an insertion
 raises the slots at or behind it by one. Free items look at no slot; items of levels at two, the boundaries
-of the neighbouring levels that are present; any other preferences need a slot per constrained item, and each
+of the neighboring levels that are present; any other preferences need a slot per constrained item, and each
 item looks at the inserted ones next to it in the partial order. Where the preferences partition all
 items, the allowed places are known without any slot.
 """

@@ -27,7 +27,7 @@ def can_anneal(problem: Problem) -> bool:
     """Say whether the model is one that the uniform one can be changed into step by step."""
     from permix.distributions.conditioning.amp_insertions_jit import GENERAL
 
-    return problem.laws.kind != GENERAL and bool(np.isfinite(problem.laws.decays).all())
+    return problem.models.kind != GENERAL and bool(np.isfinite(problem.models.decays).all())
 
 
 def is_affordable(problem: Problem) -> bool:
@@ -36,7 +36,7 @@ def is_affordable(problem: Problem) -> bool:
     return (
         can_anneal(problem)
         and most_steps >= FEWEST_STEPS
-        and len(ladder(problem.laws.decays[0])) <= most_steps
+        and len(ladder(problem.models.decays[0])) <= most_steps
     )
 
 
@@ -63,18 +63,18 @@ def _uniform_draws(problem: Problem, key: Array) -> tuple[float, float, Array, A
     The uniform model is the same around every center, so one is taken that suits AMP. With free items last,
     AMP is exact for levels over some of the items; for the rest the better of two orders of the constrained.
     """
-    from permix.distributions.conditioning.amp_insertions_jit import geometric_laws
+    from permix.distributions.conditioning.amp_insertions_jit import geometric_models
     from permix.distributions.conditioning.amp_jit import log_mean_exp
     from permix.distributions.conditioning.amp_plans_jit import relation_bits, relation_matrix
 
-    laws = geometric_laws(np.zeros(1), problem.n_items)
+    models = geometric_models(np.zeros(1), problem.n_items)
     steps, _, above = relation_bits(problem.arrays, 0, problem.ranks)
     free = np.setdiff1d(np.arange(problem.n_items), steps)
     by_rank = steps[np.argsort(relation_matrix(above).sum(axis=1), kind="stable")]
     tries = []
     for constrained in (by_rank, steps):
         center = problem.center[np.concatenate([constrained, free])]
-        orders, weights = replace(problem, center=center, laws=laws).amp(key, N_STARTS)
+        orders, weights = replace(problem, center=center, models=models).amp(key, N_STARTS)
         tries.append((*log_mean_exp(weights), orders, weights))
     return min(tries, key=lambda found: found[1])
 
@@ -90,13 +90,13 @@ def annealed_log_normalizer(problem: Problem, key: Array, n_runs: int) -> tuple[
     from permix.distributions.conditioning.local_moves_jit import local_tables
     from permix.kernels.mallows import log_normalizer, weighted_log_normalizer
 
-    decays, n = problem.laws.decays[0], problem.n_items
+    decays, n = problem.models.decays[0], problem.n_items
     value, error, orders, weights = _uniform_draws(problem, key)
     shares = np.cumsum(np.exp(weights - weights.max()))
     chosen = np.searchsorted(shares, shares[-1] * (np.arange(n_runs) + 0.5) / n_runs)
     starts = np.ascontiguousarray(orders[chosen])
     ranks = np.asarray(problem.ranks, dtype=np.int64)
-    models = local_tables(problem.laws.kind, ladder(decays)[:, None] * decays, np.zeros((0, 0, 0)))
+    models = local_tables(problem.models.kind, ladder(decays)[:, None] * decays, np.zeros((0, 0, 0)))
     log_weights = np.empty(n_runs)
     key = key + np.uint64(1)  # other streams than those of the starts
 

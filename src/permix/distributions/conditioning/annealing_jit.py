@@ -6,7 +6,7 @@ concentrated model, its draws miss the rankings that matter. Under the uniform m
 (Neal 2001) starts with a ranking from the posterior of the uniform model, and then goes through models with
 λ growing to its full value: at each it multiplies its weight by the ratio of the new to the old probability,
 and follows with a sweep of local moves, which leave the new posterior as it is. The mean weight estimates the
-ratio of the two normalisers without bias.
+ratio of the two normalizers without bias.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from permix.distributions.conditioning.local_moves_jit import (
     set_order,
 )
 from permix.kernels.jit import kernel
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.streams import fill_uniform, padded
 
 
 @kernel
@@ -33,7 +33,7 @@ def annealed_rows(first, last, key, arrays, ranks, ladder, starts, n_first, log_
     key : uint64 array (2,)
     arrays : PreferenceArrays, without cycles
     ranks : int64 array (m,), rank vector of the center
-    ladder : LocalLaws of the models on the way, the uniform one first
+    ladder : LocalModels of the models on the way, the uniform one first
     starts : int32 array (runs, m), orderings that agree
     n_first : int, sweeps under the uniform model before a run begins
     log_weights : float array (runs,), filled; the mean of exp(.) estimates Σ_r exp(-λ·k(r)) over the

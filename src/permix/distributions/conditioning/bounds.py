@@ -105,7 +105,7 @@ class _Lower:
         return self._crossing(self.steps[first], self.steps[second]) + self._part(first) + self._part(second)
 
     def _exact(self, items: Array) -> float | None:
-        from permix.distributions.conditioning.amp_insertions_jit import weighted_laws
+        from permix.distributions.conditioning.amp_insertions_jit import weighted_models
         from permix.distributions.conditioning.downsets_jit import (
             build_downsets,
             edge_log_weights,
@@ -119,7 +119,7 @@ class _Lower:
         lattice = build_downsets(relation_rows(below.T), relation_rows(below), len(items), CHEAP_DOWN_SETS)
         if lattice.n_sets < 0:
             return None
-        weights = edge_log_weights(lattice, weighted_laws(decays[None, :]), 0)
+        weights = edge_log_weights(lattice, weighted_models(decays[None, :]), 0)
         return float(sums_below(lattice, weights)[0] + weighted_log_normalizer(decays))
 
 

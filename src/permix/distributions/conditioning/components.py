@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from permix.data.labels import Array, Label
+from permix.data.labels import Array, Label, OverItems
 from permix.distributions.mallows import Mallows
 from permix.errors import DataError
 
 
 @dataclass(frozen=True, eq=False)
-class MallowsComponents:
+class MallowsComponents(OverItems):
     """Mixture Σ_k π_k P(r | σ_k, φ_k) over full rankings.
 
     Attributes
@@ -33,7 +33,7 @@ class MallowsComponents:
     decays: Array
 
     def __post_init__(self) -> None:
-        # Own, writable, contiguous copies: compiled code is specialised for those.
+        # Own, writable, contiguous copies: compiled code is specialized for those.
         centers = np.array(self.centers, dtype=np.int32, order="C")
         weights = np.array(self.weights, dtype=np.float64)
         decays = np.array(self.decays, dtype=np.float64)
@@ -54,11 +54,6 @@ class MallowsComponents:
     def n_components(self) -> int:
         """Number of components K."""
         return len(self.weights)
-
-    @property
-    def n_items(self) -> int:
-        """Number of items m."""
-        return len(self.items)
 
     @property
     def dispersions(self) -> Array:

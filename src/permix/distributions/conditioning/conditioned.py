@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permix.data.labels import Array, Label
+from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.base import Estimate, RankingDistribution, aligned, sample_size, whole_number
-from permix.distributions.conditioning.annealing import (
-    annealed_log_normalizer,
-    can_anneal,
-    is_affordable,
-)
+from permix.distributions.base import Estimate, Given, RankingDistribution, sample_size, whole_number
+from permix.distributions.conditioning.annealing import annealed_log_normalizer, can_anneal, is_affordable
 from permix.distributions.conditioning.chain import by_batches, is_few, run_chain
-from permix.errors import DataError, PermixWarning
+from permix.errors import Argument, DataError, Message, PermixWarning
 from permix.runtime.seeds import RandomState, generator, stream_key
 
 if TYPE_CHECKING:
@@ -55,7 +51,7 @@ def condition(distribution: RankingDistribution, preferences: object) -> Conditi
     return Conditioned(distribution, preferences)
 
 
-class Conditioned:
+class Conditioned(Given):
     """The posterior P(r | v) of a ranking distribution given one agent's preferences v.
 
     Exact where the preferences partition all items (full and top-t rankings, levels over all items) or the
@@ -82,27 +78,11 @@ class Conditioned:
                 f"condition(...) needs Preferences or Rankings, not {type(preferences).__name__}; "
                 "see Preferences.from_pairs, from_ratings, from_levels"
             )
-        if len(preferences) != 1:
-            raise DataError(
-                f"condition(...) needs the preferences of one agent, but here are {len(preferences)} rows; "
-                "take one of them, such as preferences[0]"
-            )
-        preferences = aligned(preferences, distribution.items)
+        self.distribution = distribution
+        self.preferences = preferences = self._one_row(preferences, "preferences")
         if not preferences.consistent[0]:
             raise preferences._cycle_error(0)
-        self.distribution = distribution
-        self.preferences = preferences
         self._start: Problem = _problem(distribution, preferences)
-
-    @property
-    def items(self) -> tuple[Label, ...]:
-        """Item names."""
-        return self.distribution.items
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self.distribution.n_items
 
     @property
     def is_partitioned(self) -> bool:
@@ -147,9 +127,9 @@ class Conditioned:
             Number of rankings.
         random_state : int, SeedSequence, Generator or None
         method : {"auto", "exact", "amp", "mmp"}
-            "exact": independent draws from the posterior. "amp": independent draws, quick, from the law of
+            "exact": independent draws from the posterior. "amp": independent draws, quick, by
             equation 15, which is the posterior only for preferences that partition all items. "mmp": a
-            Metropolis chain with proposals from AMP, whose law tends to the posterior; draws depend on
+            Metropolis chain with proposals from AMP, which tends to the posterior; draws depend on
             each other. "auto": exact where affordable, else mmp.
         n_burn_in, n_thin : int, optional
             For mmp: steps before the first draw is kept, and steps from one draw to the next; by default 100
@@ -200,12 +180,15 @@ class Conditioned:
         """States of the chain MMP, and how it went; a warning where it went badly."""
         problem = self._problem
         chain = run_chain(problem, stream_key(random_state), size, n_burn_in, n_thin, local_moves)
-        if problem.is_possible is None or np.isinf(problem.laws.decays).any():
+        if problem.is_possible is None or np.isinf(problem.models.decays).any():
             priors = self.distribution.log_prob(Rankings._from_arrays(chain.orders, self.items))
             if not np.isfinite(priors).all():
                 raise DataError(
-                    f"{n_burn_in} steps of the chain did not find a ranking of positive probability that "
-                    "agrees with the preferences; pass a larger n_burn_in"
+                    Message(
+                        f"{n_burn_in} steps of the chain did not find a ranking of positive probability that "
+                        "agrees with the preferences; pass a larger ",
+                        Argument("n_burn_in"),
+                    )
                 )
         if chain.trouble:
             warnings.warn(chain.trouble, PermixWarning, stacklevel=3)
@@ -261,9 +244,13 @@ class Conditioned:
             return self._annealed(key, None)
         if value == -np.inf:
             warnings.warn(
-                f"none of {n_samples} draws has positive probability: P(preferences) is zero or too small to "
-                "be seen; pass a larger n_samples",
-                PermixWarning,
+                PermixWarning(
+                    Message(
+                        f"none of {n_samples} draws has positive probability: P(preferences) is zero or too "
+                        "small to be seen; pass a larger ",
+                        Argument("n_samples"),
+                    )
+                ),
                 stacklevel=2,
             )
             return Estimate(value, np.nan)
@@ -277,9 +264,13 @@ class Conditioned:
         value, error, good = annealed_log_normalizer(self._problem, key, n_runs)
         if not good:
             warnings.warn(
-                f"few of {n_runs} annealed runs count, so that their answer and its standard error are "
-                "rough; pass a larger n_samples",
-                PermixWarning,
+                PermixWarning(
+                    Message(
+                        f"few of {n_runs} annealed runs count, so that their answer and its standard error "
+                        "are rough; pass a larger ",
+                        Argument("n_samples"),
+                    )
+                ),
                 stacklevel=3,
             )
         return Estimate(value, error)
@@ -320,7 +311,7 @@ class Conditioned:
         problem = self._problem
         orders = np.array(table.orders)
         allowed = amp_log_prob(
-            problem.arrays, 0, problem.center, problem.laws, 0, orders, priors, weights, proposals
+            problem.arrays, 0, problem.center, problem.models, 0, orders, priors, weights, proposals
         )
         return np.where(allowed, priors - float(total), -np.inf)
 
@@ -334,7 +325,7 @@ class Conditioned:
         priors, weights, proposals = (np.empty(len(table)) for _ in range(3))
         problem = self._problem
         orders = np.array(table.orders)
-        amp_log_prob(problem.arrays, 0, problem.center, problem.laws, 0, orders, priors, weights, proposals)
+        amp_log_prob(problem.arrays, 0, problem.center, problem.models, 0, orders, priors, weights, proposals)
         return proposals
 
     def bounds(self) -> Bounds:
@@ -353,9 +344,9 @@ class Conditioned:
         from permix.distributions.conditioning.bounds import bounds
 
         problem = self._problem
-        if problem.laws.kind == GENERAL:
+        if problem.models.kind == GENERAL:
             raise DataError("the bounds of theorems 17 and 19 hold for Mallows models only")
-        return bounds(problem.arrays, problem.ranks, problem.laws.decays[0])
+        return bounds(problem.arrays, problem.ranks, problem.models.decays[0])
 
     def pairwise(
         self,
@@ -424,9 +415,13 @@ class Conditioned:
     def _warn_of_few(self, effective: float, n_samples: int) -> None:
         if is_few(effective, n_samples):
             warnings.warn(
-                f"importance sampling has {effective:.0f} effective draws out of {n_samples}, so that its "
-                "answer and its standard error are rough; pass a larger n_samples",
-                PermixWarning,
+                PermixWarning(
+                    Message(
+                        f"importance sampling has {effective:.0f} effective draws out of {n_samples}, so "
+                        "that its answer and its standard error are rough; pass a larger ",
+                        Argument("n_samples"),
+                    )
+                ),
                 stacklevel=4,
             )
 
@@ -466,11 +461,11 @@ class Conditioned:
 
 
 def _problem(distribution: RankingDistribution, preferences: Preferences) -> Problem:
-    """Turn a distribution into insertion laws."""
+    """Turn a distribution into an insertion model."""
     from permix.distributions.conditioning.amp_insertions_jit import (
-        general_laws,
-        geometric_laws,
-        weighted_laws,
+        general_models,
+        geometric_models,
+        weighted_models,
     )
     from permix.distributions.conditioning.exact import Problem
     from permix.distributions.insertion import RepeatedInsertion
@@ -479,24 +474,24 @@ def _problem(distribution: RankingDistribution, preferences: Preferences) -> Pro
     if isinstance(distribution, Mallows):
         decays = np.array(distribution.decay)
         if distribution.is_weighted:
-            laws = weighted_laws(decays[None, :])
+            models = weighted_models(decays[None, :])
         else:
-            laws = geometric_laws(decays[:1], distribution.n_items)
+            models = geometric_models(decays[:1], distribution.n_items)
     elif isinstance(distribution, RepeatedInsertion):
         if callable(distribution.probabilities):
             raise DataError(
                 "insertion probabilities given as a function cannot be conditioned on preferences; give them "
                 "as a matrix, or draw from .sample(...) and keep the rankings that agree"
             )
-        laws = general_laws(np.array(distribution.probabilities)[None, :, :])
+        models = general_models(np.array(distribution.probabilities)[None, :, :])
     else:
         raise DataError(f"{type(distribution).__name__} cannot be conditioned on preferences")
     center = np.array(distribution.center_order, dtype=np.int32)
-    return Problem(preferences.arrays(), center, laws)
+    return Problem(preferences.arrays(), center, models)
 
 
 def _with_error(sums: Array, squares: Array, weights: Array) -> tuple[Array, Array]:
-    """Self-normalised estimates of probabilities, and their standard errors (delta method)."""
+    """Self-normalized estimates of probabilities, and their standard errors (delta method)."""
     # Σ w² (x - p)² for x in {0, 1}.
     variance = squares * (1.0 - 2.0 * sums) + np.sum(weights**2) * sums**2
     return sums, np.sqrt(np.maximum(variance, 0.0))

@@ -216,12 +216,12 @@ def build_downsets(above, below, n, limit):
 
 
 @kernel
-def edge_log_weights(lattice, laws, k):
+def edge_log_weights(lattice, models, k):
     """Return ln of the insertion probability of every edge under model k; items are steps."""
     out = np.empty(lattice.edge_item.size)
     for e in range(out.size):
         place = np.int64(lattice.edge_place[e])
-        out[e] = log_mass(laws, k, np.int64(lattice.edge_item[e]), place, place)
+        out[e] = log_mass(models, k, np.int64(lattice.edge_item[e]), place, place)
     return out
 
 
@@ -297,15 +297,15 @@ def downset_marginals(lattice, probabilities, n):
 
 
 # Free items at the ends of the center. Those behind the last constrained item are inserted after everything
-# else by the model's own law, whatever happened before. With a geometric law the same holds, upside down, for
-# those before the first constrained one: a stretch of the center follows the same law by itself.
+# else by the model alone, whatever happened before. In a geometric model the same holds, upside down, for
+# those before the first constrained one: a stretch of the center is such a model by itself.
 
 
 @kernel
-def complete_blocks(rng, laws, k, first, last, blocks, center, out):
+def complete_blocks(rng, models, k, first, last, blocks, center, out):
     """Add the free items outside the steps first..last-1 to orderings of those steps, exactly.
 
-    ``blocks`` are orderings of 0..last-first-1; ``first`` > 0 needs a geometric law.
+    ``blocks`` are orderings of 0..last-first-1; ``first`` > 0 needs a geometric model.
     """
     m = center.size
     size = m - first
@@ -317,14 +317,14 @@ def complete_blocks(rng, laws, k, first, last, blocks, center, out):
             ranks[blocks[row, rank]] = rank
         count_smaller_before(ranks, last - first, m, places)
         for i in range(last - first, size):
-            places[i] = place_quantile(rng.random(), laws, k, i, 0, i)
+            places[i] = place_quantile(rng.random(), models, k, i, 0, i)
         take_in_turn(places, size, size, True, taken)
         if first > 0:
             for i in range(size):
                 ranks[i] = size - 1 - taken[size - 1 - i]
             count_smaller_before(ranks, size, m, places)
             for i in range(size, m):
-                places[i] = place_quantile(rng.random(), laws, k, i, 0, i)
+                places[i] = place_quantile(rng.random(), models, k, i, 0, i)
             take_in_turn(places, m, m, True, ranks)
             for i in range(m):
                 taken[i] = m - 1 - ranks[m - 1 - i]

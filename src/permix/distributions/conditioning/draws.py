@@ -21,7 +21,7 @@ def amp_draws(
     agents: Array,
     clusters: Array,
     centers: Array,
-    laws: Any,
+    models: Any,
     n_draws: int,
     with_orders: bool = True,
     out: Array | None = None,
@@ -38,7 +38,7 @@ def amp_draws(
     agents, clusters : int array (jobs,)
     centers : int array (models, items)
         Central orderings.
-    laws : InsertionLaws
+    models : InsertionModels
         Of the models, see ``permix.distributions.conditioning.amp_insertions_jit``.
     n_draws : int
         Rankings per job.
@@ -55,7 +55,7 @@ def amp_draws(
     log_weights : float array (jobs, draws)
         ln P(r) - ln q(r): importance weights for the posterior; the mean of their exponential estimates P(v).
     """
-    from permix.distributions.conditioning.amp_jit import amp_rows, rank_vectors
+    from permix.distributions.conditioning.amp_jit import amp_rows
 
     n_jobs, n_items = len(agents), centers.shape[1]
     orders = out
@@ -63,7 +63,7 @@ def amp_draws(
         orders = np.empty((n_jobs, n_draws, n_items) if with_orders else (0, 0, 0), dtype=np.int32)
     distances = np.empty((n_jobs, n_draws), dtype=np.int64)
     log_weights = np.empty((n_jobs, n_draws))
-    work = _work(arrays, agents, clusters, centers, rank_vectors(_orderings(centers)), laws)
+    work = _work(arrays, agents, clusters, centers, models)
 
     def draw(first: int, last: int) -> None:
         amp_rows(first, last, key, sweep, *work, orders, distances, log_weights)
@@ -79,7 +79,7 @@ def mmp_draws(
     agents: Array,
     clusters: Array,
     centers: Array,
-    laws: Any,
+    models: Any,
     n_draws: int,
     n_burn_in: int,
     n_thin: int,
@@ -96,30 +96,25 @@ def mmp_draws(
     distances : int array (jobs, draws)
     acceptance_rates : float array (jobs,)
     """
-    from permix.distributions.conditioning.amp_jit import mmp_rows, rank_vectors
-    from permix.distributions.conditioning.local_moves_jit import local_laws, local_rows
+    from permix.distributions.conditioning.local_moves_jit import local_models, mmp_rows
 
     n_jobs, n_items = len(agents), centers.shape[1]
     orders = np.empty((n_jobs, n_draws, n_items), dtype=np.int32)
     distances = np.empty((n_jobs, n_draws), dtype=np.int64)
     accepted = np.zeros(n_jobs, dtype=np.int64)
-    work = _work(arrays, agents, clusters, centers, rank_vectors(_orderings(centers)), laws)
+    work = _work(arrays, agents, clusters, centers, models)
     length = n_burn_in + n_draws * n_thin
-    chain = (n_burn_in, n_thin, orders, distances, accepted)
-    tables = local_laws(laws) if local_moves else None
+    chain = (local_models(models), local_moves, n_burn_in, n_thin, orders, distances, accepted)
 
     def run(first: int, last: int) -> None:
-        if local_moves:
-            local_rows(first, last, key, sweep, *work, tables, *chain)
-        else:
-            mmp_rows(first, last, key, sweep, *work, *chain)
+        mmp_rows(first, last, key, sweep, *work, *chain)
 
     over_rows(run, n_jobs, n_items * (length + 1))
     return orders, distances, accepted / max(length, 1)
 
 
 def importance_log_normalizers(
-    key: Array, sweep: int, arrays: Any, agents: Array, centers: Array, laws: Any, n_draws: int
+    key: Array, sweep: int, arrays: Any, agents: Array, centers: Array, models: Any, n_draws: int
 ) -> tuple[Array, Array]:
     """Estimate ln P(v) of every agent under every model (equation 28), with standard errors.
 
@@ -134,23 +129,22 @@ def importance_log_normalizers(
 
     n_models, n_items = centers.shape
     estimates, errors = np.empty((len(agents), n_models)), np.empty((len(agents), n_models))
-    ranks = rank_vectors(_orderings(centers))
+    ranks = rank_vectors(np.ascontiguousarray(centers, dtype=np.int32))
     agents = np.asarray(agents, dtype=np.int64)
 
     def estimate(first: int, last: int) -> None:
-        log_normalizer_rows(first, last, key, sweep, arrays, agents, ranks, laws, n_draws, estimates, errors)
+        log_normalizer_rows(
+            first, last, key, sweep, arrays, agents, ranks, models, n_draws, estimates, errors
+        )
 
     over_rows(estimate, len(agents) * n_models, n_items * n_draws)
     return estimates, errors
 
 
-def _orderings(centers: Array) -> Array:
-    return np.ascontiguousarray(centers, dtype=np.int32)
-
-
-def _work(
-    arrays: Any, agents: Array, clusters: Array, centers: Array, ranks: Array, laws: Any
-) -> tuple[Any, Array, Array, Array, Array, Any]:
+def _work(arrays: Any, agents: Array, clusters: Array, centers: Array, models: Any) -> tuple[Any, ...]:
     """Give arrays the types that compiled code was compiled for."""
+    from permix.distributions.conditioning.amp_jit import rank_vectors
+
+    orderings = np.ascontiguousarray(centers, dtype=np.int32)
     jobs = (np.array(agents, dtype=np.int64), np.array(clusters, dtype=np.int64))
-    return arrays, *jobs, _orderings(centers), ranks, laws
+    return arrays, *jobs, orderings, rank_vectors(orderings), models

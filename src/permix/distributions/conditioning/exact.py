@@ -34,13 +34,13 @@ class Problem:
         Of one agent.
     center : int32 array
         The central ordering.
-    laws : InsertionLaws
+    models : InsertionModels
         Of one model.
     """
 
     arrays: Any
     center: Array
-    laws: Any
+    models: Any
 
     @property
     def n_items(self) -> int:
@@ -61,10 +61,10 @@ class Problem:
         """Whether P(v) > 0; None where only draws can tell, as some places have probability zero."""
         from permix.distributions.conditioning.amp_insertions_jit import GENERAL
 
-        if self.laws.kind == GENERAL:
-            zeros = bool(np.any(self.laws.probabilities[0][np.tril_indices(self.n_items)] == 0.0))
+        if self.models.kind == GENERAL:
+            zeros = bool(np.any(self.models.probabilities[0][np.tril_indices(self.n_items)] == 0.0))
             return None if zeros else True
-        certain = np.flatnonzero(np.isinf(self.laws.decays[0]))
+        certain = np.flatnonzero(np.isinf(self.models.decays[0]))
         return len(certain) == 0 or self._agrees_with(certain)
 
     def _agrees_with(self, certain: Array) -> bool:
@@ -89,7 +89,7 @@ class Problem:
     def amp(self, key: Array, size: int) -> tuple[Array, Array]:
         """Orderings drawn by AMP, and ln P - ln q of each."""
         orders, _, log_weights = amp_draws(
-            key, 0, self.arrays, ONLY, ONLY, self.center[None], self.laws, size
+            key, 0, self.arrays, ONLY, ONLY, self.center[None], self.models, size
         )
         return orders[0], log_weights[0]
 
@@ -98,7 +98,7 @@ class Problem:
     ) -> tuple[Array, Array, float]:
         """States of MMP by chain, their distances from the center, and the share of accepted proposals."""
         same = np.zeros(n_chains, dtype=np.int64)
-        model = (same, same, self.center[None], self.laws)
+        model = (same, same, self.center[None], self.models)
         orders, distances, rates = mmp_draws(
             key, 0, self.arrays, *model, size, n_burn_in, n_thin, local_moves
         )
@@ -107,7 +107,7 @@ class Problem:
     def importance(self, key: Array, n_samples: int) -> tuple[float, float]:
         """Estimate ln P(v) by importance sampling, with its standard error (equation 28)."""
         estimates, errors = importance_log_normalizers(
-            key, 0, self.arrays, ONLY, self.center[None], self.laws, n_samples
+            key, 0, self.arrays, ONLY, self.center[None], self.models, n_samples
         )
         return float(estimates[0, 0]), float(errors[0, 0])
 
@@ -142,7 +142,7 @@ class Partition:
         start = 0
         for value in range(int(level.max()) + 1):
             group = np.flatnonzero(level == value)
-            probabilities = step_probabilities(self.problem.laws, 0, group, lows[group], highs[group])
+            probabilities = step_probabilities(self.problem.models, 0, group, lows[group], highs[group])
             positions, inside = insertion_marginals(probabilities)
             at_rank[group, start : start + len(group)] = positions.T
             before[np.ix_(group, group)] = inside
@@ -161,7 +161,7 @@ class Partition:
 @dataclass(frozen=True, eq=False)
 class FewDownSets:
     """The partial order has few down-sets; ``first`` to ``last - 1`` are the steps from the first to the last
-    item it speaks of (free items before the first need a geometric law to be left out).
+    item it speaks of (free items before the first can be left out of geometric models only).
     """
 
     problem: Problem
@@ -173,7 +173,7 @@ class FewDownSets:
     def _edge_weights(self) -> Array:
         from permix.distributions.conditioning.downsets_jit import edge_log_weights
 
-        return np.asarray(edge_log_weights(self.lattice, self.problem.laws, 0))
+        return np.asarray(edge_log_weights(self.lattice, self.problem.models, 0))
 
     @cached_property
     def _sums(self) -> Array:
@@ -194,7 +194,7 @@ class FewDownSets:
         blocks = np.empty((size, self.last - self.first), dtype=np.int32)
         sample_downsets(rng, self.lattice, self._edge_weights, self._sums, blocks)
         out = np.empty((size, problem.n_items), dtype=np.int32)
-        complete_blocks(rng, problem.laws, 0, self.first, self.last, blocks, problem.center, out)
+        complete_blocks(rng, problem.models, 0, self.first, self.last, blocks, problem.center, out)
         return out
 
     def marginals(self) -> tuple[Array, Array]:
@@ -215,12 +215,12 @@ class FewDownSets:
         )
         # Free items join at the lower end of the center, then at the upper end, where places count backwards.
         steps = np.arange(n)
-        law = step_probabilities(self.problem.laws, 0, steps, np.zeros(n, dtype=np.int64), steps)
+        chances = step_probabilities(self.problem.models, 0, steps, np.zeros(n, dtype=np.int64), steps)
         while last < n:
-            extend_marginals(at_rank, before, first, last, law[last - first])
+            extend_marginals(at_rank, before, first, last, chances[last - first])
             last += 1
         while first > 0:
-            extend_marginals(at_rank, before, first, last, law[last - first, last - first :: -1].copy())
+            extend_marginals(at_rank, before, first, last, chances[last - first, last - first :: -1].copy())
             first -= 1
         return at_rank, before
 
@@ -246,9 +246,9 @@ def exact_way(problem: Problem) -> tuple[Problem, Partition | FewDownSets | None
         # Incomparable is an equivalence. (Items with as many above them are never related to each other.)
         levels = np.unique(n_above, return_inverse=True)[1] if everywhere else np.zeros(0, dtype=np.int64)
         items = problem.center[steps] if everywhere else np.zeros(0, dtype=np.int32)
-        problem = Problem(_levels_alone(levels, items), problem.center, problem.laws)
+        problem = Problem(_levels_alone(levels, items), problem.center, problem.models)
         return problem, Partition(problem)
-    first = int(steps[related][0]) if _stretches_stand_alone(problem.laws) else 0
+    first = int(steps[related][0]) if _stretches_stand_alone(problem.models) else 0
     last = int(steps[related][-1]) + 1
     size = last - first
     words = (size + 63) // 64
@@ -275,10 +275,10 @@ def relation_rows(relation: Array) -> Array:
     return np.ascontiguousarray(packed).view("<u8").astype(np.uint64)
 
 
-def _stretches_stand_alone(laws: Any) -> bool:
+def _stretches_stand_alone(models: Any) -> bool:
     from permix.distributions.conditioning.amp_insertions_jit import GEOMETRIC
 
-    return bool(laws.kind == GEOMETRIC)
+    return bool(models.kind == GEOMETRIC)
 
 
 def _levels_alone(levels: Array, items: Array) -> Any:

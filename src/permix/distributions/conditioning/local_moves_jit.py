@@ -4,12 +4,12 @@
 MMP (Lu & Boutilier 2014, algorithm 2) proposes whole rankings by AMP; with many constrained items hardly any
 is accepted. A local move takes one item out; its allowed places lie between the last item that must be above
 it and the first that must be below, and their probabilities, given the rest, follow from one walk through
-them: stepping past a neighbour changes the insertion place of the later of the two in the center by one,
-and nothing else. The new place is drawn from exactly that law (Gibbs), so the posterior stays as it is
-and nothing is rejected. The chain here takes turns: a proposal of AMP, then a sweep of local moves over all
-items.
+them: stepping past a neighbor changes the insertion place of the later of the two in the center by one,
+and nothing else. The new place is drawn from exactly that distribution (Gibbs), so the posterior stays as it
+is and nothing is rejected. The chain here takes turns: a proposal of AMP, then a sweep of local moves over
+all items.
 
-All kinds of insertion laws are served: one decay, a decay for each item, any probabilities.
+All kinds of insertion models are served: one decay, a decay for each item, any probabilities.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from permix.distributions.conditioning.amp_insertions_jit import GENERAL, GEOMETRIC, InsertionLaws
+from permix.distributions.conditioning.amp_insertions_jit import GENERAL, GEOMETRIC, InsertionModels
 from permix.distributions.conditioning.amp_jit import amp_places, replay
 from permix.distributions.conditioning.amp_plans_jit import make_plan, room_for_plan
 from permix.kernels.fenwick import count_smaller_before, take_in_turn
 from permix.kernels.jit import kernel
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.streams import fill_uniform, padded
 
 Array = npt.NDArray[Any]
 
 _FAR = 1 << 30  # beyond all levels
 
 
-class LocalLaws(NamedTuple):
-    """What local moves need of K insertion laws over m items."""
+class LocalModels(NamedTuple):
+    """What local moves need of K insertion models over m items."""
 
     kind: int
     decays: Array  # (K, m), λ of each step
@@ -77,12 +77,12 @@ class Scratch(NamedTuple):
 REACH, LEAST_REACH = 32.0, 16
 
 
-def local_laws(laws: InsertionLaws) -> LocalLaws:
+def local_models(models: InsertionModels) -> LocalModels:
     """Return the tables of local moves."""
-    return local_tables(laws.kind, laws.decays, laws.probabilities)
+    return local_tables(models.kind, models.decays, models.probabilities)
 
 
-def local_tables(kind: int, decays: Array, probabilities: Array) -> LocalLaws:
+def local_tables(kind: int, decays: Array, probabilities: Array) -> LocalModels:
     """Return the tables of K models: ``decays`` (K, m); ``probabilities`` (K, m, m) of kind GENERAL."""
     n = decays.shape[1]
     reach = np.full(len(decays), n)
@@ -96,7 +96,7 @@ def local_tables(kind: int, decays: Array, probabilities: Array) -> LocalLaws:
         powers = np.ones((len(decays), n))
         powers[:, 1:] = np.exp(-decays[:, :1] * np.arange(1, n))
     with np.errstate(divide="ignore"):
-        return LocalLaws(kind, decays, powers, np.log(probabilities), reach)
+        return LocalModels(kind, decays, powers, np.log(probabilities), reach)
 
 
 @kernel
@@ -145,13 +145,13 @@ def limits_by_step(arrays, agent, ranks):
         step = ranks[arrays.level_items[p]]
         low[step] = high[step] = arrays.levels[p]
     first, last = arrays.pair_indptr[agent], arrays.pair_indptr[agent + 1]
-    above_start, above = _neighbours(arrays.pairs[first:last], 1, 0, ranks)
-    below_start, below = _neighbours(arrays.pairs[first:last], 0, 1, ranks)
+    above_start, above = _neighbors(arrays.pairs[first:last], 1, 0, ranks)
+    below_start, below = _neighbors(arrays.pairs[first:last], 0, 1, ranks)
     return Limits(low, high, last > first, above_start, above, below_start, below)
 
 
 @kernel
-def _neighbours(pairs, of, which, ranks):
+def _neighbors(pairs, of, which, ranks):
     """List for each step in column ``of`` the steps in column ``which`` of the same pairs."""
     start = np.zeros(ranks.size + 1 if len(pairs) > 0 else 1, np.int64)
     found = np.empty(len(pairs), np.int32)
@@ -192,16 +192,16 @@ def allowed_window(x, state, limits):
 
 
 @kernel
-def cumulate_places(x, state, laws, k, first, last, scratch):
+def cumulate_places(x, state, models, k, first, last, scratch):
     """Cumulate P(item x is at a place | the order of all others) over its places, up to a factor.
 
     ``first..last`` is :func:`allowed_window`. Sets ``scratch.weights[0..right-left]`` and returns left and
     right: places outside have probability zero. The present ranking has positive probability.
     """
-    if laws.kind == GEOMETRIC:
-        _cumulate_geometric(x, state, laws.powers[k], first, last, scratch)
+    if models.kind == GEOMETRIC:
+        _cumulate_geometric(x, state, models.powers[k], first, last, scratch)
         return first, last
-    left, right = _log_weights(x, state, laws, k, first, last, scratch.weights)
+    left, right = _log_weights(x, state, models, k, first, last, scratch.weights)
     weights = scratch.weights[left : right + 1]
     largest = -np.inf
     for p in range(weights.size):
@@ -240,7 +240,7 @@ def _cumulate_geometric(x, state, powers, first, last, scratch):
 
 
 @kernel
-def _log_weights(x, state, laws, k, first, last, weights):
+def _log_weights(x, state, models, k, first, last, weights):
     """Walk outwards from where the item is, because other places may have probability zero."""
     order, places = state.order, state.places
     at = state.rank[x]
@@ -252,11 +252,11 @@ def _log_weights(x, state, laws, k, first, last, weights):
         if other < x:
             own -= 1
         else:
-            others += _change(laws, k, other, places[other], 1)
+            others += _change(models, k, other, places[other], 1)
         if others == -np.inf:
             break
-        here = others + _own_change(laws, k, x, places[x], own)
-        if here == -np.inf and laws.kind != GENERAL:
+        here = others + _own_change(models, k, x, places[x], own)
+        if here == -np.inf and models.kind != GENERAL:
             break  # further away it is as impossible; with any probabilities it need not be
         left -= 1
         weights[left] = here
@@ -266,29 +266,29 @@ def _log_weights(x, state, laws, k, first, last, weights):
         if other < x:
             own += 1
         else:
-            others += _change(laws, k, other, places[other], -1)
+            others += _change(models, k, other, places[other], -1)
         if others == -np.inf:
             break
         right += 1
-        weights[right] = others + _own_change(laws, k, x, places[x], own)
+        weights[right] = others + _own_change(models, k, x, places[x], own)
     return left, right
 
 
 @kernel
-def _change(laws, k, step, place, by):
+def _change(models, k, step, place, by):
     """Return how ln P changes where a step goes ``by`` = ±1 places on; it is at a possible one."""
-    if laws.kind == GENERAL:
-        return laws.log_probabilities[k, step, place + by] - laws.log_probabilities[k, step, place]
-    return by * laws.decays[k, step]
+    if models.kind == GENERAL:
+        return models.log_probabilities[k, step, place + by] - models.log_probabilities[k, step, place]
+    return by * models.decays[k, step]
 
 
 @kernel
-def _own_change(laws, k, step, place, new):
-    if laws.kind == GENERAL:
-        return laws.log_probabilities[k, step, new] - laws.log_probabilities[k, step, place]
+def _own_change(models, k, step, place, new):
+    if models.kind == GENERAL:
+        return models.log_probabilities[k, step, new] - models.log_probabilities[k, step, place]
     if new == place:
         return 0.0  # nothing times infinity
-    return (new - place) * laws.decays[k, step]
+    return (new - place) * models.decays[k, step]
 
 
 @kernel
@@ -337,13 +337,13 @@ def move_item(x, new, state):
 
 
 @kernel
-def local_sweep(state, laws, k, limits, uniforms, scratch):
+def local_sweep(state, models, k, limits, uniforms, scratch):
     """Draw every item anew in turn; ``uniforms`` has a number for each, and one more.
 
     The ranks are cut into stretches at random, and an item stays in its stretch.
     """
     n = state.order.size
-    reach = laws.reach[k]
+    reach = models.reach[k]
     offset = np.int64(uniforms[n] * reach) if reach < n else 0
     for x in range(n):
         first, last = allowed_window(x, state, limits)
@@ -351,14 +351,14 @@ def local_sweep(state, laws, k, limits, uniforms, scratch):
             begin = (state.rank[x] + offset) // reach * reach - offset
             first, last = max(first, begin), min(last, begin + reach - 1)
         if first < last:
-            left, right = cumulate_places(x, state, laws, k, first, last, scratch)
+            left, right = cumulate_places(x, state, models, k, first, last, scratch)
             new = left + choose_place(scratch.weights, right - left + 1, uniforms[x])
             if new != state.rank[x]:
                 move_item(x, new, state)
 
 
 @kernel
-def local_rows(
+def mmp_rows(
     first,
     last,
     key,
@@ -368,25 +368,29 @@ def local_rows(
     clusters,
     centers,
     ranks,
-    laws,
+    models,
     tables,
+    local_moves,
     n_burn_in,
     n_thin,
     orders,
     distances,
     accepted,
 ):
-    """Run the chain of AMP proposals and local sweeps for jobs first..last-1.
+    """Run the chain MMP for jobs first..last-1; keep S states, ``n_thin`` steps apart, after the burn-in.
 
-    Arguments as in ``amp_jit.mmp_rows``; ``tables`` are the local laws. Where the preferences
-    partition all items every proposal is an independent draw from the posterior, and sweeps are left out.
+    Arguments as in ``amp_jit.amp_rows``; ``tables`` are those of local moves, which follow every proposal
+    where
+    ``local_moves``. ``accepted`` (J,) is filled with the number of accepted proposals out of
+    ``n_burn_in + S n_thin``. Where the preferences partition all items every proposal is an independent draw
+    from the posterior, and sweeps are left out.
     """
     n = centers.shape[1]
     length = n_burn_in + distances.shape[1] * n_thin
     room = room_for_plan(n)
-    uniforms = np.empty(padded(2 * n + 2))
+    uniforms = np.empty(padded(2 * n + 2 if local_moves else n + 1))
     slots = np.empty(n, np.int32)
-    proposed = np.empty(n, np.int64)
+    places = np.empty(n, np.int64)
     scratch = new_scratch(n)
     state = new_state(n)
     for job in range(first, last):
@@ -398,15 +402,16 @@ def local_rows(
         # The first proposal starts the chain; each later one is a step.
         for t in range(-1, length):
             fill_uniform(key[0], key[1], sweep, job * (length + 1) + t + 1, uniforms)
-            new_weight = amp_places(uniforms, laws, k, plan, slots, proposed)
-            if t < 0 or new_weight >= log_weight or uniforms[n] < np.exp(new_weight - log_weight):
-                log_weight = new_weight
-                set_places(state, proposed)
+            proposed = amp_places(uniforms, models, k, plan, slots, places)
+            # Equation 23: the target cancels out of P/q up to the ratio of importance weights.
+            if t < 0 or proposed >= log_weight or uniforms[n] < np.exp(proposed - log_weight):
+                log_weight = proposed
+                set_places(state, places)
                 if t >= 0:
                     accepted[job] += 1
-            if not plan.partitioned and log_weight > -np.inf:
+            if local_moves and not plan.partitioned and log_weight > -np.inf:
                 local_sweep(state, tables, k, limits, uniforms[n + 1 :], scratch)
-                log_weight = replay(laws, k, plan, slots, state.places)[0]
+                log_weight = replay(models, k, plan, slots, state.places)[0]
             since = t + 1 - n_burn_in
             if since > 0 and since % n_thin == 0:
                 s = since // n_thin - 1

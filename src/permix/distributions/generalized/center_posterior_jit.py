@@ -86,7 +86,7 @@ def place_of(order, item):
 
 @kernel
 def reinsert(stream, net, item, order, logs):
-    """Take one named item out and put it back at a place drawn from its law given all others and θ.
+    """Take one named item out and put it back at a place drawn given all others and θ.
 
     ``net[i, k]``: what the center pays for k before i less what it pays for i before k; the last column is
     for items that no list names.

@@ -3,7 +3,7 @@
 
 Given the center, stage j with N lists that skip S items in total has log-likelihood -θ S - N ln ψ(θ), concave
 in θ; its maximum over θ is N h(S / N). h falls from h(0) = 0, where θ is infinite, to h(m/2) = -ln(m + 1),
-where θ is 0, and stays; it is convex, being a maximum of straight lines. The best center maximises
+where θ is 0, and stays; it is convex, being a maximum of straight lines. The best center maximizes
 Σ_j N_j h_j(S_j / N_j).
 """
 

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permix.data.labels import Array, Label
+from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.distributions.base import aligned, sample_size
-from permix.errors import DataError
+from permix.distributions.base import Given, sample_size
+from permix.errors import Argument, DataError, Message
 from permix.runtime.seeds import RandomState
 
 if TYPE_CHECKING:
     from permix.distributions.generalized.generalized_mallows import GeneralizedMallows
 
 
-class ListContinuation:
+class ListContinuation(Given):
     """How a list goes on that begins with given items. Made by ``GeneralizedMallows.condition(list)``.
 
     Attributes
@@ -25,7 +25,7 @@ class ListContinuation:
     preferences : Rankings
         The list, one row.
     rest : GeneralizedMallows or None
-        Law of the order of the unlisted items: their order in the center, the decays of the later stages.
+        How the unlisted items are ordered: their order in the center, the decays of the later stages.
         None where the list is full.
     """
 
@@ -36,18 +36,17 @@ class ListContinuation:
                 f"Rankings with one row, not on {type(given).__name__}; where all theta are equal, "
                 "Mallows(center, exp(-theta)).condition(...) takes any preferences"
             )
-        if len(given) != 1:
-            raise DataError(
-                f"condition(...) needs the list of one agent, but here are {len(given)} rows; take one of "
-                "them, such as rankings[0]"
-            )
-        given = aligned(given, distribution.items)
+        self.distribution: GeneralizedMallows = distribution
+        given = self._one_row(given, "list")
         if not given.unlisted_below[0]:
             raise DataError(
-                f"{given.row_name(0)} leaves the items it does not rank unknown; a generalized Mallows model "
-                "can only go on with a list whose unlisted items are below (unlisted='below')"
+                Message(
+                    f"{given.row_name(0)} leaves the items it does not rank unknown; a generalized Mallows "
+                    "model can only go on with a list whose unlisted items are below (",
+                    Argument("unlisted", "below"),
+                    ")",
+                )
             )
-        self.distribution = distribution
         self.preferences = given
         self._listed = given.orders[0, : given.lengths[0]]
         if self.log_normalizer() == -np.inf:
@@ -63,16 +62,6 @@ class ListContinuation:
         if names:
             left = [name for name in distribution.center if name in set(names)]
             self.rest = type(distribution)(left, distribution.theta[len(self._listed) :], names)
-
-    @property
-    def items(self) -> tuple[Label, ...]:
-        """Item names."""
-        return self.distribution.items
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self.distribution.n_items
 
     def log_normalizer(self) -> float:
         """Log-probability of the list."""

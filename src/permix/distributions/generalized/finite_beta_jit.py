@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""The finite-n Beta integral of Meilă & Chen (2010, equation 14), its predictive laws, and draws of θ.
+"""The finite-n Beta integral of Meilă & Chen (2010, equation 14), predictive distributions, and draws of θ.
 
 With N lists that skip S items in total at a stage, where m + 1 items are left to choose from, and the prior
 of equation 7, the density of the stage's decay is ∝ exp(-a θ) ψ_m(θ)^-c with a = ν r + S and c = ν + N, where
@@ -193,8 +193,16 @@ def log_integral(tables, stage, a, c):
 
 
 @kernel
+def _add_node(tables, stage, i, log_weight, n, fades, psis, weights):
+    fades[n] = tables.fade[i]
+    psis[n] = tables.psi[stage, i]
+    weights[n] = np.exp(log_weight)
+    return weights[n]
+
+
+@kernel
 def predictive_nodes(tables, stage, a, c, most_added, most_removed, fades, psis, weights):
-    """Write exp(-θ), ψ(θ) and normalised weights that stand for the density of θ.
+    """Write exp(-θ), ψ(θ) and normalized weights that stand for the density of θ.
 
     Returns how many there are and ln of the integral.
 
@@ -214,10 +222,7 @@ def predictive_nodes(tables, stage, a, c, most_added, most_removed, fades, psis,
         best = max(best, shifted)
         if d < -DROP and shifted < best - DROP:
             break
-        fades[n] = tables.fade[i]
-        psis[n] = tables.psi[stage, i]
-        weights[n] = np.exp(d)
-        total += weights[n]
+        total += _add_node(tables, stage, i, d, n, fades, psis, weights)
         n += 1
         i += stride
     at_zero = a * top + c * (top_psi - np.log(tables.skips[stage] + 1.0))
@@ -244,17 +249,14 @@ def predictive_nodes(tables, stage, a, c, most_added, most_removed, fades, psis,
         best = max(best, shifted)
         if d < -DROP and shifted < best - DROP:
             break
-        fades[n] = tables.fade[i]
-        psis[n] = tables.psi[stage, i]
-        weights[n] = np.exp(d)
-        total += weights[n]
+        total += _add_node(tables, stage, i, d, n, fades, psis, weights)
         n += 1
     for q in range(n):
         weights[q] /= total
     return n, top_u - a * top - c * top_psi + np.log(total * stride * tables.step)
 
 
-# Draws of θ from its law, exactly.
+# Exact draws of θ.
 
 
 @kernel

@@ -61,6 +61,10 @@ class GeneralizedMallows(RankingDistribution):
     """
 
     name: ClassVar[str] = "generalized-mallows"
+    _about_subsets: ClassVar[str] = (
+        "a generalized Mallows model has no formula for that. If the other items are meant to be below, "
+        "build the rankings with unlisted='below'"
+    )
 
     def __init__(
         self,
@@ -308,16 +312,6 @@ class GeneralizedMallows(RankingDistribution):
 
     def _before(self, first: Array, second: Array) -> Array:
         return np.asarray(self.pairwise()[first, second])
-
-    def _refuse_subsets(self, table: Rankings) -> None:
-        long = np.flatnonzero(~table.unlisted_below & (table.lengths > 2))
-        if len(long):
-            raise DataError(
-                f"{table.row_name(int(long[0]))} ranks {table.lengths[long[0]]} of {self.n_items} items and "
-                f"leaves the rest unknown ({len(long)} such row(s)); a generalized Mallows model has no "
-                "formula for that. If the other items are meant to be below, build the rankings with "
-                "unlisted='below'"
-            )
 
     def _parameters_text(self) -> str:
         theta = self._theta

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from permix.kernels.codes import stage_code
 from permix.kernels.fenwick import take_in_turn
 from permix.kernels.jit import kernel
 from permix.kernels.mallows import displacement_moments, log_normalizer_step, log_probability_step
+from permix.kernels.orders import stage_code
 from permix.kernels.random import truncated_geometric_quantile
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.streams import fill_uniform, padded
 
 # Skips that are looked up in a table; longer ones, rare unless theta is small, are computed.
 TABLED = 32
@@ -116,8 +116,8 @@ def skip_probabilities(theta, n):
     """Return P(stage n-1-i skips s), row i = number of items behind the first that are left, s = 0..i.
 
     Read backwards the stages insert ranks: rank n-1-i goes to place s_(n-1-i) of the i later ranks, when all
-    are listed by the center. So row i is an insertion law, and the place of a rank there is the item that has
-    this rank.
+    are listed by the center. So row i says where to insert, and the place of a rank there is the item that
+    has this rank.
     """
     out = np.zeros((n, n))
     out[0, 0] = 1.0
@@ -137,7 +137,7 @@ def worse_first(theta, n):
     probabilities keep their digits.
     """
     q = np.zeros((n, n))
-    law = np.empty(n)  # P(s)
+    chance = np.empty(n)  # P(s)
     below = np.empty(n)  # P(less than s)
     above = np.empty(n)  # P(more than s)
     between = np.empty(n)  # φ + … + φ^(g-1): P(a < s < a + g) / P(a)
@@ -145,21 +145,21 @@ def worse_first(theta, n):
         decay = theta[n - 1 - m]
         total, run = 0.0, 0.0
         for s in range(m + 1):
-            law[s] = np.exp(log_probability_step(decay, s, m + 1))
+            chance[s] = np.exp(log_probability_step(decay, s, m + 1))
             below[s] = total
-            total += law[s]
+            total += chance[s]
             between[s] = run
             if s > 0:
                 run += np.exp(-decay * s)
         total = 0.0
         for s in range(m, -1, -1):
             above[s] = total
-            total += law[s]
+            total += chance[s]
         for b in range(m, 0, -1):
             here, ahead = q[b], q[b - 1]
-            stay, take = above[b], law[b]
-            here[0] = take + stay * here[0] + law[0] * between[b] * ahead[0]
+            stay, take = above[b], chance[b]
+            here[0] = take + stay * here[0] + chance[0] * between[b] * ahead[0]
             for a in range(1, b):
                 before_both = below[a] * ahead[a - 1]
-                here[a] = take + stay * here[a] + law[a] * between[b - a] * ahead[a] + before_both
+                here[a] = take + stay * here[a] + chance[a] * between[b - a] * ahead[a] + before_both
     return q

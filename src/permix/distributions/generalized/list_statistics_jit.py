@@ -60,7 +60,7 @@ def pair_costs(stats, theta, costs):
     """Set ``costs[i, k]`` to Σ_j θ_j R_j[i, k], what a center pays that puts k before i; 0 on the diagonal.
 
     The column after the last stands for any item that no list names. Returned ``costs`` are the weights of a
-    Kemeny problem: the center that minimises Σ_j θ_j S_j is its best ordering.
+    Kemeny problem: the center that minimizes Σ_j θ_j S_j is its best ordering.
     """
     m = stats.items.size
     for i in range(m):

@@ -14,7 +14,7 @@ import numpy as np
 from permix.convergence import split_r_hat
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
-from permix.distributions.base import aligned, whole_number
+from permix.distributions.base import aligned, chain_text, whole_number
 from permix.distributions.generalized.generalized_mallows import GeneralizedMallows
 from permix.distributions.generalized.list_statistics import list_statistics, top_lists
 from permix.errors import ConvergenceWarning, DataError
@@ -43,7 +43,7 @@ class GeneralizedMallowsPosterior:
     centers : int32 array (draws, items)
         Central orderings, best first, by position in ``items``; chain after chain.
     theta : float array (draws, stages)
-        Decays of the stages that some list reached; those of later stages have their prior law.
+        Decays of the stages that some list reached; those of later stages follow their prior.
     log_density : float array (draws,)
         Logarithm, up to a constant, of the posterior probability of each center, decays integrated out.
     rank_probabilities : float array (items, items)
@@ -109,8 +109,7 @@ class GeneralizedMallowsPosterior:
         return GeneralizedMallows(center, self.theta[draw])
 
     def __repr__(self) -> str:
-        names = [str(name) for name in self.consensus]
-        shown = " ≻ ".join(names[:8]) + (f" ≻ … ({len(names) - 8} more)" if len(names) > 8 else "")
+        shown = chain_text(self.consensus)
         how = "exact" if self.exact else f"{self.n_chains} chains, R-hat {self.r_hat:.3f}"
         lines = [
             f"GeneralizedMallowsPosterior: {len(self)} draws ({how}), items by mean rank {shown}",
@@ -148,7 +147,7 @@ def generalized_mallows_posterior(
     reach the stage.
 
     Up to 8 items all centers are gone through and draws are independent. Beyond that Markov chains move the
-    center with decays integrated out, draw the decays from their law, and reinsert every item given them.
+    center with decays integrated out, draw the decays given it, and reinsert every item given them.
 
     Parameters
     ----------
@@ -245,7 +244,7 @@ def _by_enumeration(
 
     orders, skips, logs, log_total = _all_centers(stats, tables)
     weights = np.exp(logs - log_total)
-    ranks, before = _rank_laws(orders, weights)
+    ranks, before = _rank_probabilities(orders, weights)
     drawn = rng.choice(len(orders), size=n_draws, p=weights / weights.sum())
     theta = np.empty((n_draws, skips.shape[1]))
     key = rng.integers(0, 2**64, size=2, dtype=np.uint64)
@@ -284,7 +283,7 @@ def _by_chains(
     run(0, (0, 0, 1))  # compile, or load from the cache, once
     rates = run_in_threads(lambda chain: run(chain, (n_burn_in, n_draws, n_thin)), range(n_chains))
     orders = centers.reshape(-1, stats.n_items)
-    ranks, before = _rank_laws(orders, np.full(len(orders), 1.0 / len(orders)))
+    ranks, before = _rank_probabilities(orders, np.full(len(orders), 1.0 / len(orders)))
     places = np.argsort(centers, axis=2)
     r_hat = max(
         float(split_r_hat(values).max(initial=1.0))
@@ -309,7 +308,7 @@ def _by_chains(
     }
 
 
-def _rank_laws(orders: Array, weights: Array) -> tuple[Array, Array]:
+def _rank_probabilities(orders: Array, weights: Array) -> tuple[Array, Array]:
     """P(item at rank) and P(item before item) of weighted orderings."""
     n = orders.shape[1]
     ranks = np.argsort(orders, axis=1)

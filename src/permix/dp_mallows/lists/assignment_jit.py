@@ -19,7 +19,7 @@ from permix.kernels.streams import new_stream, open_stream, uniform
 
 
 class Instantiated(NamedTuple):
-    """Clusters with parameters, clusters last so that loops over them vectorise."""
+    """Clusters with parameters, clusters last so that loops over them vectorize."""
 
     places: np.ndarray  # int16 (items, clusters)
     theta: np.ndarray  # (stages, clusters)

@@ -8,10 +8,10 @@ in one small table that all clusters share in turn; where they mention very many
 found by walking the lists that mention the item, so that no array is larger than the lists. Items that no
 list mentions are alike: they are counted, not looped over, and shuffled among their places.
 
-``reinsert`` takes out one item and puts it back anywhere, with its exact conditional law. ``stagewise``
-rebuilds a window of the center stage by stage (figure 2). Lemma 2 calls this exact, but its stage normalisers
-depend on what was placed before, so it is a proposal here: the ratio of target to proposal is the product of
-the stages' normalisers, and Metropolis and Hastings decide. The published samplers take it as it comes.
+``reinsert`` takes out one item and puts it back anywhere, by its exact conditional distribution.
+``stagewise`` rebuilds a window of the center stage by stage (figure 2). Lemma 2 calls this exact, but its
+stage normalizers depend on what was placed before, so it is a proposal here: the ratio of target to proposal
+is the product of the stages' normalizers, and a Metropolis–Hastings step accepts or refuses it.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _weigh_against(lists, members, multiplicity, mentions, theta, x, scratch):
 
 @kernel
 def reinsert(stream, lists, members, multiplicity, mentions, theta, order, places, scratch):
-    """Give every mentioned item in turn a new place from its exact conditional law.
+    """Give every mentioned item in turn a new place from its exact conditional distribution.
 
     ``order`` and ``places`` are the center, both ways. Moving x down past y changes the energy by
     (A_x - C_yx) - (A_y - C_xy).
@@ -245,7 +245,7 @@ def _open_window(lists, members, multiplicity, mentions, theta, n_window, scratc
 
 @kernel
 def stage_by_stage(stream, lists, members, multiplicity, mentions, theta, n_window, how, out, scratch):
-    """Place the items of ``window[:n_window]`` one by one; returns Σ ln of the stages' normalisers.
+    """Place the items of ``window[:n_window]`` one by one; returns Σ ln of the stages' normalizers.
 
     The next item is x with weight exp(-Σ_y (A_y - C_xy)) over the y that are left. ``how`` is 0 to draw into
     ``out``, 1 to follow the order in ``out``, 2 to take the best item every time.
@@ -320,27 +320,19 @@ def stage_by_stage(stream, lists, members, multiplicity, mentions, theta, n_wind
 
 
 @kernel
-def stagewise(
-    stream, lists, members, multiplicity, mentions, theta, order, places, low, high, exact, scratch
-):
-    """Propose a new order of the places ``low`` to ``high``; returns whether it was taken.
-
-    With ``exact`` the proposal is accepted with the Metropolis–Hastings probability, else always.
-    """
+def stagewise(stream, lists, members, multiplicity, mentions, theta, order, places, low, high, scratch):
+    """Propose a new order of the places ``low`` to ``high``; returns whether it was accepted."""
     n_window = high - low
     for index in range(n_window):
         scratch.window[index] = order[low + index]
         scratch.proposal[index] = order[low + index]
-    accepted = True
-    if exact:
-        old = stage_by_stage(
-            stream, lists, members, multiplicity, mentions, theta, n_window, 1, scratch.proposal, scratch
-        )
+    old = stage_by_stage(
+        stream, lists, members, multiplicity, mentions, theta, n_window, 1, scratch.proposal, scratch
+    )
     new = stage_by_stage(
         stream, lists, members, multiplicity, mentions, theta, n_window, 0, scratch.proposal, scratch
     )
-    if exact:
-        accepted = new >= old or uniform(stream) < np.exp(new - old)
+    accepted = new >= old or uniform(stream) < np.exp(new - old)
     if accepted:
         for index in range(n_window):
             order[low + index] = scratch.proposal[index]
@@ -383,7 +375,7 @@ def draw_window(stream, n):
 
 @kernel
 def draw_decays(stream, tables, totals, counts, theta):
-    """Draw θ of every stage from its exact law given the center."""
+    """Draw θ of every stage from its exact distribution given the center."""
     for stage in range(theta.size):
         theta[stage] = draw_theta(
             stream,
@@ -424,7 +416,7 @@ def update_center(
         attract(lists, members, multiplicity, mentions, theta, scratch)
         low, high = draw_window(stream, n)
         accepted += stagewise(
-            stream, lists, members, multiplicity, mentions, theta, order, places, low, high, True, scratch
+            stream, lists, members, multiplicity, mentions, theta, order, places, low, high, scratch
         )
         reinsert(stream, lists, members, multiplicity, mentions, theta, order, places, scratch)
         shuffle_unmentioned(stream, mentions, order, places, scratch)

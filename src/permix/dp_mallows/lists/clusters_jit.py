@@ -7,7 +7,6 @@ import numpy as np
 
 from permix.distributions.generalized.finite_beta_jit import log_integral
 from permix.dp_mallows.lists.center_moves_jit import center_scratch, draw_decays, greedy_center, update_center
-from permix.dp_mallows.lists.published_jit import SLICE_GIBBS, published_center, published_decays
 from permix.dp_mallows.lists.seating_jit import draw_center, fill_stage
 from permix.dp_mallows.lists.top_lists_jit import sum_skips
 from permix.kernels.jit import kernel
@@ -15,11 +14,11 @@ from permix.kernels.streams import new_stream, open_stream
 
 
 @kernel
-def fill_all_rows(law, tables, bins, clusters, n_clusters, rows):
+def fill_all_rows(rows, tables, bins, clusters, n_clusters):
     """Fill the rows of every stage of every cluster."""
     for k in range(n_clusters):
         for stage in range(clusters.totals.shape[1]):
-            fill_stage(law, tables, bins, clusters, k, stage, rows)
+            fill_stage(rows, tables, bins, clusters, k, stage)
 
 
 @kernel
@@ -75,25 +74,31 @@ def draw_some_decays(key, tables, clusters, which, theta):
 
 
 @kernel
+def read_center(clusters, k, order, places):
+    """Copy the center of cluster ``k``, both ways."""
+    for item in range(places.size):
+        places[item] = clusters.places[item, k]
+        order[places[item]] = item
+
+
+@kernel
+def center_of_one(stream, lists, d, opening, clusters, k, code, taken):
+    """Draw the center of a cluster of list ``d`` alone, by its known distribution (lemma 7); set sums."""
+    first, last = lists.starts[d], lists.starts[d + 1]
+    draw_center(stream, lists.items, first, last, opening, code, taken, clusters.places, k)
+    for j in range(clusters.totals.shape[1]):
+        reached = j < last - first
+        clusters.totals[k, j] = code[j] if reached else 0.0
+        clusters.counts[k, j] = 1.0 if reached else 0.0
+
+
+@kernel
 def update_centers(
-    lists,
-    starts,
-    members,
-    multiplicity,
-    tables,
-    opening,
-    clusters,
-    key,
-    n_rounds,
-    mode,
-    first,
-    last,
-    taken,
+    lists, starts, members, multiplicity, tables, opening, clusters, key, n_rounds, first, last, taken
 ):
     """Move the centers of clusters ``first`` to ``last``, each from its own stream, and leave sums right.
 
-    ``mode`` 0 is exact; 1 and 2 are step 2 of Beta-Gibbs and of Slice-Gibbs as published. Without rounds only
-    the sums are computed.
+    Without rounds only the sums are computed.
     """
     n_items = clusters.places.shape[0]
     scratch = center_scratch(n_items)
@@ -102,73 +107,32 @@ def update_centers(
     code = np.empty(n_items, np.int64)
     stream = new_stream()
     for k in range(first, last):
-        for item in range(n_items):
-            places[item] = clusters.places[item, k]
-            order[places[item]] = item
+        read_center(clusters, k, order, places)
         totals, counts, theta = clusters.totals[k], clusters.counts[k], clusters.theta[k]
         begin, end = starts[k], starts[k + 1]
         if n_rounds == 0:
             sum_skips(lists, members, multiplicity, begin, end, places, scratch.skips, totals, counts)
             continue
         open_stream(stream, key[0], key[1], 0, k)
-        if mode != SLICE_GIBBS and end - begin == 1 and multiplicity[begin] == 1.0:
-            # Alone: the center's law is known (lemma 7), and decays follow.
-            d = members[begin]
-            draw_center(
-                stream,
-                lists.items,
-                lists.starts[d],
-                lists.starts[d + 1],
-                opening,
-                code,
-                scratch.skips,
-                clusters.places,
-                k,
-            )
-            for j in range(totals.size):
-                reached = j < lists.starts[d + 1] - lists.starts[d]
-                totals[j] = code[j] if reached else 0.0
-                counts[j] = 1.0 if reached else 0.0
-            if mode == 0:
-                draw_decays(stream, tables, totals, counts, theta)
-            else:
-                published_decays(stream, tables, mode, totals, counts, theta)
+        if end - begin == 1 and multiplicity[begin] == 1.0:
+            center_of_one(stream, lists, members[begin], opening, clusters, k, code, scratch.skips)
+            draw_decays(stream, tables, totals, counts, theta)
             continue
-        if mode == 0:
-            taken[k] = update_center(
-                stream,
-                lists,
-                members,
-                multiplicity,
-                begin,
-                end,
-                tables,
-                n_rounds,
-                order,
-                places,
-                totals,
-                counts,
-                theta,
-                scratch,
-            )
-        else:
-            published_center(
-                stream,
-                lists,
-                members,
-                multiplicity,
-                begin,
-                end,
-                tables,
-                n_rounds,
-                mode,
-                order,
-                places,
-                totals,
-                counts,
-                theta,
-                scratch,
-            )
-            taken[k] = n_rounds
+        taken[k] = update_center(
+            stream,
+            lists,
+            members,
+            multiplicity,
+            begin,
+            end,
+            tables,
+            n_rounds,
+            order,
+            places,
+            totals,
+            counts,
+            theta,
+            scratch,
+        )
         for item in range(n_items):
             clusters.places[item, k] = places[item]

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""How a top list goes on under the clusters of all posterior draws: laws of the next item, and draws.
+"""How a top list goes on under the clusters of all posterior draws: its next item, and draws of the rest.
 
 Given the list so far, the next stage skips s of the items left, taken in the order of the center, with
 P(s) ∝ exp(-θ_j s); the weights of clusters change with every item. In a cluster nobody is in yet all
@@ -20,7 +20,7 @@ TINY = 1e-30
 
 
 @kernel
-def next_law(length, used, tables, weights, new, out):
+def next_chances(length, used, tables, weights, new, out):
     """Set ``out[item]`` to P(next item | list), given the weights of clusters; 0 for items ``used``."""
     n_items = used.size
     left = n_items - length
@@ -69,7 +69,7 @@ def next_rows(first, last, orders, lengths, tables, out):
         used[:] = False
         for j in range(lengths[row]):
             used[orders[row, j]] = True
-        next_law(lengths[row], used, tables, weights, new, out[row])
+        next_chances(lengths[row], used, tables, weights, new, out[row])
 
 
 @kernel
@@ -83,7 +83,7 @@ def greedy_rows(first, last, orders, lengths, wanted, tables, out):
     codes = room(tables)
     scores = np.empty(n_clusters)
     weights = np.empty(n_clusters)
-    law = np.empty(n_items)
+    chances = np.empty(n_items)
     used = np.empty(n_items, np.bool_)
     for row in range(first, last):
         log_new = joint_scores(orders[row], lengths[row], tables, codes, scores)
@@ -92,10 +92,10 @@ def greedy_rows(first, last, orders, lengths, wanted, tables, out):
             used[orders[row, j]] = True
         for j in range(lengths[row], wanted[row]):
             new = normalized(scores, log_new, weights)
-            next_law(j, used, tables, weights, new, law)
+            next_chances(j, used, tables, weights, new, chances)
             best = -1
             for item in range(n_items):
-                if not used[item] and (best < 0 or law[item] > law[best]):
+                if not used[item] and (best < 0 or chances[item] > chances[best]):
                     best = item
             out[row, j] = best
             used[best] = True

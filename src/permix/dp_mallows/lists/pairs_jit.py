@@ -16,19 +16,19 @@ from permix.kernels.streams import new_stream, open_stream
 
 
 @kernel
-def stage_law(c, j, tables, law):
-    """Set ``law[s]`` to P(skip = s) of cluster ``c`` at stage ``j``, s = 0..n-1-j."""
+def stage_chances(c, j, tables, chances):
+    """Set ``chances[s]`` to P(skip = s) of cluster ``c`` at stage ``j``, s = 0..n-1-j."""
     n_stages, places = tables.theta.shape[0], tables.ranks.shape[0] - j
     if j < n_stages:
         for s in range(places):
-            law[s] = np.exp(-tables.theta[j, c] * s - tables.log_psi[j, c])
+            chances[s] = np.exp(-tables.theta[j, c] * s - tables.log_psi[j, c])
     else:
         for s in range(places):
-            law[s] = np.exp(tables.beyond[j - n_stages, s])
+            chances[s] = np.exp(tables.beyond[j - n_stages, s])
 
 
 @kernel
-def earlier_stage(law, places, before):
+def earlier_stage(chances, places, before):
     """Go one stage back: from P(place p comes before place q), p < q, of one item less, in place.
 
     The next item is p; or one in front of both, which then move up; one between them, and q moves up; or one
@@ -36,12 +36,12 @@ def earlier_stage(law, places, before):
     """
     cumulated = np.zeros(places + 1)
     for s in range(places):
-        cumulated[s + 1] = cumulated[s] + law[s]
+        cumulated[s + 1] = cumulated[s] + chances[s]
     total = cumulated[places]
     for q in range(places - 1, 0, -1):
         behind = total - cumulated[q + 1] if q < places - 1 else 0.0
         for p in range(q):
-            value = law[p]
+            value = chances[p]
             if p > 0:
                 value += cumulated[p] * before[p - 1, q - 1]
             if q - p > 1:
@@ -52,26 +52,26 @@ def earlier_stage(law, places, before):
 
 
 @kernel
-def pair_laws(first, last, clusters, tables, kinds, out):
+def pair_chances(first, last, clusters, tables, distinct_lengths, out):
     """Set ``out[i, k, p, q]`` to P(place p before place q) under cluster ``clusters[i]``.
 
-    It is for lists of ``kinds[k]`` items; ``kinds`` ascend.
+    It is for lists of ``distinct_lengths[k]`` items; ``distinct_lengths`` ascend.
     """
     n_items = tables.ranks.shape[0]
-    law = np.empty(n_items)
+    chances = np.empty(n_items)
     before = np.empty((n_items, n_items))
     for i in range(first, last):
         before[:] = 0.0
-        k = kinds.size - 1
-        while k >= 0 and kinds[k] > n_items - 2:
+        k = distinct_lengths.size - 1
+        while k >= 0 and distinct_lengths[k] > n_items - 2:
             out[i, k] = 0.0  # one item left at most: there is no pair
             k -= 1
         for j in range(n_items - 2, -1, -1):
             if k < 0:
                 break
-            stage_law(clusters[i], j, tables, law)
-            earlier_stage(law, n_items - j, before)
-            if j == kinds[k]:
+            stage_chances(clusters[i], j, tables, chances)
+            earlier_stage(chances, n_items - j, before)
+            if j == distinct_lengths[k]:
                 for q in range(n_items):
                     out[i, k, q, q] = 0.0
                     for p in range(q):
@@ -98,12 +98,12 @@ def places_of(order, length, places):
 
 @kernel
 def add_pairs_rows(
-    first, last, orders, lengths, kind_of, clusters, weights, tables, laws, span, a, b, starts, out
+    first, last, orders, lengths, length_of, clusters, weights, tables, all_chances, span, a, b, starts, out
 ):
     """Add, cluster by cluster, weight × P(a before b | list) for questions the list leaves open.
 
     Row ``row`` is asked about ``a`` and ``b`` from ``span[row, 0]`` to ``span[row, 1]``; answers go to
-    ``out`` from ``starts[row]`` on. ``kind_of[row]`` is the place of its length among those of ``laws``.
+    ``out`` from ``starts[row]`` on. ``length_of[row]`` is the place of its length in ``all_chances``.
     """
     n_items = tables.ranks.shape[0]
     places = np.empty(n_items, np.int64)
@@ -128,9 +128,9 @@ def add_pairs_rows(
                 if places[item] == n_items:
                     position[item] = at
                     at += 1
-            law = laws[i, kind_of[row]]
+            chances = all_chances[i, length_of[row]]
             for u in range(n_undecided):
-                totals[u] += weight * law[position[a[undecided[u]]], position[b[undecided[u]]]]
+                totals[u] += weight * chances[position[a[undecided[u]]], position[b[undecided[u]]]]
         for u in range(n_undecided):
             out[starts[row] + undecided[u] - begin] += totals[u]
 

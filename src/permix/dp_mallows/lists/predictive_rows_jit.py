@@ -6,19 +6,17 @@ list that opens a cluster of its own then has weight 1 whatever its length (Meil
 Products of eight entries neither overflow nor underflow.
 
 Where there are many items, far skips share a bin that stands for its middle; a sweep then corrects its choice
-by a Metropolis step, so that the target stays exact.
+by a Metropolis–Hastings step, so that the target stays exact.
 """
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from permix.distributions.generalized.finite_beta_jit import MAX_NODES, log_integral, predictive_nodes
 from permix.kernels.jit import kernel
-from permix.kernels.mallows import log_normalizer_step
 
 # Below this the relative probability is taken as this; summands that cannot matter then are left out.
 LEAST = 1e-36
@@ -30,9 +28,6 @@ EXACT_SKIPS = 32
 BINS_PER_WIDTH = 12
 # From this many lists on, one list less is a small change, and a row for it comes from the same nodes.
 ENOUGH_FOR_OWN = 8
-
-# What the rows are made of.
-FINITE, BETA, GIVEN = 0, 1, 2
 
 
 class SkipBins(NamedTuple):
@@ -163,42 +158,11 @@ def fill_finite(tables, bins, stage, total, count, joining, own, scratch):
 
 
 @kernel
-def fill_beta(tables, stage, total, count, joining):
-    """Fill the row for a further list by the Beta approximation, equation 13; returns ln of the integral."""
-    a = tables.prior_a[stage] + total
-    c = tables.prior_c + count
-    m = tables.skips[stage]
-    p = (c + 1.0) / (a + c + 1.0)
-    for s in range(m + 1):
-        joining[s] = max(p * (m + 1), LEAST)
-        p *= (a + s) / (a + s + c + 2.0)
-    return log_beta(a, c + 1.0)
-
-
-@kernel
-def fill_given(theta, m, joining):
-    """Fill the row for any list, given the decay of the stage."""
-    p = np.exp(-log_normalizer_step(theta, m + 1)) * (m + 1)
-    fade = np.exp(-theta)
-    for s in range(m + 1):
-        joining[s] = max(p, LEAST)
-        p *= fade
-
-
-@kernel
-def log_beta(a, b):
-    """Return ln of the Beta function."""
-    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
-
-
-@kernel
-def own_relative(law, tables, bins, stage, total, count, log_whole, skip):
+def own_relative(tables, bins, stage, total, count, log_whole, skip):
     """Return the relative probability of a member's ``skip`` given the other members, where no row has it."""
     a = tables.prior_a[stage] + total
     c = tables.prior_c + count
     m = tables.skips[stage]
-    if law == BETA:
-        return max((m + 1) * np.exp(log_beta(a, c + 1.0) - log_beta(a - skip, c)), LEAST)
     rest = log_integral(tables, stage, a - skip, c - 1.0)
     if skip < bins.n_exact:
         return max((m + 1) * np.exp(log_whole - rest), LEAST)

@@ -30,8 +30,8 @@ NEGLIGIBLE = 40.0
 class ListTables(NamedTuple):
     """Clusters of all draws one after another, and what lists are scored by.
 
-    Stages that no decay is known for, since no list of the data was so long, follow the law of the skip under
-    the prior: ``beyond``.
+    Stages that no decay is known for, since no list of the data was so long, have skips from the
+    prior: ``beyond``.
     """
 
     ranks: np.ndarray  # (items, clusters): rank of each item in each center; small integers
@@ -104,9 +104,9 @@ def add_stage(j, tables, low, high, codes, out):
         for c in range(size):
             part[c] -= theta[c] * codes[c]
     else:
-        law = tables.beyond[j - n_stages]
+        chances = tables.beyond[j - n_stages]
         for c in range(size):
-            part[c] += law[codes[c]]
+            part[c] += chances[codes[c]]
 
 
 @kernel
@@ -214,7 +214,7 @@ def assignment_rows(first, last, orders, lengths, tables, indptr, members, share
 
 
 @kernel
-def fill_prior_laws(tables, out):
+def fill_prior_chances(tables, out):
     """Set ``out[i, s]`` to ln P(skip = s) at stage i of ``tables`` (of ``finite_beta``), θ integrated out.
 
     It is B̃eta(ν r + s, ν + 2, m) / B̃eta(ν r, ν + 1, m) (lemma 6).

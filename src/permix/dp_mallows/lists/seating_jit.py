@@ -15,21 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from permix.distributions.generalized.finite_beta_jit import log_integral
-from permix.dp_mallows.lists.center_moves_jit import center_scratch
-from permix.dp_mallows.lists.predictive_rows_jit import (
-    BETA,
-    FINITE,
-    GIVEN,
-    fill_beta,
-    fill_finite,
-    fill_given,
-    last_own,
-    own_relative,
-)
-from permix.dp_mallows.lists.published_jit import GIBBS_ROUNDS, SLICE_GIBBS, beta_theta, published_center
+from permix.dp_mallows.lists.predictive_rows_jit import RowScratch, fill_finite, last_own, own_relative
 from permix.dp_mallows.lists.top_lists_jit import write_skips
 from permix.kernels.fenwick import take_in_turn
-from permix.kernels.jit import kernel
+from permix.kernels.jit import implements, kernel
 from permix.kernels.streams import categorical_log, integers, uniform
 
 CHUNK = 8  # this many table entries are multiplied before a logarithm is taken
@@ -50,7 +39,7 @@ class ListClusters(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """The law of a new cluster: rows of its empty stages, and that of its center given the first list."""
+    """A new cluster: rows of its empty stages, and the distribution of its center given the first list."""
 
     joining: np.ndarray  # (stages, bins)
     cumulative: np.ndarray  # (stages, items): P(first list's skip <= v)
@@ -71,48 +60,86 @@ class SeatingScratch(NamedTuple):
 OCCUPIED, HIGH, MOVED, REFUSED = 0, 1, 2, 3
 
 
-@kernel
-def fill_stage(law, tables, bins, clusters, k, stage, rows):
+# What rows are made of is chosen by the type of ``rows``: RowScratch is exact, and those of the published
+# samplers are in published_jit, which the exact sampler neither imports nor compiles.
+
+
+def _undefined(name):
+    raise NotImplementedError(f"{name} is implemented by the type of rows; call it from compiled code")
+
+
+def fill_stage(rows, tables, bins, clusters, k, stage):
     """Recompute the rows of one stage of cluster ``k`` from its sums."""
-    if law == FINITE:
-        clusters.log_integrals[k, stage] = fill_finite(
-            tables,
-            bins,
-            stage,
-            clusters.totals[k, stage],
-            clusters.counts[k, stage],
-            clusters.joining[k, stage],
-            clusters.own[k, stage],
-            rows,
-        )
-    elif law == BETA:
-        clusters.log_integrals[k, stage] = fill_beta(
-            tables, stage, clusters.totals[k, stage], clusters.counts[k, stage], clusters.joining[k, stage]
-        )
-    else:
-        fill_given(clusters.theta[k, stage], tables.skips[stage], clusters.joining[k, stage])
+    _undefined("fill_stage")
+
+
+def member_entry(rows, tables, bins, clusters, k, stage, skip):
+    """Return the relative probability of the skip of a member of ``k`` given the other members."""
+    _undefined("member_entry")
+
+
+def open_stages(rows, stream, tables, bins, lists, clusters, opening, k, d, code):
+    """Set sums and rows of the new cluster ``k`` of list ``d``, whose skips are ``code``."""
+    _undefined("open_stages")
+
+
+@implements(fill_stage, RowScratch, "rows")
+def _fill_stage(rows, tables, bins, clusters, k, stage):
+    clusters.log_integrals[k, stage] = fill_finite(
+        tables,
+        bins,
+        stage,
+        clusters.totals[k, stage],
+        clusters.counts[k, stage],
+        clusters.joining[k, stage],
+        clusters.own[k, stage],
+        rows,
+    )
+
+
+@implements(member_entry, RowScratch, "rows")
+def _member_entry(rows, tables, bins, clusters, k, stage, skip):
+    total, count = clusters.totals[k, stage], clusters.counts[k, stage]
+    if skip <= last_own(bins, tables.prior_a[stage] + total, count):
+        return clusters.own[k, stage, skip]
+    return own_relative(tables, bins, stage, total, count, clusters.log_integrals[k, stage], skip)
+
+
+@implements(open_stages, RowScratch, "rows")
+def _open_stages(rows, stream, tables, bins, lists, clusters, opening, k, d, code):
+    open_by_skips(rows, tables, bins, clusters, opening, k, lists.starts[d + 1] - lists.starts[d], code)
 
 
 @kernel
-def write_opening(law, tables, bins, opening, rows):
-    """Fill the law of new clusters: B̃eta throughout, or Beta for the published samplers."""
+def open_by_skips(rows, tables, bins, clusters, opening, k, t, code):
+    """Set sums and rows of a new cluster of one list with these skips, decays integrated out."""
+    for j in range(clusters.totals.shape[1]):
+        if j < t:
+            clusters.totals[k, j] = code[j]
+            clusters.counts[k, j] = 1.0
+            fill_stage(rows, tables, bins, clusters, k, j)
+        else:
+            clusters.totals[k, j] = 0.0
+            clusters.counts[k, j] = 0.0
+            clusters.log_integrals[k, j] = tables.prior_log_integral[j]
+            for b in range(opening.joining.shape[1]):
+                clusters.joining[k, j, b] = opening.joining[j, b]
+
+
+@kernel
+def write_opening(tables, bins, opening, rows):
+    """Fill the distribution of new clusters."""
     n_stages, n_items = opening.cumulative.shape
     own = np.empty(1)
     for stage in range(n_stages):
         m = tables.skips[stage]
-        if law == FINITE:
-            fill_finite(tables, bins, stage, 0.0, 0.0, opening.joining[stage], own, rows)
-        else:
-            fill_beta(tables, stage, 0.0, 0.0, opening.joining[stage])
+        fill_finite(tables, bins, stage, 0.0, 0.0, opening.joining[stage], own, rows)
         total = 0.0
         for v in range(m + 1):
-            if law == FINITE:
-                total += np.exp(
-                    log_integral(tables, stage, tables.prior_a[stage] + v, tables.prior_c + 1.0)
-                    - tables.prior_log_integral[stage]
-                )
-            else:
-                total += opening.joining[stage, v]
+            total += np.exp(
+                log_integral(tables, stage, tables.prior_a[stage] + v, tables.prior_c + 1.0)
+                - tables.prior_log_integral[stage]
+            )
             opening.cumulative[stage, v] = total
         for v in range(n_items):
             opening.cumulative[stage, v] = opening.cumulative[stage, v] / total if v < m else 1.0
@@ -172,18 +199,12 @@ def log_relative_weights(bins, lists, clusters, d, high, scratch):
 
 
 @kernel
-def log_own(law, tables, bins, clusters, k, t, skips):
+def log_own(rows, tables, bins, clusters, k, t, skips):
     """Return ln of the relative probability of a member of ``k`` with these skips given the other members."""
     total = 0.0
     product = 1.0
     for j in range(t):
-        skip, count, sum_here = skips[j, k], clusters.counts[k, j], clusters.totals[k, j]
-        if law == GIVEN:
-            product *= clusters.joining[k, j, skip]
-        elif law == FINITE and skip <= last_own(bins, tables.prior_a[j] + sum_here, count):
-            product *= clusters.own[k, j, skip]
-        else:
-            product *= own_relative(law, tables, bins, j, sum_here, count, clusters.log_integrals[k, j], skip)
+        product *= member_entry(rows, tables, bins, clusters, k, j, skips[j, k])
         if j % CHUNK == CHUNK - 1:
             total += np.log(product)
             product = 1.0
@@ -215,64 +236,17 @@ def correction(tables, bins, clusters, k, t, skips, is_member):
 
 
 @kernel
-def _open_as_published(stream, tables, lists, clusters, k, d):
-    """Give a new cluster of list ``d`` decays and a center by step 2 of Slice-Gibbs (figure 1)."""
-    n_items = clusters.places.shape[0]
-    order = np.empty(n_items, np.int32)
-    places = np.empty(n_items, np.int16)
-    for item in range(n_items):
-        places[item] = clusters.places[item, k]
-        order[places[item]] = item
-    for j in range(clusters.theta.shape[1]):
-        clusters.theta[k, j] = beta_theta(stream, tables.prior_a[j] + 1.0, tables.prior_c + 2.0)
-    published_center(
-        stream,
-        lists,
-        np.full(1, d, np.int32),
-        np.ones(1),
-        0,
-        1,
-        tables,
-        GIBBS_ROUNDS,
-        SLICE_GIBBS,
-        order,
-        places,
-        clusters.totals[k],
-        clusters.counts[k],
-        clusters.theta[k],
-        center_scratch(n_items),
-    )
-    for item in range(n_items):
-        clusters.places[item, k] = places[item]
-
-
-@kernel
-def open_cluster(stream, law, tables, bins, lists, clusters, opening, k, d, discount, scratch, rows):
+def open_cluster(stream, rows, tables, bins, lists, clusters, opening, k, d, discount, scratch):
     """Make slot ``k`` a cluster of list ``d`` alone, its center drawn given the list."""
     first, last = lists.starts[d], lists.starts[d + 1]
     draw_center(stream, lists.items, first, last, opening, scratch.code, scratch.taken, clusters.places, k)
     clusters.sizes[k] = 1
     clusters.log_sizes[k] = np.log(1.0 - discount)
-    if law == GIVEN:
-        _open_as_published(stream, tables, lists, clusters, k, d)
-        for j in range(clusters.totals.shape[1]):
-            fill_stage(law, tables, bins, clusters, k, j, rows)
-        return
-    for j in range(clusters.totals.shape[1]):
-        if j < last - first:
-            clusters.totals[k, j] = scratch.code[j]
-            clusters.counts[k, j] = 1.0
-            fill_stage(law, tables, bins, clusters, k, j, rows)
-        else:
-            clusters.totals[k, j] = 0.0
-            clusters.counts[k, j] = 0.0
-            clusters.log_integrals[k, j] = tables.prior_log_integral[j]
-            for b in range(opening.joining.shape[1]):
-                clusters.joining[k, j, b] = opening.joining[j, b]
+    open_stages(rows, stream, tables, bins, lists, clusters, opening, k, d, scratch.code)
 
 
 @kernel
-def change(law, tables, bins, clusters, k, t, skips, sign, discount, rows):
+def change(rows, tables, bins, clusters, k, t, skips, sign, discount):
     """Add (sign 1) or take out (-1) a list with these skips."""
     clusters.sizes[k] += sign
     if clusters.sizes[k] == 0:
@@ -282,8 +256,7 @@ def change(law, tables, bins, clusters, k, t, skips, sign, discount, rows):
     for j in range(t):
         clusters.totals[k, j] += sign * skips[j, k]
         clusters.counts[k, j] += sign
-        if law != GIVEN:
-            fill_stage(law, tables, bins, clusters, k, j, rows)
+        fill_stage(rows, tables, bins, clusters, k, j)
 
 
 @kernel
@@ -299,7 +272,7 @@ def seat_in_turn(
     stream,
     concentration,
     discount,
-    law,
+    rows,
     tables,
     bins,
     lists,
@@ -310,7 +283,6 @@ def seat_in_turn(
     position,
     book,
     scratch,
-    rows,
 ):
     """Visit the agents ``visits[position:]``; returns the next position, the end when all were visited.
 
@@ -324,7 +296,7 @@ def seat_in_turn(
         if book[OCCUPIED] == capacity:
             return at
         high = book[HIGH]
-        own = labels[agent]
+        own = np.int64(labels[agent])
         t = log_relative_weights(bins, lists, clusters, d, high, scratch)
         logs = scratch.logs
         logs[high] = _log_opening(concentration, discount, book[OCCUPIED])
@@ -335,13 +307,13 @@ def seat_in_turn(
                 logs[high] = -np.inf
             else:
                 logs[own] = np.log(clusters.sizes[own] - 1.0 - discount) + log_own(
-                    law, tables, bins, clusters, own, t, scratch.skips
+                    rows, tables, bins, clusters, own, t, scratch.skips
                 )
         chosen = categorical_log(stream, logs, high + 1)
         if chosen == own:
             continue
-        if law == FINITE and own >= 0 and bins.n_exact < tables.skips[0] + 1:
-            # Proposed from tables with shared bins: accept as Metropolis and Hastings say.
+        if own >= 0 and bins.n_exact < tables.skips[0] + 1:
+            # Proposed from tables with shared bins: accepted by a Metropolis–Hastings step.
             ratio = 0.0
             if chosen < high:
                 ratio += correction(tables, bins, clusters, chosen, t, scratch.skips, False)
@@ -352,19 +324,17 @@ def seat_in_turn(
                 continue
         book[MOVED] += 1
         if own >= 0:
-            change(law, tables, bins, clusters, own, t, scratch.skips, -1, discount, rows)
+            change(rows, tables, bins, clusters, own, t, scratch.skips, -1, discount)
             if clusters.sizes[own] == 0:
                 book[OCCUPIED] -= 1
         if chosen == high:
             chosen = 0
             while clusters.sizes[chosen] > 0:
                 chosen += 1
-            open_cluster(
-                stream, law, tables, bins, lists, clusters, opening, chosen, d, discount, scratch, rows
-            )
+            open_cluster(stream, rows, tables, bins, lists, clusters, opening, chosen, d, discount, scratch)
             book[OCCUPIED] += 1
             book[HIGH] = max(book[HIGH], chosen + 1)
         else:
-            change(law, tables, bins, clusters, chosen, t, scratch.skips, 1, discount, rows)
+            change(rows, tables, bins, clusters, chosen, t, scratch.skips, 1, discount)
         labels[agent] = chosen
     return visits.size

@@ -341,7 +341,7 @@ def split_or_merge(stream, concentration, discount, tables, lists, clusters, lab
     n_agents, n_items = labels.size, clusters.places.shape[0]
     n_stages = tables.skips.size
     first_anchor = integers(stream, n_agents)
-    a = labels[first_anchor]
+    a = np.int64(labels[first_anchor])
     splitting = kind in (SMART_SPLIT, BLIND_SPLIT)
     smart = kind in (SMART_SPLIT, SMART_MERGE)
     b = n_clusters

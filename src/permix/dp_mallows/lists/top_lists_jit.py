@@ -4,7 +4,7 @@
 The skip s_j of a list at stage j, given a center, is how many items the list has not used yet stand before
 its j-th item in the center (Meilă & Chen 2010, equation 1): the item's place less the number of earlier items
 of the list with a smaller place. For short lists and many centers, counting these pair by pair is the fastest
-way: the loop over centers is the inner one and vectorises, with places as 16-bit numbers, centers last.
+way: the loop over centers is the inner one and vectorizes, with places as 16-bit numbers, centers last.
 """
 
 from __future__ import annotations
