@@ -38,18 +38,18 @@ class AngleMixture(ClusterMixin, RankingEstimator, parameters=AngleParameters): 
     Attributes
     ----------
     weights_ : ndarray (n_components,)
-        Share of each component, the largest first.
+        Share of each group, the largest first.
     directions_ : ndarray (n_components, items)
         Consensus scores θ: unit vectors with sum zero; the item with the smallest entry is preferred.
     concentrations_ : ndarray (n_components,)
         κ: 0 = all rankings alike. Posterior means, or maximum likelihood. Predictions at point estimates take
         the posterior mean of κθ, which is shorter, the less sure the direction is.
     centers_ : Rankings
-        The items of each component in the order of their scores.
+        The items of each group in the order of their scores.
     components_ : list of Angle
-        Each component as a distribution of its own.
+        Each group as a distribution of its own.
     labels_ : ndarray (rows,)
-        Most probable component of every row fitted.
+        Most probable group of every row fitted.
     normalizer_ : str
         "exact", "balanced" or "vmf": the normalizer that was used.
     normalizer_errors_ : list of Estimate
@@ -57,7 +57,7 @@ class AngleMixture(ClusterMixin, RankingEstimator, parameters=AngleParameters): 
     log_likelihood_ : Estimate
         ln P(data) at the point estimates.
     elbo_ : float or None
-        "vi": evidence lower bound. "quadrature" with one component: the log evidence itself,
+        "vi": evidence lower bound. "quadrature" with one group: the log evidence itself,
         where κ above the largest value at which probabilities stay below one counts as impossible.
     history_ : DataFrame
         Log-likelihood or evidence bound after every pass.
@@ -141,13 +141,13 @@ class AngleMixture(ClusterMixin, RankingEstimator, parameters=AngleParameters): 
 
     @property
     def components_(self) -> list[Angle]:
-        """Each component as a distribution of its own."""
+        """Each group as a distribution of its own."""
         check_is_fitted(self)
         return [self._fit.components.component(k) for k in range(len(self.weights_))]
 
     @property
     def normalizer_errors_(self) -> list[Estimate]:
-        """By how much the true ln normalizing sum exceeds the one used, by component."""
+        """By how much the true ln normalizing sum exceeds the one used, by group."""
         check_is_fitted(self)
         return self._fit.normalizer_errors
 
@@ -185,7 +185,7 @@ class AngleMixture(ClusterMixin, RankingEstimator, parameters=AngleParameters): 
         return as_rankings(self._checked(X, reset=False), self.items_)
 
     def predict(self, X: Any) -> Array:
-        """Return the most probable component of each row.
+        """Return the most probable group of each row.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class AngleMixture(ClusterMixin, RankingEstimator, parameters=AngleParameters): 
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 
     def predict_proba(self, X: Any) -> Array:
-        """Return P(component | what the row says), at the point estimates.
+        """Return P(group | what the row says), at the point estimates.
 
         Parameters
         ----------
@@ -327,7 +327,7 @@ class AngleMixture(ClusterMixin, RankingEstimator, parameters=AngleParameters): 
         return (completed, ranks) if return_ranks else completed
 
     def sample_completions(self, X: Any, size: int = 1, random_state: Any = None) -> Completions:
-        """Draw full rankings that agree with each row, with their components.
+        """Draw full rankings that agree with each row, with their groups.
 
         Parameters
         ----------
@@ -353,7 +353,7 @@ class AngleMixture(ClusterMixin, RankingEstimator, parameters=AngleParameters): 
             How many.
         random_state : int, SeedSequence, Generator or None
         return_labels : bool
-            Return the component of each as well.
+            Return the group of each as well.
 
         Returns
         -------
@@ -363,7 +363,7 @@ class AngleMixture(ClusterMixin, RankingEstimator, parameters=AngleParameters): 
         return (rankings, labels) if return_labels else rankings
 
     def consensus(self, interval: float = 0.9) -> pd.DataFrame:
-        """Return the consensus score of every item in every component, with posterior intervals.
+        """Return the consensus score of every item in every group, with posterior intervals.
 
         Parameters
         ----------
@@ -379,7 +379,7 @@ class AngleMixture(ClusterMixin, RankingEstimator, parameters=AngleParameters): 
         return angle_results.consensus_table(self._fitted(), interval)
 
     def summary(self) -> pd.DataFrame:
-        """Return weight, agents, concentration with its 90 % interval, and consensus ranking by component."""
+        """Return weight, agents, concentration with its 90 % interval, and consensus ranking by group."""
         return angle_results.component_table(self._fitted())
 
     def diagnostics(self) -> pd.DataFrame:

@@ -50,7 +50,7 @@ class CollegeApplicationsData(NamedTuple):
     weights : array (n_components,)
         Falling.
     themes : tuple of str
-        What each component looks for, such as ``"Business, Dublin"``.
+        What each group looks for, such as ``"Business, Dublin"``.
     popularity : array (n_items,)
         Share of each course in the general demand, from which all centers are tilted.
     """
@@ -77,22 +77,22 @@ def make_college_applications(
     """Draw applications to courses, of the shape of the Irish college data of the year 2000.
 
     Section 8 of Meilă & Chen (2010) analyzes 53,757 lists of up to ten out of 533 courses; they are not
-    public. Here every course has a subject and a town, and courses differ widely in popularity. Each kind of
-    applicant looks for a subject in Dublin or outside it, or for a town, and its center is the order of
-    popularity, tilted towards what it looks for: centers share popular courses further down. Lists are drawn
-    from a generalized Mallows model around the center of the applicant's kind.
+    public. Here every course has a subject and a town, and courses differ widely in popularity. Each group of
+    applicants looks for a subject in Dublin or outside it, or for a town, and its center is the order of
+    popularity, tilted toward what it looks for: centers share popular courses further down. Lists are drawn
+    from a generalized Mallows model around the center of the applicant's group.
 
     Parameters
     ----------
     n_samples, n_items, n_components : int
-        Applicants, courses, and kinds of applicants.
+        Applicants, courses, and groups of applicants.
     longest : int
         Length of the longest lists. Lengths have P(l) ∝ exp(c l) on 1 ... ``longest``, c such that the
         mean is 6.4 for lists of up to ten.
     theta : float, array (longest,) or array (n_components, longest), optional
         Decay of each stage. By default it falls evenly from 1.5 to 0.6: first choices are clearer.
     weights : array, optional
-        Shares of the kinds; by default like the paper's clusters, falling from 8 % to 1 % for 30.
+        Shares of the groups; by default like those in the paper, falling from 8 % to 1 % for 30.
     random_state : int, Generator or None
 
     Examples

@@ -26,7 +26,7 @@ CellFamily = Literal["categorical", "gaussian", "poisson", "bernoulli"]
 
 @readable
 class GridCoClusters(NamedTuple):
-    """A matrix with the row and column clusters that made it.
+    """A matrix with the row and column groups that made it.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ def make_grid_coclusters(
     column_weights: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> GridCoClusters:
-    """Draw a matrix whose cells depend on the row's cluster and the column's cluster.
+    """Draw a matrix whose cells depend on the row's group and the column's group.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def make_grid_coclusters(
     missing : float
         Share of cells missing at random.
     row_weights, column_weights : array, optional
-        Cluster weights, equal by default.
+        Group weights, equal by default.
     random_state : int, Generator or None
 
     Examples

@@ -197,7 +197,7 @@ def make_generalized_mallows_mixture(
         Central orderings; uniformly random by default.
     preset : {"meila-chen-1", "meila-chen-2", "meila-chen-3", "meila-chen-4"}, optional
         The data sets of section 6 of Meilă & Chen (2010): 20 items, 500 lists from each of 10
-        clusters, lists of 10 or 19 items, θ = 1 or falling from 1.5. All arguments above are then
+        groups, lists of 10 or 19 items, θ = 1 or falling from 1.5. All arguments above are then
         fixed by the preset.
     center_weight : float
         For presets: the strength with which the centers are pulled together (see Notes).
@@ -206,7 +206,7 @@ def make_generalized_mallows_mixture(
     Notes
     -----
     The paper draws each center "from the conjugate posterior of σ, conditioned on 100 permutations
-    drawn randomly from a GM with θ = 0.7" so that clusters overlap. With the full weight of 100
+    drawn randomly from a GM with θ = 0.7" so that groups overlap. With the full weight of 100
     observations that posterior is all but a point mass and the ten centers coincide, so the 100
     permutations enter here as one observation with their average statistics (the equivalent
     sample size ν = 1 that the paper uses for its priors). ``center_weight`` scales this: 100 is

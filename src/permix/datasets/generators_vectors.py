@@ -1,4 +1,4 @@
-"""Synthetic clusters of points, documents and questionnaires."""
+"""Synthetic groups of points, documents and questionnaires."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @readable
 class GaussianClusters(NamedTuple):
-    """Points with the clusters that made them.
+    """Points with the groups that made them.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Documents(NamedTuple):
 
 @readable
 class CategoricalClusters(NamedTuple):
-    """Answers to questions with the clusters that made them.
+    """Answers to questions with the groups that made them.
 
     Attributes
     ----------
@@ -97,15 +97,15 @@ def make_gaussian_clusters(
     weights: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> GaussianClusters:
-    """Draw points from spherical Gaussian clusters.
+    """Draw points from spherical Gaussian groups.
 
     Parameters
     ----------
     n_samples, n_features, n_clusters : int
     separation : float
-        Root-mean-square distance between two cluster means, in units of ``noise_scale``.
+        Root-mean-square distance between two group means, in units of ``noise_scale``.
     noise_scale : float
-        Standard deviation within a cluster.
+        Standard deviation within a group.
     weights : array, optional
         Mixture weights, equal by default.
     random_state : int, Generator or None
@@ -141,8 +141,8 @@ def make_dp_gaussian(
 ) -> GaussianClusters:
     """Draw points from a Dirichlet-process mixture of Gaussians.
 
-    Cluster sizes follow the Chinese restaurant process; means are normal around 0 with standard
-    deviation ``mean_scale`` in every coordinate. Clusters are numbered in order of first appearance.
+    Group sizes follow the Chinese restaurant process; means are normal around 0 with standard
+    deviation ``mean_scale`` in every coordinate. Groups are numbered in order of first appearance.
 
     Examples
     --------

@@ -64,7 +64,7 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator, parameters=DPMallowsParam
     first, padded by -1; its items are the numbers found in it. Rankings of a subset, ties and comparisons are
     refused; :class:`permix.MallowsMixture` takes those.
 
-    Results do not depend on labels of draws: each cluster of a draw speaks for the estimated group it is most
+    Results do not depend on labels of draws: each group of a draw is matched with the estimated group it is most
     like, by the agents they have in common, and what is said about a group is an average over those that
     speak for it. Centers and decays are drawn for a hundred draws, evenly spaced, however many there are;
     intervals of them and predictions average over these, and a new agent may be of a group that the data did
@@ -172,7 +172,7 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator, parameters=DPMallowsParam
         """Return P(group | list) for a new agent of a group that the data have.
 
         Averaged over draws, each counted by how probable it makes the list: the agent is in a cluster of the
-        draw, which speaks for the estimated group it is most like.
+        draw, which is matched with the estimated group it is most like.
 
         Parameters
         ----------

@@ -33,14 +33,14 @@ class DPMixture(ClusterMixin, Estimator, parameters=DPMixtureParameters):  # typ
     Attributes
     ----------
     labels_ : ndarray of shape (n,)
-        Point estimate of the partition, with at most as many clusters as half of the draws have; cluster 0 is
+        Point estimate of the partition, with at most as many groups as half of the draws have; group 0 is
         the largest.
     n_clusters_ : int
-        Number of clusters in ``labels_``; its posterior is ``posterior_["posterior"]["n_clusters"]``.
+        Number of groups in ``labels_``; its posterior is ``posterior_["posterior"]["n_clusters"]``.
     cluster_sizes_ : ndarray
-        Number of members of each cluster.
+        Number of members of each group.
     cluster_parameters_ : dict of str to ndarray
-        Posterior means of the clusters' parameters given ``labels_``.
+        Posterior means of the groups' parameters given ``labels_``.
     point_estimate_ : PointEstimate
         ``labels_`` with its expected loss.
     posterior_ : xarray.DataTree
@@ -55,7 +55,7 @@ class DPMixture(ClusterMixin, Estimator, parameters=DPMixtureParameters):  # typ
 
     Notes
     -----
-    Cluster parameters are integrated out (collapsed Gibbs, Neal 2000, algorithm 3); whole clusters are split
+    Group parameters are integrated out (collapsed Gibbs, Neal 2000, algorithm 3); whole groups are split
     and merged (Dahl 2005); burn-in begins with the climb of Liang, Jordan & Taskar (2007, section 4.2); the
     concentration is updated as in Escobar & West (1995). ``fit`` warns, by name, about quantities on which
     chains disagree.

@@ -80,7 +80,7 @@ class Completions:
     orders : int32 ndarray (agents, draws, items)
         Items by position in ``items``, best first.
     labels : int ndarray (agents, draws)
-        The component each was drawn with.
+        The group each was drawn with.
     exact : bool ndarray (agents,)
         Whether the draws are independent and exactly from the posterior.
     acceptance_rates : ndarray (agents,)

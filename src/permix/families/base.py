@@ -52,7 +52,7 @@ class Family(abc.ABC):
 
     @abc.abstractmethod
     def statistics(self, capacity: int) -> NamedTuple:
-        """Return statistics with room for ``capacity`` clusters; the caller clears them."""
+        """Return statistics with room for ``capacity`` groups; the caller clears them."""
 
     @abc.abstractmethod
     def decode(self, rows: np.ndarray) -> Any:
@@ -71,7 +71,7 @@ class Family(abc.ABC):
 
     @abc.abstractmethod
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
-        """Posterior means of the clusters' parameters, one row a cluster."""
+        """Posterior means of the groups' parameters, one row a group."""
 
     def doubts(self, data: Any) -> list[tuple[int, str]]:
         """Columns of the encoded data that the hyper-parameters do not seem to be meant for, and why."""

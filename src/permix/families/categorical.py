@@ -1,4 +1,4 @@
-"""Clusters of categorical answers, some of them missing."""
+"""Groups of categorical answers, some of them missing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FEWEST_IDS = 20
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Categorical(Family):
-    """Clusters of categorical vectors: each column has its own answers; missing ones say nothing.
+    """Groups of categorical vectors: each column has its own answers; missing ones say nothing.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Categorical(Family):
 
     Notes
     -----
-    Columns are independent within a cluster (a latent class model). Missing entries are NaN, None or an
+    Columns are independent within a group (a latent class model). Missing entries are NaN, None or an
     empty string, and are taken to be missing at random.
 
     Examples
@@ -123,7 +123,7 @@ class Categorical(Family):
         return codes
 
     def statistics(self, capacity: int) -> CategoricalStats:
-        """Return room for ``capacity`` clusters."""
+        """Return room for ``capacity`` groups."""
         assert self.levels is not None
         n_levels = np.array([len(column) for column in self.levels], dtype=np.int64)
         offsets = np.concatenate([[0], np.cumsum(n_levels)])

@@ -1,4 +1,4 @@
-"""Gaussian clusters with known noise."""
+"""Gaussian groups with known noise."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ FAR = 10.0
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Gaussian(Family):
-    """Gaussian clusters of known noise; only the center of a cluster is learned.
+    """Gaussian groups of known noise; only the center of a group is learned.
 
     Parameters
     ----------
     noise_scale : float or sequence of float
-        Standard deviation within a cluster: one number, or one per column.
+        Standard deviation within a group: one number, or one per column.
     prior_mean : float or sequence of float
-        Where cluster centers are expected.
+        Where group centers are expected.
     prior_scale : float or sequence of float
-        Standard deviation of cluster centers around ``prior_mean``.
+        Standard deviation of group centers around ``prior_mean``.
 
     Notes
     -----
-    With x ~ N(μ, σ²) and μ ~ N(m, s²) per column, a cluster of n points predicts
+    With x ~ N(μ, σ²) and μ ~ N(m, s²) per column, a group of n points predicts
     N((m/s² + Σx/σ²)/(1/s² + n/σ²), σ² + 1/(1/s² + n/σ²)).
 
     Examples
@@ -84,7 +84,7 @@ class Gaussian(Family):
         ]
 
     def statistics(self, capacity: int) -> GaussianStats:
-        """Return room for ``capacity`` clusters."""
+        """Return room for ``capacity`` groups."""
         noise = np.asarray(self.noise_scale, dtype=np.float64)
         ratio = (noise / np.asarray(self.prior_scale)) ** 2
         d = ratio.shape[0]
@@ -111,5 +111,5 @@ class Gaussian(Family):
         return data * np.asarray(self.noise_scale), True
 
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
-        """Posterior mean of each cluster's center."""
+        """Posterior mean of each group's center."""
         return {"mean": (stats.means[:, :n_clusters] * np.asarray(self.noise_scale)[:, None]).T.copy()}

@@ -1,4 +1,4 @@
-"""Clusters of counts: documents, baskets, profiles."""
+"""Groups of counts: documents, baskets, profiles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONGEST_DOCUMENT = 10_000_000
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Multinomial(Family):
-    """Multinomial clusters of counts, dense or sparse, with a Dirichlet prior.
+    """Multinomial groups of counts, dense or sparse, with a Dirichlet prior.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Multinomial(Family):
         )
 
     def statistics(self, capacity: int) -> MultinomialStats:
-        """Return room for ``capacity`` clusters."""
+        """Return room for ``capacity`` groups."""
         pseudo = np.asarray(self.pseudo_count, dtype=np.float64)
         assert self.document_length is not None
         return MultinomialStats(
@@ -156,7 +156,7 @@ class Multinomial(Family):
         return 1.0 / np.sqrt(np.maximum(totals, 1.0))
 
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
-        """Posterior mean of each cluster's probabilities."""
+        """Posterior mean of each group's probabilities."""
         weights = (stats.pseudo_counts[:, None] + stats.counts[:, :n_clusters]).T
         return {"probabilities": weights / weights.sum(axis=1, keepdims=True)}
 

@@ -1,4 +1,4 @@
-"""Gaussian clusters with unknown covariance."""
+"""Gaussian groups with unknown covariance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WITHIN_SHARES = (0.1, 0.3, 0.6, 1.0)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GaussianNIW(Family):
-    """Gaussian clusters whose mean and covariance are both learned.
+    """Gaussian groups whose mean and covariance are both learned.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class GaussianNIW(Family):
     best partition has the largest log joint with the data is taken. A ``scale`` that is given leaves nothing
     to choose, and the degrees of freedom are d + 2 unless they are given too.
 
-    The predictive of a cluster is a multivariate Student t; see the notation page of the documentation.
+    The predictive of a group is a multivariate Student t; see the notation page of the documentation.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class GaussianNIW(Family):
         return finite_matrix(X, self.name).copy()
 
     def statistics(self, capacity: int) -> NIWStats:
-        """Return room for ``capacity`` clusters."""
+        """Return room for ``capacity`` groups."""
         mean = np.asarray(self.prior_mean, dtype=np.float64)
         d = mean.shape[0]
         assert self.degrees_of_freedom is not None
@@ -140,11 +140,11 @@ class GaussianNIW(Family):
         return rows
 
     def direction_scales(self, data: Any) -> np.ndarray:
-        """Measure columns by the spread expected within a cluster."""
+        """Measure columns by the spread expected within a group."""
         return 1.0 / np.sqrt(np.diag(np.asarray(self.scale, dtype=np.float64)))
 
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
-        """Posterior means of each cluster's center and covariance."""
+        """Posterior means of each group's center and covariance."""
         d = stats.prior_mean.shape[0]
         factors = np.moveaxis(stats.cholesky[:, :, :n_clusters], 2, 0)
         lower = np.tril(factors)
@@ -156,7 +156,7 @@ class GaussianNIW(Family):
 
 
 def _share_of_variance(array: np.ndarray, freedom: float, share: float) -> np.ndarray:
-    """Scale matrix with which a cluster is expected to have this share of each column's variance."""
+    """Scale matrix with which a group is expected to have this share of each column's variance."""
     # A constant column has no scale of its own: any positive value does. Its variance need not be
     # exactly zero, since its mean may be rounded.
     variance = np.where(np.ptp(array, axis=0) > 0, array.var(axis=0), 1.0)

@@ -29,15 +29,15 @@ class MallowsMixture(ClusterMixin, RankingEstimator, parameters=MallowsParameter
     Attributes
     ----------
     weights_ : ndarray (n_components,)
-        Share of each component, the largest first.
+        Share of each group, the largest first.
     centers_ : Rankings
-        The central ranking of each component.
+        The central ranking of each group.
     dispersions_ : ndarray (n_components,)
         0 = always the center, 1 = all rankings alike.
     components_ : list of Mallows
-        Each component as a distribution of its own.
+        Each group as a distribution of its own.
     labels_ : ndarray (rows,)
-        Most probable component of every row fitted.
+        Most probable group of every row fitted.
     log_likelihood_ : Estimate
         ln P(data); ``log_likelihood_.standard_error`` is its Monte Carlo error, 0 where the fit was exact.
     history_ : DataFrame
@@ -113,7 +113,7 @@ class MallowsMixture(ClusterMixin, RankingEstimator, parameters=MallowsParameter
 
     @property
     def components_(self) -> list[Mallows]:
-        """Each component as a distribution of its own."""
+        """Each group as a distribution of its own."""
         check_is_fitted(self)
         return [self._fit.components.component(k) for k in range(len(self.weights_))]
 
@@ -126,7 +126,7 @@ class MallowsMixture(ClusterMixin, RankingEstimator, parameters=MallowsParameter
         return pd.DataFrame(self._fit.history, columns=["log_likelihood", "standard_error"])
 
     def predict(self, X: Any) -> Array:
-        """Return the most probable component of each row.
+        """Return the most probable group of each row.
 
         Parameters
         ----------
@@ -140,13 +140,13 @@ class MallowsMixture(ClusterMixin, RankingEstimator, parameters=MallowsParameter
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 
     def predict_proba(self, X: Any, *, n_samples: int = 256, random_state: Any = 0) -> Array:
-        """Return P(component | what the row says).
+        """Return P(group | what the row says).
 
         Parameters
         ----------
         X : Rankings, Preferences, or 2-D integer array
         n_samples : int
-            Particles per agent and component where no exact sum is affordable.
+            Particles per agent and group where no exact sum is affordable.
         random_state : int, SeedSequence, Generator or None
             For those; with the default the same question gets the same answer every time.
 
@@ -255,7 +255,7 @@ class MallowsMixture(ClusterMixin, RankingEstimator, parameters=MallowsParameter
     def sample_completions(
         self, X: Any, size: int = 1, random_state: Any = None, *, method: str = "auto"
     ) -> Completions:
-        """Draw full rankings that agree with each row, with their components.
+        """Draw full rankings that agree with each row, with their groups.
 
         Parameters
         ----------
@@ -286,7 +286,7 @@ class MallowsMixture(ClusterMixin, RankingEstimator, parameters=MallowsParameter
             How many.
         random_state : int, SeedSequence, Generator or None
         return_labels : bool
-            Return the component of each as well.
+            Return the group of each as well.
 
         Returns
         -------
@@ -313,6 +313,6 @@ class MallowsMixture(ClusterMixin, RankingEstimator, parameters=MallowsParameter
         )
 
     def summary(self) -> pd.DataFrame:
-        """Return weight, expected number of agents, dispersion, expected distance and center by component."""
+        """Return weight, expected number of agents, dispersion, expected distance and center by group."""
         check_is_fitted(self)
         return component_table(self._fit)

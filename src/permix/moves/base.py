@@ -23,7 +23,7 @@ class Info(NamedTuple):
     """What a step did; ``parts`` holds the reports of the moves it is made of.
 
     ``work`` is what a step costs, counted rather than timed, so that it is the same on every machine. The
-    unit is one of the many scores of a datum against a cluster in a Gibbs sweep.
+    unit is one of the many scores of a datum against a group in a Gibbs sweep.
     """
 
     name: str

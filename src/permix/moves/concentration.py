@@ -13,7 +13,7 @@ from permix.partitions.priors_jit import update_concentration
 
 @dataclasses.dataclass
 class Concentration(Move):
-    """Draw the concentration given the number of clusters (Escobar & West 1995, section 6).
+    """Draw the concentration given the number of groups (Escobar & West 1995, section 6).
 
     Does nothing where the concentration is a fixed number.
     """

@@ -41,10 +41,10 @@ MOST_DATA = {"approximate": 5000, "exact": 1000}
 
 @dataclasses.dataclass
 class Permutation(Move):
-    """Draw an ordering of the data given the clusters, then clusters given the ordering.
+    """Draw an ordering of the data given the groups, then groups given the ordering.
 
-    In the ordering every cluster is a segment. All ways to cut it into segments are then summed over by
-    dynamic programming and one is drawn, so that many clusters may change at once. Sections are those of
+    In the ordering every group is a segment. All ways to cut it into segments are then summed over by
+    dynamic programming and one is drawn, so that many groups may change at once. Sections are those of
     Liang, Jordan & Taskar (2007).
 
     Parameters
@@ -54,19 +54,19 @@ class Permutation(Move):
         "approximate" replaces 1/K! by β^-K, in O(n²), and corrects by a Metropolis step (section 3.2). "beam"
         also follows only a few segments at each position, in O(n) (section 3.3).
     order : "uniform" or "markov"
-        How an ordering is drawn: uniformly, or by Markov Gibbs scans, which put similar data of a cluster
-        side by side (section 4.1) and cost O(m²) for a cluster of m.
+        How an ordering is drawn: uniformly, or by Markov Gibbs scans, which put similar data of a group
+        side by side (section 4.1) and cost O(m²) for a group of m.
     width : int
         Segments kept by the beam at each position.
     tolerance : float
         Share of the sum that the beam may leave out at each position beyond that.
     n_clusters : float, optional
-        Number of clusters K₀ about which 1/K! is approximated: β = exp Ψ(K₀ + 1). Left out, it is learned
-        during burn-in as the mean number of clusters and then stays fixed; a β that follows the chain after
+        Number of groups K₀ about which 1/K! is approximated: β = exp Ψ(K₀ + 1). Left out, it is learned
+        during burn-in as the mean number of groups and then stays fixed; a β that follows the chain after
         burn-in would make it wrong. Without burn-in it is the prior mean.
     integrate : bool
         Where the concentration is learned: sum over it inside the program, and draw it anew given the
-        clusters. Otherwise the move keeps its present value.
+        groups. Otherwise the move keeps its present value.
 
     Notes
     -----
@@ -174,7 +174,7 @@ class Permutation(Move):
         return float(log_weight_of_one_more(state.prior, at)) - float(digamma(at + 1.0))
 
     def _propose(self, rng: np.random.Generator, state: MixtureState, scratch: Scratch, slope: float) -> int:
-        """Draw a clustering from the approximation; returns its number of clusters, -1 when it is none."""
+        """Draw a clustering from the approximation; returns its number of groups, -1 when it is none."""
         markov = self.order == "markov"
         points = scratch.points(state)
         if self.method == "approximate":
@@ -210,7 +210,7 @@ class Permutation(Move):
 
 @dataclasses.dataclass
 class LearningPermutation(Move):
-    """A permutation move that approximates 1/K! about the present number of clusters, and averages it.
+    """A permutation move that approximates 1/K! about the present number of groups, and averages it.
 
     Not exact: for burn-in only (section 3.2). In the mean the t-th step has weight t.
     """

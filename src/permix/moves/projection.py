@@ -23,9 +23,9 @@ MAX_TRIES = 12
 
 @dataclasses.dataclass
 class Projection(Move):
-    """Order clusters, and the data in each, along a random direction; then draw clusters that are segments.
+    """Order groups, and the data in each, along a random direction; then draw groups that are segments.
 
-    An optimizer: the probability of such an ordering given the clusters is not known, so the posterior is not
+    An optimizer: the probability of such an ordering given the groups is not known, so the posterior is not
     left invariant. Use it during burn-in only; chains refuse it afterwards.
 
     Parameters
@@ -35,8 +35,8 @@ class Projection(Move):
     tolerance : float
         Share of the sum that may be left out at each position beyond that.
     max_turns : int
-        Within a cluster the direction is first turned a random number of times, at most so many, towards the
-        cluster's main axis; 0 leaves it as it was drawn, as in the paper.
+        Within a group the direction is first turned a random number of times, at most so many, towards the
+        group's main axis; 0 leaves it as it was drawn, as in the paper.
 
     Notes
     -----

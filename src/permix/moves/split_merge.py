@@ -1,4 +1,4 @@
-"""Split-merge: whole clusters are split and merged."""
+"""Split-merge: whole groups are split and merged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCORE_ALONE = 10.0
 
 @dataclasses.dataclass
 class SplitMerge(Move):
-    """Propose to split a cluster or to merge two, so that many data change clusters at once.
+    """Propose to split a group or to merge two, so that many data change groups at once.
 
     Parameters
     ----------
@@ -37,10 +37,10 @@ class SplitMerge(Move):
 
     Notes
     -----
-    A proposal scores the members of the clusters that it is about three times (2 ``n_scans`` + 5 times for
-    "restricted-gibbs"), whatever the number of data and of other clusters. Half of the proposals are merges,
+    A proposal scores the members of the groups that it is about three times (2 ``n_scans`` + 5 times for
+    "restricted-gibbs"), whatever the number of data and of other groups. Half of the proposals are merges,
     most of which one look at marginal likelihoods refuses; published moves draw pairs uniformly, so that with
-    many clusters nearly all are merges.
+    many groups nearly all are merges.
 
     Examples
     --------

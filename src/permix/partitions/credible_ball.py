@@ -37,9 +37,9 @@ class CredibleBall:
     horizontal : ndarray of int32, shape (bounds, n)
         Partitions in the ball that are farthest from the estimate.
     upper : ndarray of int32, shape (bounds, n)
-        Upper vertical bound: those with the fewest clusters and, among these, farthest.
+        Upper vertical bound: those with the fewest groups and, among these, farthest.
     lower : ndarray of int32, shape (bounds, n)
-        Lower vertical bound: those with the most clusters and, among these, farthest.
+        Lower vertical bound: those with the most groups and, among these, farthest.
     """
 
     level: float

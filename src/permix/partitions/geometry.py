@@ -26,7 +26,7 @@ def variation_of_information(a: npt.ArrayLike, b: npt.ArrayLike, base: float = 2
     Parameters
     ----------
     a, b : array-like of int, shape (n,)
-        Cluster of each observation; the names of clusters do not matter.
+        Group of each observation; the names of groups do not matter.
     base : float, default 2.0
         Base of the logarithm; 2 gives bits, as in Wade & Ghahramani (2018) and the R package salso.
 
@@ -90,7 +90,7 @@ def adjusted_rand(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
 
 
 def similarity_matrix(draws: npt.ArrayLike) -> npt.NDArray[np.float32]:
-    """Posterior probability that two observations share a cluster.
+    """Posterior probability that two observations share a group.
 
     Parameters
     ----------
@@ -125,10 +125,10 @@ def similarity_matrix(draws: npt.ArrayLike) -> npt.NDArray[np.float32]:
 
 
 def assignment_confidence(draws: npt.ArrayLike, labels: npt.ArrayLike) -> FloatArray:
-    """How firmly each observation belongs to its cluster.
+    """How sure the group of each observation is.
 
-    The posterior probability that the observation shares a cluster with another member of its
-    cluster in ``labels``, averaged over those members. For an observation that is alone: the
+    The posterior probability that the observation shares a group with another member of its
+    group in ``labels``, averaged over those members. For an observation that is alone: the
     posterior probability of being alone. Costs O(draws × n), without an n × n matrix.
 
     Parameters

@@ -13,7 +13,7 @@ IntArray: TypeAlias = npt.NDArray[np.int32]
 
 
 def canonical_labels(labels: npt.ArrayLike) -> IntArray:
-    """Number clusters by first appearance, from 0.
+    """Number groups by first appearance, from 0.
 
     Two label vectors describe the same partition exactly when their canonical labels are equal.
 

@@ -35,11 +35,11 @@ class PointEstimate:
     Attributes
     ----------
     labels : ndarray of int32, shape (n,)
-        Cluster of each observation, numbered by first appearance.
+        Group of each observation, numbered by first appearance.
     n_clusters : int
-        Number of clusters.
+        Number of groups.
     sizes : ndarray of int64
-        Cluster sizes.
+        Group sizes.
     loss : {"vi", "binder"}
         The loss whose posterior mean was minimized.
     expected_loss : float
@@ -87,17 +87,17 @@ def point_estimate(
 
     A stochastic search in the spirit of salso (Dahl, Johnson & Müller 2022) on the expected loss
     itself, not on a bound. One run starts from the best draw, the others allocate the observations
-    one by one in random order; each then moves single observations, merges clusters, and dissolves
-    and rebuilds clusters until nothing improves. The result is at least as good as the best draw.
+    one by one in random order; each then moves single observations, merges groups, and dissolves
+    and rebuilds groups until nothing improves. The result is at least as good as the best draw.
 
     Parameters
     ----------
     draws : array-like of int, shape (draws, n) or (chains, draws, n)
         Posterior label vectors; labels need not agree between draws.
     loss : {"vi", "binder"}, default "vi"
-        Variation of information, or Binder's loss (which tends to leave many small clusters).
+        Variation of information, or Binder's loss (which tends to leave many small groups).
     max_clusters : int, optional
-        Largest number of clusters allowed. None allows twice the largest number in a draw, plus 16.
+        Largest number of groups allowed. None allows twice the largest number in a draw, plus 16.
     n_runs : int, optional
         Number of runs, the one from the best draw included. None makes 8, and fewer, down to 3, for more
         than four million labels.

@@ -107,10 +107,10 @@ class PartitionPrior(ABC):
 
     @abstractmethod
     def expected_clusters(self, n: int) -> float:
-        """Prior mean of the number of clusters of ``n`` observations."""
+        """Prior mean of the number of groups of ``n`` observations."""
 
     def most_clusters(self, n: int) -> int:
-        """Largest number of clusters that ``n`` observations can have."""
+        """Largest number of groups that ``n`` observations can have."""
         return n
 
     def log_prob(self, labels: npt.ArrayLike) -> float:
@@ -119,12 +119,12 @@ class PartitionPrior(ABC):
         Parameters
         ----------
         labels : array-like of int, shape (n,)
-            Cluster of each observation. The names of clusters do not matter.
+            Group of each observation. The names of groups do not matter.
 
         Returns
         -------
         float
-            Minus infinity when the partition is impossible (too many clusters for a finite prior).
+            Minus infinity when the partition is impossible (too many groups for a finite prior).
         """
         return self._log_prob_of_sizes(np.bincount(as_labels(labels)))
 
@@ -134,19 +134,19 @@ class PartitionPrior(ABC):
         return float(partition_log_prob(self.kernel(int(sizes.sum())), sizes))
 
     def sequential_log_weights(self, sizes: npt.ArrayLike, normalized: bool = True) -> FloatArray:
-        """Log weights with which the next observation joins each cluster or opens a new one.
+        """Log weights with which the next observation joins each group or opens a new one.
 
         Parameters
         ----------
         sizes : array-like of int, shape (K,)
-            Present sizes of the clusters, all positive.
+            Present sizes of the groups, all positive.
         normalized : bool, default True
             Whether to divide by the total, so that the weights are probabilities.
 
         Returns
         -------
         ndarray, shape (K + 1,)
-            The existing clusters in the order given, then the new one.
+            The existing groups in the order given, then the new one.
         """
         weights = self._log_weights(_check_sizes(sizes))
         if normalized:
@@ -171,7 +171,7 @@ class _TwoParameter(PartitionPrior):
 
     @abstractmethod
     def _two_parameters(self) -> tuple[float, float, float]:
-        """Concentration, discount and largest number of clusters in the two-parameter form."""
+        """Concentration, discount and largest number of groups in the two-parameter form."""
 
     def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
         """Draw partitions of ``n`` observations; see :meth:`PartitionPrior.sample`."""
@@ -182,7 +182,7 @@ class _TwoParameter(PartitionPrior):
         return labels[0] if size is None else labels
 
     def expected_clusters(self, n: int) -> float:
-        """Prior mean of the number of clusters of ``n`` observations."""
+        """Prior mean of the number of groups of ``n`` observations."""
         from permix.partitions.priors_jit import expected_two_parameter_clusters
 
         concentration, discount, _ = self._two_parameters()
@@ -196,7 +196,7 @@ class DirichletProcess(_TwoParameter):
     Parameters
     ----------
     concentration : float or Gamma, default 1.0
-        Positive; larger values give more clusters. A :class:`Gamma` means that it is unknown and has
+        Positive; larger values give more groups. A :class:`Gamma` means that it is unknown and has
         this prior; then every method below averages over it (by quadrature where no formula is known).
 
     Examples
@@ -277,7 +277,7 @@ class DirichletProcess(_TwoParameter):
         return labels[0] if size is None else labels
 
     def expected_clusters(self, n: int) -> float:
-        """Prior mean of the number of clusters of ``n`` observations."""
+        """Prior mean of the number of groups of ``n`` observations."""
         if not isinstance(self.concentration, Gamma):
             return super().expected_clusters(n)
         from scipy.special import digamma
@@ -293,7 +293,7 @@ class DirichletProcess(_TwoParameter):
 
 @dataclass(frozen=True)
 class PitmanYor(_TwoParameter):
-    """Partition induced by a Pitman–Yor process: cluster sizes with power-law tails.
+    """Partition induced by a Pitman–Yor process: group sizes with power-law tails.
 
     Parameters
     ----------
@@ -338,17 +338,17 @@ class PitmanYor(_TwoParameter):
 
 @dataclass(frozen=True)
 class FiniteDirichlet(_TwoParameter):
-    """Partition induced by weights from a symmetric Dirichlet over ``n`` components.
+    """Partition induced by weights from a symmetric Dirichlet over ``n`` groups.
 
-    Components that received no observation do not count: ``log_prob`` is the probability of the
-    unlabelled partition, summed over the ``n! / (n - K)!`` ways to name its K clusters.
+    Groups without observations do not count: ``log_prob`` is the probability of the
+    unlabeled partition, summed over the ``n! / (n - K)!`` ways to name its K groups.
 
     Parameters
     ----------
     n : int
-        Number of components, the largest possible number of clusters.
+        Number of groups, some of which may have no observations.
     pseudo_count : float, default 1.0
-        Positive Dirichlet parameter of every component.
+        Positive Dirichlet parameter of every group.
 
     Examples
     --------
@@ -373,7 +373,7 @@ class FiniteDirichlet(_TwoParameter):
         return _tables(self, n)
 
     def most_clusters(self, n: int) -> int:
-        """Largest number of clusters that ``n`` observations can have."""
+        """Largest number of groups that ``n`` observations can have."""
         return min(n, self.n)
 
     def _log_tables(self, n: int) -> tuple[float, FloatArray]:
@@ -388,9 +388,9 @@ class FiniteDirichlet(_TwoParameter):
 
 @dataclass(frozen=True)
 class MixtureOfFiniteMixtures(PartitionPrior):
-    """Partition induced by a finite mixture with an unknown number of components.
+    """Partition induced by a finite mixture with an unknown number of groups.
 
-    The number of components K has K - 1 ~ Poisson(``rate``); given K, weights are from a symmetric Dirichlet
+    The number of groups K has K - 1 ~ Poisson(``rate``); given K, weights are from a symmetric Dirichlet
     with parameter ``pseudo_count`` (Miller & Harrison 2018). Unlike a Dirichlet process, the number of groups
     that the data show does not grow with the number of observations, and settles on the true one.
 
@@ -399,7 +399,7 @@ class MixtureOfFiniteMixtures(PartitionPrior):
     rate : float, default 1.0
         Positive; mean of K - 1. Large values of K are very improbable: at rate 1, K = 20 has 3e-18.
     pseudo_count : float, default 1.0
-        Positive Dirichlet parameter of every component (γ); small values allow groups of very unequal sizes.
+        Positive Dirichlet parameter of every group (γ); small values allow groups of very unequal sizes.
 
     Examples
     --------
@@ -448,7 +448,7 @@ class MixtureOfFiniteMixtures(PartitionPrior):
         return log_v
 
     def _log_terms(self, k: npt.NDArray[np.int64], n: int) -> FloatArray:
-        """Log of p(k) k! / (γk)^(n); there is no mixture of 0 components."""
+        """Log of p(k) k! / (γk)^(n); there is no mixture of 0 groups."""
         from permix.partitions.priors_jit import log_rising_factorial
 
         terms = np.full(len(k), -np.inf)
@@ -459,22 +459,22 @@ class MixtureOfFiniteMixtures(PartitionPrior):
         return terms
 
     def n_components_probabilities(self, n_clusters: int, n: int) -> FloatArray:
-        """Probabilities of the number of components given that ``n`` observations show ``n_clusters`` groups.
+        """Probabilities of the number of all groups given that ``n`` observations show ``n_clusters`` groups.
 
-        A component may be there and have no observation yet. Given the number of groups, neither their sizes
-        nor the data say more: p(k | t) is proportional to p(k) k! / (k - t)! / (γk)^(n).
+        A group may exist and have no observation yet. Given the number of groups with observations, neither
+        their sizes nor the data say more: p(k | t) is proportional to p(k) k! / (k - t)! / (γk)^(n).
 
         Parameters
         ----------
         n_clusters : int
-            Number of groups t, from 1 to ``n`` (0 if ``n`` is 0).
+            Number of groups with observations t, from 1 to ``n`` (0 if ``n`` is 0).
         n : int
             Number of observations.
 
         Returns
         -------
         ndarray
-            Entry k is the probability of k components. Ends where what is left is less than 1e-12.
+            Entry k is the probability of k groups. Ends where what is left is less than 1e-12.
         """
         if not min(1, _count(n, "n")) <= _count(n_clusters, "n_clusters") <= n:
             raise DataError(f"{n:,} observations cannot show {n_clusters} groups")
@@ -494,7 +494,7 @@ class MixtureOfFiniteMixtures(PartitionPrior):
         return labels[0] if size is None else labels
 
     def expected_clusters(self, n: int) -> float:
-        """Prior mean of the number of clusters of ``n`` observations."""
+        """Prior mean of the number of groups of ``n`` observations."""
         from permix.partitions.priors_jit import log_rising_factorial
 
         if _count(n, "n") == 0:

@@ -1,4 +1,4 @@
-"""Do the chains agree, and how much do the draws say? Rank-normalised split R-hat and ESS."""
+"""Do the chains agree, and how much do the draws say? Rank-normalized split R-hat and ESS."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def summary(tree: xr.DataTree | Draws, var_names: Sequence[str] | None = None) -
     -------
     pandas.DataFrame
         One row per quantity: ``mean``, ``sd``, ``eti89_lb`` and ``eti89_ub`` (89 % equal-tailed
-        interval), ``ess_bulk`` and ``ess_tail`` (effective sample sizes), ``r_hat`` (rank-normalised,
+        interval), ``ess_bulk`` and ``ess_tail`` (effective sample sizes), ``r_hat`` (rank-normalized,
         split), ``mcse_mean`` (Monte Carlo error of the mean) and ``note``, which says ``constant``,
         ``too few draws``, ``not finite``, ``more draws needed`` (R-hat above 1.01, or
         fewer than 100 effective draws per chain) or ``chains disagree``
@@ -104,7 +104,7 @@ def warn_if_chains_disagree(tree: xr.DataTree | Draws, threshold: float = THRESH
 
 
 def r_hat(values: npt.NDArray[np.float64]) -> float:
-    """Return the rank-normalised split R-hat of an array over chain and draw.
+    """Return the rank-normalized split R-hat of an array over chain and draw.
 
     It is 1 for a constant, infinite when every chain is stuck at a place of its own, and NaN for
     values that are not finite or fewer than four draws per chain. The halves of a single chain count
@@ -136,7 +136,7 @@ def _at_least_two(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def noise_ceiling(n_chains: int, n_draws: int) -> float:
     """Return what R-hat of independent draws exceeds with probability 0.001.
 
-    For m half chains of n independent normal draws, between over within variance follows an F law
+    For m half chains of n independent normal draws, between over within variance follows an F distribution
     with m - 1 and m (n - 1) degrees of freedom, and R-hat² = (n - 1)/n + F/n.
     """
     from scipy.special import fdtri

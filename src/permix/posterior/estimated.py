@@ -25,17 +25,17 @@ class EstimatedPartition:
 
     @cached_property
     def labels(self) -> npt.NDArray[np.int64]:
-        """The point estimate; cluster 0 is the largest."""
+        """The point estimate; group 0 is the largest."""
         return by_size(self.estimate.labels)
 
     @cached_property
     def cluster_sizes(self) -> npt.NDArray[np.int64]:
-        """Members of each cluster."""
+        """Members of each group."""
         return np.bincount(self.labels)
 
     @property
     def n_clusters(self) -> int:
-        """Number of clusters of ``labels``."""
+        """Number of groups of ``labels``."""
         return len(self.cluster_sizes)
 
 
@@ -67,7 +67,7 @@ def evenly_spaced(draws: Array, most: int) -> Array:
 
 
 def by_size(labels: Array) -> npt.NDArray[np.int64]:
-    """Renumber clusters so that 0 is the largest; ties in order of first appearance."""
+    """Renumber groups so that 0 is the largest; ties in order of first appearance."""
     values, first, inverse, counts = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )

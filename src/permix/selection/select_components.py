@@ -52,7 +52,7 @@ class ComponentSelection:
     chosen : int
         One of the two, as ``rule`` says.
     model : fitted estimator
-        With ``chosen`` components: to the training part, or to all data after ``refit=True``, after
+        With ``chosen`` groups: to the training part, or to all data after ``refit=True``, after
         cross-validation, and for a criterion.
     fit : object or None
         What is behind it.
@@ -99,7 +99,7 @@ class ComponentSelection:
 
     @property
     def model(self) -> Any:
-        """The fitted mixture with ``chosen`` components."""
+        """The fitted mixture with ``chosen`` groups."""
         if self.fit is None:
             raise DataError(
                 "cross-validation was stopped before the model was fitted to all data; "

@@ -171,7 +171,7 @@ class BlurringMeanShift(ClusterMixin, RankingEstimator, parameters=MeanShiftPara
 
         Returns
         -------
-        ndarray (rows, n_clusters_)
+        ndarray (rows, groups)
         """
         lists = self._lists(X)
         return self._fit.predict_proba(lists)
@@ -180,7 +180,7 @@ class BlurringMeanShift(ClusterMixin, RankingEstimator, parameters=MeanShiftPara
         """Return ln p(list) under a mixture of Mallows models at the centers.
 
         ``p(π) = Σ_k N_k / N · 1/|Ω(c_k)| Σ_{σ ∈ Ω(c_k)} Π_j e^{-θ s_j(π | σ)} / ψ_{n-j}(θ)``, j = 1..t, with
-        N_k agents in cluster k, Ω(c_k) all rankings of the n items that begin as its center does, and
+        N_k agents in group k, Ω(c_k) all rankings of the n items that begin as its center does, and
         ψ_m(θ) = 1 + e^-θ + ... + e^-mθ. The one θ, ``decay_``, makes the fitted data most probable. The
         probabilities of all lists of one length sum to one.
 

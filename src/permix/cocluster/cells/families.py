@@ -113,7 +113,7 @@ class CellFamily(abc.ABC):
 
     @abc.abstractmethod
     def means(self, n: Array, sums: Array) -> Array:
-        """Return the posterior mean of each block's law, in the user's units."""
+        """Return the posterior mean of each block's cells, in the user's units."""
 
     @abc.abstractmethod
     def parameters(self, n: Array, sums: Array) -> dict[str, Array]:
