@@ -64,9 +64,9 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator, parameters=DPMallowsParam
     first, padded by -1; its items are the numbers found in it. Rankings of a subset, ties and comparisons are
     refused; :class:`permix.MallowsMixture` takes those.
 
-    Results do not depend on labels of draws: each group of a draw is matched with the estimated group it is most
-    like, by the agents they have in common, and what is said about a group is an average over those that
-    speak for it. Centers and decays are drawn for a hundred draws, evenly spaced, however many there are;
+    Results do not depend on labels of draws: each group of a draw is matched with the estimated group with
+    which it has most agents in common, and what is said about a group is an average over those matched with
+    it. Centers and decays are drawn for a hundred draws, evenly spaced, however many there are;
     intervals of them and predictions average over these, and a new agent may be of a group that the data did
     not have.
 
@@ -171,7 +171,7 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator, parameters=DPMallowsParam
     def predict_proba(self, X: Any) -> Array:
         """Return P(group | list) for a new agent of a group that the data have.
 
-        Averaged over draws, each counted by how probable it makes the list: the agent is in a cluster of the
+        Averaged over draws, each counted by how probable it makes the list: the agent is in a group of the
         draw, which is matched with the estimated group it is most like.
 
         Parameters
