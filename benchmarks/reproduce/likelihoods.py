@@ -43,10 +43,10 @@ def monte_carlo_log_likelihoods(
     preferences: Preferences, components: MallowsComponents, n_draws: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Equation 28 with T = ``n_draws`` draws of AMP for each agent and component."""
-    laws = geometric_models(components.decays, components.n_items)
+    models = geometric_models(components.decays, components.n_items)
     agents = np.arange(len(preferences))
     estimates, _ = importance_log_normalizers(
-        stream_key(rng), 0, preferences.arrays(), agents, components.centers, laws, n_draws
+        stream_key(rng), 0, preferences.arrays(), agents, components.centers, models, n_draws
     )
     return _mixed(estimates, components)
 

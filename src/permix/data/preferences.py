@@ -70,6 +70,7 @@ class Preferences(AgentTable):
         *("level_indptr", "level_items", "levels", "rest_below"),
         *("pair_indptr", "pairs", "consistent"),
     )
+    _of_items: ClassVar = ("level_items", "pairs")
 
     @classmethod
     def _from_arrays(

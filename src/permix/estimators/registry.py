@@ -7,10 +7,10 @@ when it is first needed.
 
 from __future__ import annotations
 
-import importlib
 from typing import Any, NamedTuple
 
 from permix.errors import DataError
+from permix.registries import part as part
 
 
 class Model(NamedTuple):
@@ -46,13 +46,6 @@ MODELS: dict[str, Model] = {}
 def register(model: Model) -> None:
     """Add a model. Those of permix are added below; a package of your own calls this when it is imported."""
     MODELS[model.name] = model
-
-
-def part(place: str) -> Any:
-    """Import what "module:name" says."""
-    module, _, name = place.partition(":")
-    found = importlib.import_module(module)
-    return getattr(found, name) if name else found
 
 
 def fit_of(model: Any) -> Any:

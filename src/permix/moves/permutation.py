@@ -258,7 +258,7 @@ class Scratch:
     sums: FloatArray
     work: FloatArray
 
-    def points(self, state: MixtureState) -> tuple[Any, ...]:
+    def points(self, state: MixtureState) -> tuple[Any, Any, Any, Any, Any]:
         """The data in their order, as programs over segments take them."""
         return self.single, state.data, state.empty_scores, self.order, self.size_weights
 
