@@ -41,7 +41,7 @@ def test_groups_of_new_rows_and_new_rows(run, points, tmp_path):
     assert run("sample", fit, "-n", 5, "-o", tmp_path / "rows.csv")[0] == 0
     assert len(table_in(tmp_path / "rows.csv")) == 5
     for arguments, words in (
-        (["predict", fit, new, "--id", "who"], ["'note'", "--ignore 'note'"]),
+        (["predict", fit, new, "--id", "who"], ["'note'", "--ignore note"]),
         (["predict", fit, points, "--id", "name", "--ignore", "height"], ["no column 'height'"]),
         (["sample", fit, "-o", tmp_path / "rows.soc"], [".csv"]),
     ):
