@@ -38,7 +38,7 @@ def noisy_orders(n_rows: int, n_items: int, n_kinds: int, seed: int = 0) -> np.n
 
 
 def model(**settings: Any) -> AngleMixture:
-    """Return a model that shows no progress; with the approximate normaliser, unless told otherwise."""
+    """Return a model that shows no progress; with the approximate normalizer, unless told otherwise."""
     return AngleMixture(random_state=0, progress=False, **({"normalizer": "vmf"} | settings))
 
 

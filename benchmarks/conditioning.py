@@ -12,8 +12,8 @@ import numpy as np
 
 from benchmarks.timing import timed
 from permix import Mallows, Preferences
+from permix.convergence import ess_mean
 from permix.distributions.conditioning.amp_insertions_jit import geometric_models
-from permix.distributions.conditioning.chain import effective_size
 from permix.distributions.conditioning.draws import mmp_draws
 
 N_ITEMS, N_RATED = 200, 40
@@ -46,8 +46,9 @@ def mixing(said: Preferences, dispersion: float, local_moves: bool) -> dict[str,
     free = np.setdiff1d(np.arange(N_ITEMS), said.level_items)
     pairs = zip(free[::20].tolist(), said.level_items[:8].tolist(), strict=True)
     ordered = [ranks[:, a] < ranks[:, b] for a, b in pairs]
-    times = [N_STATES / effective_size(indicator) for indicator in ordered if 0 < indicator.mean() < 1]
-    distance_time = N_STATES / effective_size(distances[0])
+    mixed = [indicator[None].astype(float) for indicator in ordered if 0 < indicator.mean() < 1]
+    times = [N_STATES / ess_mean(indicator) for indicator in mixed]
+    distance_time = N_STATES / ess_mean(distances[:1].astype(float))
     step = seconds / (N_STATES + 200)
     return {
         "microseconds": step * 1e6,

@@ -163,7 +163,7 @@ def run(sizes: Sizes) -> Outcome:
         remarks.append(
             f"{rule}: {100 * max(agree, 1 - agree):.0f} % of the tumours in the cluster of their status; "
             f"the approximate "
-            f"normaliser is off by {', '.join(f'{float(e):+.1f}' for e in errors)} nats."
+            f"normalizer is off by {', '.join(f'{float(e):+.1f}' for e in errors)} nats."
         )
         series[rule] = {name: _curve(status, score) for name, score in scores.items()}
     return Outcome(

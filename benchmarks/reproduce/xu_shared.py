@@ -23,7 +23,7 @@ from permix.errors import PermixWarning
 SMALL_PRIOR = {"prior_shape": 1e-3, "prior_rate": 1e-3}
 PAPER_PRIOR = {"prior_shape": 0.1, "prior_rate": 0.1}
 FLAT_PRIOR = {"prior_shape": 1.0, "prior_rate": 1e-3}
-# Models are compared by the exact normaliser up to so many items, above by the approximation.
+# Models are compared by the exact normalizer up to so many items, above by the approximation.
 EXACT_ITEMS = 20
 
 
@@ -36,7 +36,7 @@ def quiet() -> Iterator[None]:
 
 
 def model(inference: str, n_components: int = 1, seed: int = 0, **settings: Any) -> AngleMixture:
-    """Return a model with the paper's priors (EM has none) and normaliser, unless told otherwise."""
+    """Return a model with the paper's priors (EM has none) and normalizer, unless told otherwise."""
     prior = {} if inference == "em" else PAPER_PRIOR
     wanted: dict[str, Any] = {"normalizer": "vmf", **prior, **settings}
     return AngleMixture(
@@ -65,7 +65,7 @@ def simulated(n_items: int, n: int, concentration: float, rng: np.random.Generat
 def divergence(truth: Angle, tilts: np.ndarray) -> float:
     """Return the Kullback-Leibler divergence of the model with these tilts κθ from the true one.
 
-    KL = (η₀ - η)'E₀[y] - ln Z₀ + ln Z needs no enumeration: by the exact normaliser up to 20 items.
+    KL = (η₀ - η)'E₀[y] - ln Z₀ + ln Z needs no enumeration: by the exact normalizer up to 20 items.
     """
     concentration = float(np.linalg.norm(tilts))
     if concentration == 0.0:

@@ -109,7 +109,7 @@ def run(sizes: Sizes) -> Outcome:
             draws = model("quadrature", n_draws=sizes.n_draws, seed=sizes.seed, **SMALL_PRIOR).fit(rankings)
         rows.append(
             [
-                f"{region}: maximum likelihood, exact normaliser",
+                f"{region}: maximum likelihood, exact normalizer",
                 "",
                 "",
                 "",
@@ -121,7 +121,7 @@ def run(sizes: Sizes) -> Outcome:
         drawn = np.asarray(draws.posterior_["posterior"]["directions"])
         spread[region] = drawn.reshape(-1, len(items)).std(axis=0)
         remarks.append(
-            f"{region}: cosine between θ under the approximation and under the exact normaliser "
+            f"{region}: cosine between θ under the approximation and under the exact normalizer "
             f"{float(theta[region] @ exact[region]):.6f}."
         )
     difference = theta["West"] - theta["East"]

@@ -1,7 +1,7 @@
 """Tables 3 and 4 and figure 13 of Xu, Alvo & Yu (2018): clusters of voters, APA election of 1980.
 
 5738 full ballots over five candidates; DIC by the number of clusters. Under the paper's approximate
-normaliser the best of many starts are spikes on single rankings; the exact normaliser is set beside it.
+normalizer the best of many starts are spikes on single rankings; the exact normalizer is set beside it.
 """
 
 from __future__ import annotations
@@ -91,11 +91,11 @@ def from_table_4(
     masses = table.weighed(law.tilts, law.offsets)[2]
     moved = float(np.abs(masses - np.array(D)).max())
     run = climb(law, table, 5000, 1e-10)
-    return start, run.law.posterior, moved, run.history
+    return start, run.point.posterior, moved, run.history
 
 
 def held_out(data: Rankings, k: int, n_folds: int, seed: int, **settings: Any) -> float:
-    """Return the mean held-out log-likelihood per ballot, judged by the exact normaliser."""
+    """Return the mean held-out log-likelihood per ballot, judged by the exact normalizer."""
     everyone = data.expand()
     fold = np.random.default_rng(seed).permutation(len(everyone)) % n_folds
     total = 0.0
@@ -119,7 +119,7 @@ def described(weights: Any, kappas: Any, directions: Any) -> str:
 
 
 def run(sizes: Sizes) -> Outcome:
-    """Fit every number of clusters under both normalisers."""
+    """Fit every number of clusters under both normalizers."""
     data = ballots()
     rows: list[list[Any]] = []
     remarks: list[str] = []
@@ -161,7 +161,7 @@ def run(sizes: Sizes) -> Outcome:
         remarks.append(
             f"{k} clusters, maximum likelihood: {float(rough.log_likelihood_):,.1f} as the approximation "
             f"has it, truly "
-            f"{float(data.counts @ densities(true, data)):,.1f}; with the exact normaliser "
+            f"{float(data.counts @ densities(true, data)):,.1f}; with the exact normalizer "
             f"{float(em.log_likelihood_):,.1f}."
         )
         if k == 3:
@@ -187,12 +187,12 @@ def run(sizes: Sizes) -> Outcome:
         0,
         f"Table 4 itself: {described(start.mean_weights, start.mean_concentrations, start.directions)}; "
         f"DIC of "
-        f"its posterior {dic_of(start, data):,.0f} with the approximate normaliser, "
+        f"its posterior {dic_of(start, data):,.0f} with the approximate normalizer, "
         f"{dic_of(start, data, 'exact'):,.0f} "
         "with the exact one.",
     )
     remarks.append(
-        f"N = {n}; held-out: {sizes.n_folds} folds, nats per ballot, judged by the exact normaliser."
+        f"N = {n}; held-out: {sizes.n_folds} folds, nats per ballot, judged by the exact normalizer."
     )
     return Outcome(
         "Table 3: DIC by the number of clusters, APA 1980",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from permix import datasets as datasets
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from permix import mondrian as mondrian
     from permix import moves as moves
     from permix import plots as plots
-    from permix.angle.classifier import AngleClassifier as AngleClassifier
+    from permix.angle.classifier.estimator import AngleClassifier as AngleClassifier
     from permix.angle.estimator import AngleMixture as AngleMixture
     from permix.baselines.kde.estimator import MallowsKDE as MallowsKDE
     from permix.baselines.mean_shift.estimator import BlurringMeanShift as BlurringMeanShift
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 # Where each public name lives. Adding a name: one line here and one above for type checkers.
 _HOME = {
     "Angle": "permix.distributions",
-    "AngleClassifier": "permix.angle.classifier",
+    "AngleClassifier": "permix.angle.classifier.estimator",
     "AngleMixture": "permix.angle.estimator",
     "BlurringMeanShift": "permix.baselines.mean_shift.estimator",
     "Cells": "permix.data.cells",

@@ -16,14 +16,14 @@ from scipy import optimize
 
 from permix import AngleMixture, Rankings
 from permix.angle import components as angle_components
-from permix.angle import moves as angle_moves
-from permix.angle import state as angle_state
 from permix.angle.components import AngleComponents, largest_concentration
 from permix.angle.data import AngleData
-from permix.angle.moves import Allocation, gibbs_sweep
+from permix.angle.gibbs import moves as angle_moves
+from permix.angle.gibbs import state as angle_state
+from permix.angle.gibbs.moves import Allocation, gibbs_sweep
+from permix.angle.gibbs.state import AngleChainModel, AngleState, shares_by_sweeps
 from permix.angle.parameters import AngleParameters
 from permix.angle.rows import row_probabilities
-from permix.angle.state import AngleChainModel, AngleState, shares_by_sweeps
 from permix.errors import DataError, PermixWarning
 from permix.sampling.loop import run_chains
 from tests.oracles import angle as oracle

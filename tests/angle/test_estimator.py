@@ -383,7 +383,7 @@ def test_ctrl_c_keeps_the_best_start(planted, monkeypatch):
 
 
 def test_ctrl_c_during_stochastic_em(monkeypatch):
-    from permix.angle.state import AngleState
+    from permix.angle.gibbs.state import AngleState
 
     sweep, calls = AngleState.sweep, []
 

@@ -14,7 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import permix
 from permix import plots
-from permix.angle.classifier_pictures import draw_roc
+from permix.angle.classifier.pictures import draw_roc
 from permix.angle.results import consensus_table
 from permix.errors import DataError, PermixWarning
 

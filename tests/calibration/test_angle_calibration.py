@@ -18,9 +18,9 @@ from scipy import stats
 from permix import Rankings
 from permix.angle.components import AngleComponents
 from permix.angle.data import AngleData
-from permix.angle.moves import gibbs_sweep
+from permix.angle.gibbs.moves import gibbs_sweep
+from permix.angle.gibbs.state import AngleChainModel, AngleState
 from permix.angle.parameters import AngleParameters
-from permix.angle.state import AngleChainModel, AngleState
 from tests.oracles import angle as oracle
 
 pytestmark = pytest.mark.slow

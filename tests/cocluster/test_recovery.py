@@ -129,7 +129,7 @@ def test_draws_and_their_summary(fitted, nested, grid):
     assert posterior["row_labels"].dims == ("chain", "draw", "row")
     assert posterior["column_labels"].shape == (2, 60, 24)
     assert {"row_concentration", "column_concentration", "log_joint", "n_blocks"} <= set(posterior.data_vars)
-    assert {"r_hat", "ess_bulk"} <= set(fitted.summary().columns)
+    assert {"r_hat", "ess_bulk"} <= set(fitted.diagnostics().columns)
     assert nested.posterior_["posterior"]["tree_axis"].dims == ("chain", "draw", "node")
     assert fitted.log_likelihood_ == pytest.approx(float(posterior["log_likelihood"].mean()))
     similarity = fitted.row_similarity()

@@ -10,8 +10,9 @@ import pytest
 from permix import Preferences, Rankings, datasets
 from permix.data import read_table
 from permix.datasets import registry
-from permix.datasets.fetch import find, read_bytes
+from permix.datasets.fetch import find
 from permix.errors import DataError
+from permix.files import read_unpacked
 
 pytestmark = pytest.mark.realdata
 
@@ -28,7 +29,7 @@ def test_files_have_the_checksums_of_the_registry():
             path = find(source, name)
             if path is None or (source.key, name) == ("sushi", "README-en.txt"):
                 continue  # the folder's copy of that README is an edited one
-            assert hashlib.sha256(read_bytes(path)).hexdigest() == expected, name
+            assert hashlib.sha256(read_unpacked(path)).hexdigest() == expected, name
             checked += 1
     assert checked >= 25 + 4 + 2 + 1 + 2
 

@@ -34,7 +34,7 @@ def test_generators_go_on():
 
 
 @pytest.mark.parametrize(
-    "seed", [-1, True, 1.0, float("nan"), "7", [], [1, -1], [1.5], object(), np.array([1, 2]), {}], ids=repr
+    "seed", [-1, True, 1.0, float("nan"), "7", [], [1, -1], [1.5], print, np.array([1, 2]), {}], ids=repr
 )
 def test_what_is_no_seed(seed):
     for make in (seed_sequence, generator, stream_key):

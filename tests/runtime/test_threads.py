@@ -15,7 +15,7 @@ from permix.runtime.threads import at_most, n_processors, n_threads, over_rows, 
 
 WRONG = [
     *(float("nan"), float("inf"), 1.0, 2.5, np.float64(2), True, False, np.bool_(True), 0, -2, -(10**30)),
-    *(2**31, 10**30, "2", "all", b"1", [], [2], (1,), {}, object(), np.array(2), np.array([1, 2]), 1j),
+    *(2**31, 10**30, "2", "all", b"1", [], [2], (1,), {}, print, np.array(2), np.array([1, 2]), 1j),
 ]
 
 

@@ -16,6 +16,7 @@ from permix.mallows import selection as module
 from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.predict import score_samples
+from permix.selection import select_components as choosing
 from permix.selection.select_components import mean_and_errors, select_components
 from tests.every_run import first_in_every_run
 
@@ -100,7 +101,7 @@ def test_cross_validation_holds_everybody_out_once():
 
 def test_folds_divide_the_agents():
     data = Preferences.from_rankings(planted(2, n=203)).collapse()
-    folds = list(module._folds(data, None, 0.25, 4, 9))
+    folds = list(choosing._folds(data, None, 0.25, 4, 9))
     assert sorted(part.n_agents for _, part in folds) == [50, 51, 51, 51]
     total = Preferences.concat([part for _, part in folds]).collapse()
     assert total.n_agents == 203

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def _concentrations(array: Array, sizes: Mapping[str, int]) -> bool:
 
 def _pack(fit: AngleFit) -> Content:
     components = fit.components
-    facts = {
+    facts: dict[str, Any] = {
         "items": components.items,
         "normalizer": components.normalizer,
         "objective": fit.objective,

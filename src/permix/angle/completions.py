@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from permix.angle.components import AngleComponents
-from permix.angle.state import AngleState, state_at
+from permix.angle.gibbs.state import AngleState, state_at
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.base import sample_size

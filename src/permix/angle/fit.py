@@ -14,7 +14,9 @@ from permix.angle.ascent import VariationalPosterior
 from permix.angle.components import AngleComponents, AnglePrior, largest_concentration
 from permix.angle.data import AngleData, are_top_lists
 from permix.angle.direct import Evidence, resample
-from permix.angle.moves import gibbs_sweep
+from permix.angle.gibbs.moves import gibbs_sweep
+from permix.angle.gibbs.state import AngleChainModel, AngleState
+from permix.angle.gibbs.stochastic_em import stochastic_em
 from permix.angle.parameters import AngleParameters
 from permix.angle.predictive import AnglePosteriorDraws, DirectionPosterior, Predictive
 from permix.angle.restarts import best_of_restarts, check_size
@@ -24,8 +26,6 @@ from permix.angle.rows import (
     row_probabilities,
     shared_by_equal_rows,
 )
-from permix.angle.state import AngleChainModel, AngleState
-from permix.angle.stochastic_em import stochastic_em
 from permix.angle.top_lists import TopLists
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
@@ -334,14 +334,7 @@ def _chains(data: AngleData, settings: AngleParameters) -> AngleFit:
     draws = run_chains(
         lambda rng: AngleState(model, rng, _start(model, rng)),
         gibbs_sweep(settings, data.n_items),
-        n_draws=settings.n_draws,
-        n_burn_in=settings.n_burn_in,
-        n_thin=settings.n_thin,
-        n_chains=settings.n_chains,
-        random_state=settings.random_state,
-        n_jobs=settings.n_jobs,
-        progress=settings.progress,
-        store=settings.store,
+        **settings.for_chains(),
         fingerprint={
             "model": "AngleMixture",
             "inference": settings.inference,

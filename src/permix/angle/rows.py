@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from permix.angle.components import AngleComponents
-from permix.angle.state import shares_by_sweeps
+from permix.angle.gibbs.state import shares_by_sweeps
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions import is_cheap, log_compatible_sums

@@ -10,7 +10,7 @@ import enum
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -268,6 +268,8 @@ def add_fit_command(app: typer.Typer, command: ModelCommand, run: Callable[..., 
     options |= SELECTION if command.select else {}
     for name, about in declared.items():
         if about.flag_of(name) and name not in command.options:
+            if command.variant is not None and name == command.variant.needs:
+                about = replace(about, default=None)  # left out, the other model is meant
             parameters.append(_of_parameter(name, about))
     options |= command.source.options
     if command.labels:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,9 +21,6 @@ def run_demo(folder: Path, seed: int) -> None:
 
     from permix import datasets, plots
     from permix.data import Rankings, write_preflib
-    from permix.dp_mixture.fit import fit_mixture
-    from permix.dp_mixture.parameters import DPMixtureParameters
-    from permix.estimators.archive import write_model
     from permix.partitions import adjusted_rand
 
     if folder.exists() and not folder.is_dir():
@@ -34,11 +30,10 @@ def run_demo(folder: Path, seed: int) -> None:
     points = pd.DataFrame(made.data, columns=["x", "y"])
     points.to_csv(folder / "points.csv", index=False)
     print("600 points from 5 groups; permix is told neither the number of groups nor their shape.\n")
-    chosen: dict[str, Any] = {"n_draws": 2000, "random_state": seed}
-    fit = fit_mixture(points, DPMixtureParameters(**chosen), ("x", "y"))
-    write_model(fit, folder / "points.permix")
+    model = part("permix.dp_mixture.estimator:DPMixture")(n_draws=2000, random_state=seed).fit(points)
+    model.save(folder / "points.permix")
     show_fit(folder / "points.permix", as_json=False)
-    agreement = adjusted_rand(fit.labels, np.asarray(made.labels))
+    agreement = adjusted_rand(model.labels_, np.asarray(made.labels))
     print(f"agreement with the truth (adjusted Rand index, 1 is perfect): {agreement:.3f}\n")
 
     orders = np.asarray(datasets.make_mallows_mixture(500, len(DRINKS), 1, random_state=seed).data)
@@ -49,7 +44,7 @@ def run_demo(folder: Path, seed: int) -> None:
 
     files = ["points.csv", "points.permix", "votes.soc"]
     try:
-        plots.save(fit, folder / "points.png")
+        plots.save(model, folder / "points.png")
         files.append("points.png")
     except DataError as error:
         print(f"\nno picture: {error}")

@@ -325,8 +325,8 @@ class EnsembleParameters(BlockParameters):
         1.0,
         Real(above=0.0),
         "ensemble: how many labels of each base the prior of a consensus group or block is worth. "
-        '"dp": all labels of a base together, divided among its T_m labels (equations 4.7-4.10, corrected). '
-        '"mondrian": every label (equation 5.12).',
+        'With "dp" these are all labels of a base together, divided among its T_m labels (equations 4.7 to '
+        '4.10, corrected), with "mondrian" every label (equation 5.12).',
     )
     label_cells: Literal["filled", "all"] = declare(
         "filled",

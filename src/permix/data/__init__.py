@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
+from permix.runtime.lazy import exports
 
 if TYPE_CHECKING:
     from permix.data.io.preflib import read_preflib as read_preflib
@@ -19,22 +19,9 @@ if TYPE_CHECKING:
 
 # Readers and writers load on first use.
 _MODULES = {
-    "preflib": ("read_preflib", "write_preflib"),
-    "read_write": ("read", "write"),
-    "tables": ("from_frame", "read_table", "write_table"),
+    "io.preflib": ("read_preflib", "write_preflib"),
+    "io.read_write": ("read", "write"),
+    "io.tables": ("from_frame", "read_table", "write_table"),
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
-
-__all__ = ["Preferences", "Rankings", *sorted(_HOME)]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module 'permix.data' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"permix.data.io.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+__all__ = ["Preferences", "Rankings", *sorted(name for names in _MODULES.values() for name in names)]
+__getattr__, __dir__ = exports(__name__, _MODULES)

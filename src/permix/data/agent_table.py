@@ -31,8 +31,9 @@ class AgentTable(OverItems, ABC):
     counts: Array
     metadata: dict[str, Any]
     _agents: Array | None
-    # Names of the arrays that hold what rows say.
+    # Names of the arrays that hold what rows say, and of those whose entries are items or -1.
     _statements: ClassVar[tuple[str, ...]]
+    _of_items: ClassVar[tuple[str, ...]]
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -109,6 +110,14 @@ class AgentTable(OverItems, ABC):
         values: dict[str, Any] = {name: getattr(self, name) for name in self._statements}
         values |= {"items": self.items, "counts": self.counts, "agents": self._agents}
         return type(self)._from_arrays(**(values | {"metadata": self.metadata} | changes))
+
+    def _reindexed(self, items: tuple[Label, ...]) -> Self:
+        """Return the same with its items, all of these, in this order."""
+        if self.items == items:
+            return self
+        position = {name: index for index, name in enumerate(items)}
+        new = np.array([position[name] for name in self.items] + [-1], dtype=np.int32)
+        return self._replaced(items=items, **{name: new[getattr(self, name)] for name in self._of_items})
 
     @abstractmethod
     def _row_keys(self) -> list[bytes]:

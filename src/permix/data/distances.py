@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -114,7 +113,7 @@ def distance_matrix(
             fill, given = distances.kendall_matrix_of_bits, (symmetric, bits_a, bits_b, out)
         else:
             fill, given = distances.distance_matrix, (code, symmetric, first.orders, ranks_a, ranks_b, out)
-        over_rows(partial(_on_rows, fill, given), (len(first) + 1) // 2, 2 * len(second) * n)
+        over_rows(lambda start, stop: fill(start, stop, *given), (len(first) + 1) // 2, 2 * len(second) * n)
         return out
     _only_kendall(metric, first, second)
     floats = np.empty(shape)
@@ -126,13 +125,8 @@ def distance_matrix(
         keys_a = _keys(first)
         keys_b = keys_a if symmetric else _keys(second)
         fill, given = partial_kendall.kendall_matrix_of_keys, (*keys_a, *keys_b, n, penalty, floats)
-    over_rows(partial(_on_rows, fill, given), len(first), len(second) * n)
+    over_rows(lambda start, stop: fill(start, stop, *given), len(first), len(second) * n)
     return floats
-
-
-def _on_rows(function: Callable[..., object], arguments: tuple[object, ...], start: int, stop: int) -> None:
-    """Run a compiled function on some rows, as ``over_rows`` wants it."""
-    function(start, stop, *arguments)
 
 
 def _pair_bits(ranks: Array) -> Array:
@@ -140,7 +134,7 @@ def _pair_bits(ranks: Array) -> Array:
 
     n = ranks.shape[1]
     out: Array = np.empty((len(ranks), words_of_pairs(n)), np.uint64)
-    over_rows(partial(_on_rows, all_pair_bits, (ranks, out)), len(ranks), n * n)
+    over_rows(lambda start, stop: all_pair_bits(start, stop, ranks, out), len(ranks), n * n)
     return out
 
 
@@ -229,20 +223,14 @@ def _from_numbers(rows: object, model: Orderings) -> Rankings:
 
 
 def _reindexed(table: Orderings, model: Orderings) -> Orderings:
-    if table.items == model.items:
-        return table
-    position = {name: index for index, name in enumerate(model.items)}
-    strangers = [name for name in table.items if name not in position]
-    if strangers or len(table.items) != len(model.items):
-        missing = strangers or [name for name in model.items if name not in set(table.items)]
+    different = set(table.items) ^ set(model.items)
+    if different:
+        shown = [name for name in (*table.items, *model.items) if name in different]
         raise DataError(
-            f"the two are over different items: {some_names(missing)} only in one of them; "
+            f"the two are over different items: {some_names(shown)} only in one of them; "
             "build both with the same items="
         )
-    new = np.array([position[name] for name in table.items] + [-1], dtype=np.int32)
-    if isinstance(table, Rankings):
-        return table._replaced(items=model.items, orders=new[table.orders])
-    return table._replaced(items=model.items, level_items=new[table.level_items], pairs=new[table.pairs])
+    return table._reindexed(model.items)
 
 
 def _rank_array(table: Rankings) -> Array:

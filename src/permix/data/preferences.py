@@ -14,7 +14,7 @@ from permix.data.csr import gather, indptr_of, row_bytes
 from permix.data.labels import Array, Label, clean_counts, resolve_item
 from permix.data.levels import Levels, levels_from_scores, matrix_scores, read_groups, read_ratings
 from permix.data.rankings import Rankings, rank_matrix
-from permix.errors import Argument, CycleError, DataError, Message, ParameterError, PermixWarning
+from permix.errors import Argument, CycleError, DataError, Message, ParameterError, PermixWarning, Wording
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,6 +70,7 @@ class Preferences(AgentTable):
         *("level_indptr", "level_items", "levels", "rest_below"),
         *("pair_indptr", "pairs", "consistent"),
     )
+    _of_items: ClassVar = ("level_items", "pairs")
 
     @classmethod
     def _from_arrays(
@@ -369,7 +370,9 @@ class Preferences(AgentTable):
         )
         return self._cycle_error_with(row, n_bad, way_out)
 
-    def _cycle_error_with(self, row: int, n_bad: int, way_out: tuple[str | Argument, ...]) -> CycleError:
+    def _cycle_error_with(
+        self, row: int, n_bad: int, way_out: tuple[str | Argument | Wording, ...]
+    ) -> CycleError:
         """Return the error about one of so many contradicting agents; ``way_out`` says what to do."""
         from permix.kernels.posets import find_cycle
 

@@ -50,6 +50,7 @@ class Rankings(AgentTable):
     lengths: Array
     unlisted_below: Array
     _statements: ClassVar = ("orders", "unlisted_below")
+    _of_items: ClassVar = ("orders",)
 
     @classmethod
     def _from_arrays(

@@ -21,7 +21,7 @@ def readable(result: type[T]) -> type[T]:
         lines = [f"    {name}={_brief(value)}," for name, value in zip(self._fields, self, strict=True)]
         return "\n".join([f"{type(self).__name__}(", *lines, ")"])
 
-    result.__repr__ = shown  # type: ignore[method-assign, assignment]
+    result.__repr__ = shown  # type: ignore[method-assign]
     return result
 
 

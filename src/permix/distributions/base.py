@@ -12,7 +12,7 @@ from permix.data.agent_table import AgentTable
 from permix.data.labels import Array, Label, OverItems, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import DataError
+from permix.errors import DataError, Message
 from permix.runtime.seeds import RandomState, stream_key
 from permix.runtime.threads import over_rows
 
@@ -134,7 +134,7 @@ class RankingDistribution(Distribution):
     """
 
     # What to do about rankings of a subset of the items.
-    _about_subsets: ClassVar[str] = (
+    _about_subsets: ClassVar[Message] = Message(
         "its probability is a sum over all rankings that agree. Use "
         ".condition(rankings[row]).log_normalizer()"
     )
@@ -154,6 +154,11 @@ class RankingDistribution(Distribution):
     def center(self) -> tuple[Label, ...]:
         """Names of the items in the central ordering, best first."""
         return tuple(self._items[index] for index in self._order)
+
+    @property
+    def mode(self) -> tuple[Label, ...]:
+        """The center; other rankings are as probable where a dispersion is 1, or a decay 0."""
+        return self.center
 
     def log_prob(self, rankings: object) -> Array:
         """Log-probability of each row, whatever its count.
@@ -193,7 +198,9 @@ class RankingDistribution(Distribution):
     def _before(self, first: Array, second: Array) -> Array:
         """P(one item before another) for some pairs."""
 
-    def _insert(self, steps: tuple[Array, ...], size: int, random_state: RandomState) -> Rankings:
+    def _insert(
+        self, steps: tuple[Array, Array, Array, Array], size: int, random_state: RandomState
+    ) -> Rankings:
         """Draw by repeated insertion; ``steps`` say where items go (see ``insertion_jit.sample_rows``)."""
         from permix.distributions.insertion_jit import place_scratch, sample_rows
 
@@ -225,8 +232,11 @@ class RankingDistribution(Distribution):
         long = np.flatnonzero(~table.unlisted_below & (table.lengths > 2))
         if len(long):
             raise DataError(
-                f"{table.row_name(int(long[0]))} ranks {table.lengths[long[0]]} of {self.n_items} items and "
-                f"leaves the rest unknown ({len(long)} such row(s)); {self._about_subsets}"
+                Message(
+                    f"{table.row_name(int(long[0]))} ranks {table.lengths[long[0]]} of {self.n_items} items "
+                    f"and leaves the rest unknown ({len(long)} such row(s)); ",
+                    *self._about_subsets.parts,
+                )
             )
 
     @abc.abstractmethod
@@ -336,11 +346,9 @@ def central_ordering(center: object, items: Iterable[object] | None) -> Rankings
 
 def aligned(table: Table, items: tuple[Label, ...], of: str = "center") -> Table:
     """Return the table with its items in this order; both must have the same items."""
-    if table.items == items:
-        return table
-    position = {name: index for index, name in enumerate(items)}
-    strangers = [name for name in table.items if name not in position]
-    absent = [name for name in items if name not in set(table.items)]
+    wanted, known = set(items), set(table.items)
+    strangers = [name for name in table.items if name not in wanted]
+    absent = [name for name in items if name not in known]
     if strangers or absent:
         reasons = [f"the {of} does not rank {some_names(strangers)}"] * bool(strangers)
         reasons += [f"the data do not know {some_names(absent)}"] * bool(absent)
@@ -348,11 +356,7 @@ def aligned(table: Table, items: tuple[Label, ...], of: str = "center") -> Table
             f"the data and the {of} are over different items: {'; '.join(reasons)}. "
             "Build both with the same items="
         )
-    new = np.array([position[name] for name in table.items] + [-1], dtype=np.int32)
-    if isinstance(table, Rankings):
-        return table._replaced(items=items, orders=new[table.orders])
-    assert isinstance(table, Preferences)
-    return table._replaced(items=items, level_items=new[table.level_items], pairs=new[table.pairs])
+    return table._reindexed(items)
 
 
 def read_only(array: Array) -> Array:

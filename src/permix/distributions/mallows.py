@@ -81,11 +81,6 @@ class Mallows(RankingDistribution):
         """Whether each item has a dispersion of its own."""
         return self._dispersion.ndim == 1
 
-    @property
-    def mode(self) -> tuple[Label, ...]:
-        """The center; where a dispersion is 1, other rankings are as probable."""
-        return self.center
-
     def log_normalizer(self) -> float:
         """Logarithm of Z = Σ over all rankings of dispersion^distance = Π_i (1 + φ_i + … + φ_i^(i-1))."""
         from permix.kernels import mallows as kernels

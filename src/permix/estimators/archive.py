@@ -122,12 +122,12 @@ def read_model(path: PathLike, max_bytes: int | None = None) -> tuple[Model, Any
 def rebuilt(schema: Schema, manifest: Mapping[str, Any], arrays: dict[str, Array]) -> Any:
     """Check what a file says, piece by piece, and put the fit together."""
     settings = schema.parameters.from_json(manifest.get("parameters"))
-    said = manifest.get("facts")
+    said: Any = manifest.get("facts")
     require(isinstance(said, dict) and set(said) == set(schema.facts), "facts")
     facts = {name: check(name, check.from_json(said[name])) for name, check in schema.facts.items()}
     if schema.members is not None:
         members: list[Any] = []
-        of_members = manifest.get("members")
+        of_members: Any = manifest.get("members")
         require(isinstance(of_members, list), "members")
         for number, about in enumerate(of_members):
             prefix = f"{number}/"

@@ -42,7 +42,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         __init__.__signature__ = signature.replace(parameters=[first, *own])  # type: ignore[attr-defined]
         __init__.__qualname__ = f"{cls.__qualname__}.__init__"
         __init__.__module__ = cls.__module__
-        cls.__init__ = __init__  # type: ignore[method-assign,assignment]
+        cls.__init__ = __init__  # type: ignore[method-assign]
         cls.__doc__ = _with_parameters(cls.__doc__ or "", parameter_section(parameters.declared))
 
     def _settings(self) -> Any:
@@ -64,7 +64,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log predictive probability of an agent; a row counts as often as its count says."""
-        scores = np.asarray(self.score_samples(X))  # type: ignore[attr-defined]
+        scores = np.asarray(self.score_samples(X))
         return float(np.average(scores, weights=getattr(X, "counts", None)))
 
 

@@ -11,7 +11,7 @@ import inspect
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, dataclass_transform
+from typing import Any, ClassVar, Self
 
 from permix.errors import DataError, ParameterError
 from permix.estimators.checks import Check, Folder, Seed, Switch, Threads, Whole
@@ -55,9 +55,8 @@ def declare(
     flag: str | None = None,
     short: str = "",
     positional: bool = False,
-    kw_only: bool = True,
 ) -> Any:
-    """Declare a parameter in the body of a :class:`Parameters` class; ``kw_only`` is for type checkers."""
+    """Declare a parameter in the body of a :class:`Parameters` class."""
     return Declared(default, check, help, flag, short, positional)
 
 
@@ -72,7 +71,6 @@ def signature_of(declared: Mapping[str, Declared]) -> inspect.Signature:
     return inspect.Signature(sorted(parameters, key=lambda parameter: parameter.kind))
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(declare,))
 class Parameters:
     """What a user chose, checked. Subclasses declare parameters; those of base classes come last.
 
@@ -187,6 +185,10 @@ class ChainParameters(RunParameters):
         "A folder that keeps the chains while they run: a fit that was killed goes on where it stopped.",
         flag="",
     )
+
+    def for_chains(self) -> dict[str, Any]:
+        """Return what :func:`permix.sampling.run_chains` takes of them, by name."""
+        return {name: getattr(self, name) for name in ChainParameters.declared}
 
 
 def parameter_section(declared: Mapping[str, Declared]) -> str:

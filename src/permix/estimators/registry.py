@@ -83,16 +83,7 @@ def in_folder(name: str, folder: str, **parts: str) -> Model:
 register(in_folder("MallowsMixture", "permix.mallows", selection="selection:SELECTION"))
 register(in_folder("DPMallowsMixture", "permix.dp_mallows"))
 register(in_folder("AngleMixture", "permix.angle", selection="selection:SELECTION"))
-register(
-    in_folder(
-        "AngleClassifier",
-        "permix.angle",
-        estimator="classifier:AngleClassifier",
-        archive="classifier_fit:SCHEMA",
-        command="",
-        pictures="classifier_pictures",
-    )
-)
+register(in_folder("AngleClassifier", "permix.angle.classifier", command=""))
 register(in_folder("DPMixture", "permix.dp_mixture"))
 register(in_folder("CoClustering", "permix.cocluster"))
 register(

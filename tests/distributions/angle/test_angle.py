@@ -55,7 +55,7 @@ def test_by_enumeration(t, concentration):
 
 
 @pytest.mark.parametrize(("t", "concentration"), [(3, 1.0), (5, 7.44), (10, 20.0), (96, 194.34)])
-def test_approximate_normaliser_is_the_paper_s(t, concentration):
+def test_approximate_normalizer_is_the_paper_s(t, concentration):
     # C_t(κ) = κ^((t-3)/2) / (2^((t-3)/2) t! I_((t-3)/2)(κ) Γ((t-1)/2)), section 2.1.
     order = 0.5 * (t - 3)
     log_c = (
@@ -299,7 +299,7 @@ def test_bad_input_is_refused(make, message):
         make()
 
 
-def test_normaliser_in_use():
+def test_normalizer_in_use():
     assert Angle(range(20), 1.0).normalizer == "exact"
     assert Angle(range(21), 1.0).normalizer == "balanced"
     assert Angle(range(22), 1.0, normalizer="exact").normalizer == "exact"

@@ -1,4 +1,4 @@
-"""The balanced normaliser against the table over subsets, and against importance sampling for many items."""
+"""The balanced normalizer against the table over subsets, and against importance sampling for many items."""
 
 import math
 
@@ -86,7 +86,7 @@ def test_maximum_likelihood_is_close_to_the_exact_one():
 
 
 def test_incomplete_rankings_of_many_items_are_not_overrated():
-    """With few of many items listed, nothing holds the concentration back but the normaliser."""
+    """With few of many items listed, nothing holds the concentration back but the normalizer."""
     made = permix.datasets.make_angle_mixture(400, 40, 1, concentration=40.0, random_state=2)
     rng = np.random.default_rng(3)
     shown = [np.sort(rng.choice(40, 8, replace=False)) for _ in range(400)]

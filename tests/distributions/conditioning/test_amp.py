@@ -245,7 +245,7 @@ def test_levels_comparisons_and_single_draws_agree(m, k, n_levels):
                 assert max(place[a] for a in better) < min(place[b] for b in worse)
 
 
-def test_weighted_laws_with_equal_weights_are_geometric():
+def test_weighted_models_with_equal_weights_are_geometric():
     rng = np.random.default_rng(8)
     levels = Preferences.from_levels(random_levels(rng, 30, 20, 9, 3), items=range(20), rest_below=False)
     center = rng.permutation(20)

@@ -251,7 +251,7 @@ def test_levels_and_comparisons_together(kind):
 
 
 def test_one_comparison_has_the_pairwise_probability():
-    """P(a ≻ b) without preferences is the normaliser given a ≻ b: near by exact sums, far by draws."""
+    """P(a ≻ b) without preferences is the normalizer given a ≻ b: near by exact sums, far by draws."""
     m = 40
     model = Mallows(range(m), 0.85)
     table = model.pairwise()
@@ -535,7 +535,7 @@ def test_possible_or_not_with_some_certain_insertions():
 
 
 def test_no_draw_of_positive_probability_proves_nothing():
-    """With any insertion probabilities a normaliser of which no draw saw anything has no standard error."""
+    """With any insertion probabilities a normalizer of which no draw saw anything has no standard error."""
     m = 30
     matrix = np.tril(np.ones((m, m)))
     matrix[m - 1] = 0.0

@@ -109,7 +109,7 @@ def center(order):
 
 
 def log_normalizers(made, order, low=0, high=N_ITEMS):
-    """Σ ln of the stages' normalisers of the window of an ordering, as the kernel weighs it."""
+    """Σ ln of the stages' normalizers of the window of an ordering, as the kernel weighs it."""
     window = np.array(order[low:high], dtype=np.int32)
     made.scratch.window[: high - low] = window
     return stage_by_stage(made.stream, *made.data, high - low, 1, window, made.scratch)
@@ -228,7 +228,7 @@ def test_stagewise_within_a_window(case, low, high, walk):
     numbers = np.array([INDEX[option] for option in options])
     given_rest = pi[numbers] / pi[numbers].sum()
     normalizers = np.array([log_normalizers(made, option, low, high) for option in options])
-    # Within the window, target over proposal is the product of the normalisers, up to a constant.
+    # Within the window, target over proposal is the product of the normalizers, up to a constant.
     q = given_rest * np.exp(-normalizers)
     q /= q.sum()
     acceptance = np.minimum(1.0, np.exp(normalizers[None, :] - normalizers[:, None]))

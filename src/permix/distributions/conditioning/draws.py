@@ -141,7 +141,9 @@ def importance_log_normalizers(
     return estimates, errors
 
 
-def _work(arrays: Any, agents: Array, clusters: Array, centers: Array, models: Any) -> tuple[Any, ...]:
+def _work(
+    arrays: Any, agents: Array, clusters: Array, centers: Array, models: Any
+) -> tuple[Any, Array, Array, Array, Array, Any]:
     """Give arrays the types that compiled code was compiled for."""
     from permix.distributions.conditioning.amp_jit import rank_vectors
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from permix.data.labels import Array, Label
+from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.base import RankingDistribution, read_only, sample_size
-from permix.errors import DataError
+from permix.errors import Argument, DataError, Message
 from permix.runtime.seeds import RandomState, stream_key
 from permix.runtime.threads import over_rows
 
@@ -61,9 +61,10 @@ class GeneralizedMallows(RankingDistribution):
     """
 
     name: ClassVar[str] = "generalized-mallows"
-    _about_subsets: ClassVar[str] = (
+    _about_subsets: ClassVar[Message] = Message(
         "a generalized Mallows model has no formula for that. If the other items are meant to be below, "
-        "build the rankings with unlisted='below'"
+        "build the rankings with ",
+        Argument("unlisted", "below"),
     )
 
     def __init__(
@@ -116,7 +117,37 @@ class GeneralizedMallows(RankingDistribution):
         n_chains: int = 4,
         random_state: RandomState = None,
     ) -> GeneralizedMallowsPosterior:
-        """Draw center and decays given lists and a prior; see :func:`generalized_mallows_posterior`.
+        """Draw from the posterior of center and decays given lists that one model made.
+
+        The prior (Meilă & Chen 2010, equation 7) weighs as ``prior_strength`` lists, ν. At stage j they skip
+        r_j items each whatever the center is, which says how large decays are and nothing about the center;
+        and, where ``prior_rankings`` is given, as many items as those lists skip on average, which draws the
+        center towards them. With N_j lists that reach stage j and skip S_j items there in total, its decay
+        has density ∝ exp(-(ν r_j + ν S⁰_j + S_j) θ) ψ(θ)^-(ν + N_j), where S⁰_j is the average over the prior
+        lists that reach the stage.
+
+        Up to 8 items all centers are gone through and draws are independent. Beyond that Markov chains move
+        the center with decays integrated out, draw the decays given it, and reinsert every item given them.
+
+        Parameters
+        ----------
+        rankings : Rankings
+            Full rankings and top lists of any lengths, unlisted items below.
+        prior_strength : float
+            ν, positive.
+        prior_rate : float or one per stage
+            r_j, positive. The decays are the larger the smaller it is.
+        prior_rankings : Rankings, optional
+            Lists over the same items that stand for what is known about the center.
+        n_draws, n_burn_in, n_thin, n_chains : int
+            Draws of each chain, rounds before the first, rounds from one to the next, and chains. Where all
+            centers are gone through, n_draws × n_chains are drawn and the rest does not matter.
+        random_state : int, SeedSequence, Generator or None
+            The same seed gives the same draws, whatever the number of threads.
+
+        Returns
+        -------
+        GeneralizedMallowsPosterior
 
         Examples
         --------
@@ -128,19 +159,10 @@ class GeneralizedMallows(RankingDistribution):
                [0.23, 0.53, 0.23],
                [0.06, 0.23, 0.71]])
         """
-        from permix.distributions.generalized.posterior import generalized_mallows_posterior
+        from permix.distributions.generalized.posterior import draw_posterior
 
-        return generalized_mallows_posterior(
-            rankings,
-            prior_strength=prior_strength,
-            prior_rate=prior_rate,
-            prior_rankings=prior_rankings,
-            n_draws=n_draws,
-            n_burn_in=n_burn_in,
-            n_thin=n_thin,
-            n_chains=n_chains,
-            random_state=random_state,
-        )
+        prior, rounds = (prior_strength, prior_rate, prior_rankings), (n_draws, n_burn_in, n_thin, n_chains)
+        return draw_posterior(rankings, prior, rounds, random_state)
 
     @property
     def theta(self) -> Array:
@@ -151,11 +173,6 @@ class GeneralizedMallows(RankingDistribution):
     def n_stages(self) -> int:
         """Number of stages that have something to choose, n - 1."""
         return len(self._theta)
-
-    @property
-    def mode(self) -> tuple[Label, ...]:
-        """The center; where a decay is 0, other rankings are as probable."""
-        return self.center
 
     def sample(
         self,

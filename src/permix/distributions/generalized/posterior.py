@@ -125,53 +125,18 @@ class GeneralizedMallowsPosterior:
         return "\n".join(lines)
 
 
-def generalized_mallows_posterior(
+def draw_posterior(
     rankings: Rankings,
-    *,
-    prior_strength: float = 1.0,
-    prior_rate: float | Sequence[float] | Array = 1.0,
-    prior_rankings: Rankings | None = None,
-    n_draws: int = 1000,
-    n_burn_in: int = 500,
-    n_thin: int = 1,
-    n_chains: int = 4,
-    random_state: RandomState = None,
+    prior: tuple[float, float | Sequence[float] | Array, Rankings | None],
+    rounds: tuple[int, int, int, int],
+    random_state: RandomState,
 ) -> GeneralizedMallowsPosterior:
-    """Draw from the posterior of center and decays given lists that one model made.
-
-    The prior (Meilă & Chen 2010, equation 7) weighs as ``prior_strength`` lists, ν. At stage j they skip r_j
-    items each whatever the center is, which says how large decays are and nothing about the center; and,
-    where ``prior_rankings`` is given, as many items as those lists skip on average, which draws the center
-    towards them. With N_j lists that reach stage j and skip S_j items there in total, its decay has density
-    ∝ exp(-(ν r_j + ν S⁰_j + S_j) θ) ψ(θ)^-(ν + N_j), where S⁰_j is the average over the prior lists that
-    reach the stage.
-
-    Up to 8 items all centers are gone through and draws are independent. Beyond that Markov chains move the
-    center with decays integrated out, draw the decays given it, and reinsert every item given them.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Full rankings and top lists of any lengths, unlisted items below.
-    prior_strength : float
-        ν, positive.
-    prior_rate : float or one per stage
-        r_j, positive. The decays are the larger the smaller it is.
-    prior_rankings : Rankings, optional
-        Lists over the same items that stand for what is known about the center.
-    n_draws, n_burn_in, n_thin, n_chains : int
-        Draws of each chain, rounds before the first, rounds from one to the next, and chains. Where all
-        centers are gone through, n_draws × n_chains are drawn and the rest does not matter.
-    random_state : int, SeedSequence, Generator or None
-        The same seed gives the same draws, whatever the number of threads.
-
-    Returns
-    -------
-    GeneralizedMallowsPosterior
-    """
+    """Do what :meth:`GeneralizedMallows.posterior` says."""
     from permix.distributions.generalized.finite_beta_jit import stage_tables
 
     lists = top_lists(rankings)
+    prior_strength, prior_rate, prior_rankings = prior
+    n_draws, n_burn_in, n_thin, n_chains = rounds
     if isinstance(prior_strength, bool) or not isinstance(prior_strength, int | float | np.number):
         raise DataError(f"prior_strength={prior_strength!r} must be a positive number")
     strength = float(prior_strength)
@@ -185,12 +150,12 @@ def generalized_mallows_posterior(
     everything, nothing = [(lists, np.ones(n))], [(lists, np.zeros(n))]
     n_lists = list_statistics(everything).lists
     if prior_rankings is not None:
-        prior = aligned(top_lists(prior_rankings, "prior_rankings"), lists.items)
-        reached = list_statistics([(prior, np.ones(n))]).lists
+        before = aligned(top_lists(prior_rankings, "prior_rankings"), lists.items)
+        reached = list_statistics([(before, np.ones(n))]).lists
         share = np.zeros(n)
         share[: len(reached)] = strength / reached
-        everything.append((prior, share))
-        nothing.append((prior, share))
+        everything.append((before, share))
+        nothing.append((before, share))
         n_lists = np.append(n_lists, np.zeros(max(0, len(reached) - len(n_lists))))
     # Prior lists add to the skips only: ν counts them in the exponent of ψ, whether they are given or not.
     stats = list_statistics(everything)._replace(lists=n_lists)
@@ -287,7 +252,7 @@ def _by_chains(
     places = np.argsort(centers, axis=2)
     r_hat = max(
         float(split_r_hat(values).max(initial=1.0))
-        for values in (theta, density[..., None], places[..., stats.items])
+        for values in (theta, density[..., None], places[..., stats.items].astype(np.float64))
     )
     if not r_hat <= LARGEST_R_HAT:  # NaN, for too few draws, included
         warnings.warn(

@@ -18,6 +18,7 @@ the third the concentrations and directions, in which the modes of inference dif
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 
 import numpy as np
 
@@ -25,8 +26,8 @@ from permix.angle.ascent import updated
 from permix.angle.components import is_expensive, work_space
 from permix.angle.direct import Evidence
 from permix.angle.exact_jit import log_sum_with_mean, maximize, metropolis_tilts
+from permix.angle.gibbs.state import AngleState
 from permix.angle.parameters import AngleParameters
-from permix.angle.state import AngleState
 from permix.data.labels import Array
 from permix.distributions.angle import concentration_jit as kernels
 from permix.distributions.angle.balanced_jit import balanced_log_sum
@@ -58,7 +59,11 @@ def parameter_move(settings: AngleParameters, n_items: int) -> Move:
         return DelayedTilts()
     if normalizer != "vmf":
         return MetropolisTilts(EXACT_STEPS if normalizer == "exact" else BALANCED_STEPS)
-    moves = {"quadrature": ByQuadrature, "sir": ByResampling, "vi": ByVariationalPosterior}
+    moves: dict[str, Callable[[], Move]] = {
+        "quadrature": ByQuadrature,
+        "sir": ByResampling,
+        "vi": ByVariationalPosterior,
+    }
     return moves[settings.inference]()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from permix.angle.ascent import Likelihood
 from permix.angle.components import AngleComponents, is_expensive
-from permix.angle.state import AngleChainModel, AngleState
+from permix.angle.gibbs.state import AngleChainModel, AngleState
 
 # Where exact sums are expensive, balanced ones are taken but for the last sweeps.
 EXACT_SWEEPS = 30

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permix.angle.classifier_fit import AngleClassifierFit
+from permix.angle.classifier.fit import AngleClassifierFit
 from permix.angle.data import as_rankings
 from permix.angle.pictures import MAX_ITEMS, draw_groups, scores_of
 from permix.data.labels import Array

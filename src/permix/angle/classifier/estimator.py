@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from permix.angle.classifier_fit import AngleClassifierFit, fit_classes
+from permix.angle.classifier.fit import AngleClassifierFit, fit_classes
 from permix.angle.data import as_rankings
 from permix.angle.parameters import AngleClassifierParameters
 from permix.angle.results import component_table, diagnostics_table, warn_of
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class AngleClassifier(  # type: ignore[misc]
-    ClassifierMixin, RankingEstimator, parameters=AngleClassifierParameters
+class AngleClassifier(
+    ClassifierMixin,  # type: ignore[misc]
+    RankingEstimator,
+    parameters=AngleClassifierParameters,
 ):
     """Tell classes of people apart by their rankings (Xu, Alvo & Yu 2018, section 6.3).
 

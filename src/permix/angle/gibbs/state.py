@@ -215,7 +215,8 @@ class AngleState:
 
 def state_at(components: AngleComponents, rankings: Rankings, rng: np.random.Generator) -> AngleState:
     """Return a state of these parameters on these rows, each taken once; its sweeps leave the parameters."""
-    settings = AngleParameters(n_components=components.n_components, normalizer=components.normalizer)
+    chosen = {"n_components": components.n_components, "normalizer": components.normalizer}
+    settings = AngleParameters(**chosen)
     once = rankings._replaced(counts=np.ones(len(rankings), np.int64))
     return AngleState(AngleChainModel(AngleData.of(once), settings), rng, components)
 
