@@ -1,4 +1,4 @@
-"""``fit mallows``, and ``predict`` and ``sample`` for every kind of model, on small generated data."""
+"""``fit mallows``, and what ``predict`` and ``sample`` make of it, on small generated data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import threading
 import time
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import permix
@@ -348,42 +347,6 @@ def test_new_rankings(run, fit, tmp_path):
     assert run("sample", fit, "-n", 30)[1] != run("sample", fit, "-n", 30, "--seed", 1)[1]
 
 
-def test_clusters_of_new_rows_and_new_rows(run, points, tmp_path):
-    fit, target = tmp_path / "points.permix", tmp_path / "clusters.csv"
-    assert run("fit", "dp-mixture", points, "-o", fit, "--id", "name", "--draws", 40, "--burn-in", 20)[0] == 0
-    new = tmp_path / "new.csv"
-    new.write_text("who,weight,height,note\nx,-5,-5,a\ny,5,5,b\nz,60,-60,c\n")
-    code, _, err = run("predict", fit, new, "--id", "who", "--ignore", "note", "-o", target)
-    assert code == 0, err
-    rows = table_in(target)
-    assert [row["who"] for row in rows] == ["x", "y", "z"]
-    model = permix.load(fit)
-    X = np.array([[-5.0, -5.0], [5.0, 5.0], [-60.0, 60.0]])  # columns by name, not by place
-    X = pd.DataFrame(X, columns=["height", "weight"])
-    assert [int(row["cluster"]) - 1 for row in rows] == model.predict(X).tolist()
-    np.testing.assert_allclose([float(row["new"]) for row in rows], model.predict_novelty(X), atol=1e-6)
-    assert float(rows[0]["new"]) < 0.1
-    assert float(rows[2]["new"]) > 0.9
-    printed = list(csv.reader(io.StringIO(run("sample", fit, "-n", 200)[1])))
-    assert printed[0] == ["height", "weight"]
-    drawn = np.array(printed[1:], dtype=float)
-    assert drawn.shape == (200, 2)
-    # Two clusters near ±5: nearly all rows have both coordinates on one side.
-    assert (np.sign(drawn[:, 0]) == np.sign(drawn[:, 1])).mean() > 0.9
-    assert run("sample", fit, "-n", 5, "-o", tmp_path / "rows.csv")[0] == 0
-    assert len(table_in(tmp_path / "rows.csv")) == 5
-    for arguments, words in (
-        (["predict", fit, new, "--id", "who"], ["'note'", "--ignore 'note'"]),
-        (["predict", fit, points, "--id", "name", "--ignore", "height"], ["no column 'height'"]),
-        (["sample", fit, "-o", tmp_path / "rows.soc"], [".csv"]),
-    ):
-        code, _, err = run(*arguments)
-        assert code == 1
-        assert all(word in err for word in words)
-    for options in (["--what", "ranking"], ["--layout", "ranks"], ["--unlisted", "below"]):
-        assert run("predict", fit, new, *options)[0] == 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -394,8 +357,6 @@ def test_clusters_of_new_rows_and_new_rows(run, points, tmp_path):
         ),
         (["fit", "mallows", "votes.csv", "-k", "1", "-o", "x", "--labels", "x"], ["given twice"]),
         (["fit", "mallows", "votes.csv", "-k", "400", "-o", "x"], ["--components 400", "150 agents"]),
-        (["fit", "mallows", "votes.csv", "-k", "0", "-o", "x"], ["--components 0 must be a whole number"]),
-        (["fit", "mallows", "votes.csv", "-k", "1", "--jobs", "0", "-o", "x"], ["--jobs 0 must be a number"]),
         (["fit", "mallows", "drinks.permix", "-k", "1", "-o", "x"], ["fitted model"]),
         (["predict", "votes.csv", "strangers.csv"], ["votes.csv", "the model comes first"]),
         (["predict", "drinks.permix", "strangers.csv"], ["does not know", "'beer'"]),
@@ -427,12 +388,14 @@ PREDICT = ["predict", "drinks.permix", "votes.csv"]
         ([*FIT, "-k", "2", "--rule", "best"], "--rule belongs to --select"),
         ([*FIT, "--select", "3-1"], "1-10"),
         ([*FIT, "--select", "few"], "1-10"),
+        ([*FIT, "-k", "0"], "--components 0 must be a whole number"),
+        ([*FIT, "-k", "1", "--jobs", "0"], "--jobs 0 must be a number of threads"),
         ([*FIT, "-k", "1", "--plot", "x.gif"], ".png, .svg, .pdf"),
         ([*FIT, "-k", "1", "--on-cycle", "keep"], "--on-cycle drop"),
         (["fit", "mallows", "votes.csv", "-k", "1", "-o", "model.csv"], "model.permix"),
         (["fit", "mallows", "votes.csv", "-k", "1", "-o", "model.soc.gz"], "model.permix"),
         ([*PREDICT, "--top", "3"], "--top says nothing to a MallowsMixture about --what groups"),
-        ([*PREDICT, "--id", "agent"], "--id says nothing to a MallowsMixture"),
+        ([*PREDICT, "--id", "agent"], "says nothing to a MallowsMixture about --what groups"),
         ([*PREDICT, "--what", "fortune"], "fortune"),
         ([*PREDICT, "--on-cycle", "keep"], "--on-cycle drop"),
         ([*PREDICT, "-o", "kinds.soc"], ".csv or .tsv"),

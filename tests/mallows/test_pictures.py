@@ -160,7 +160,7 @@ def test_what_is_not_fitted_is_refused():
 def test_other_models_are_pointed_elsewhere():
     votes = Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]] * 60)
     selection = select_components(votes, [1], random_state=0, progress=False)
-    with pytest.raises(DataError, match="a ComponentSelection is no model"):
+    with pytest.raises(DataError, match="does not know the model of a ComponentSelection"):
         plots.groups(selection)
     assert plots.groups(selection.model).axes
     with pytest.raises(DataError, match="not MallowsMixture"):

@@ -444,3 +444,21 @@ def test_missing_pairs_of_sushi(data_folder):
     gap = rank[:, None, :] - rank[:, :, None]
     loss = [against[(gap == d) & (found < 1.0)].mean() for d in (1, 4, 7)]
     assert 0.5 > loss[0] > loss[1] > loss[2]
+
+
+def test_equal_rows_get_one_answer_also_where_it_is_drawn():
+    """Pairs over many items have no exact sum; agents who say the same must not be told apart by chance."""
+    rng = np.random.default_rng(4)
+    items = range(40)
+    said = [tuple(rng.choice(40, 2, replace=False).tolist()) for _ in range(30)]
+    pairs = [(agent, min(a, b), max(a, b)) for agent in (0, 1, 2) for a, b in said] + [(3, 5, 7)]
+    table = Preferences.from_pairs(pairs, items=items)
+    centers = np.stack([np.arange(40), np.arange(40)[::-1]]).astype(np.int32)
+    components = MallowsComponents(tuple(items), np.array([0.5, 0.5]), centers, np.array([0.05, 0.06]))
+    posterior = mallows_posterior.MixturePosterior.of(components, table, 16, np.random.default_rng(0))
+    assert (posterior.ways == mallows_posterior.DRAWS)[:3].all()
+    assert len(np.unique(posterior.probabilities[:3, 0])) == 3  # what chance would say
+    shares = predict_proba(components, table, 16, random_state=0)
+    assert len(np.unique(shares[:3], axis=0)) == 1
+    np.testing.assert_allclose(shares[0], posterior.probabilities[:3].mean(axis=0), atol=1e-12)
+    assert table.equal_rows().tolist() == [0, 0, 0, 1]

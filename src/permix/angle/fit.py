@@ -334,14 +334,7 @@ def _chains(data: AngleData, settings: AngleParameters) -> AngleFit:
     draws = run_chains(
         lambda rng: AngleState(model, rng, _start(model, rng)),
         gibbs_sweep(settings, data.n_items),
-        n_draws=settings.n_draws,
-        n_burn_in=settings.n_burn_in,
-        n_thin=settings.n_thin,
-        n_chains=settings.n_chains,
-        random_state=settings.random_state,
-        n_jobs=settings.n_jobs,
-        progress=settings.progress,
-        store=settings.store,
+        **settings.for_chains(),
         fingerprint={
             "model": "AngleMixture",
             "inference": settings.inference,

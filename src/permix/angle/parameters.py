@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import numpy as np
-
 from permix.errors import Argument, DataError, Message
 from permix.estimators.checks import Check, Choice, Real, Whole
 from permix.estimators.parameters import ChainParameters, RunParameters, declare
@@ -33,6 +31,8 @@ class Scores(Check):
             return {name: float(score) for name, score in value.items()}
         if isinstance(value, str | bytes | bool):
             return NotImplemented
+        import numpy as np  # only here: the command line's help does without
+
         scores = np.array(value, dtype=np.float64)
         return scores if scores.ndim in (1, 2) else NotImplemented
 

@@ -107,7 +107,8 @@ def run_predict(
             if isinstance(answer, Answer):
                 give(answer, output, as_json)
             else:
-                give_rankings(*answer, output, as_json)  # type: ignore[call-arg]
+                rankings, agents = answer
+                give_rankings(rankings, agents, output, as_json)
     except PermixError as error:
         raise in_options(error, command.flags) from error
 

@@ -295,14 +295,7 @@ def drawn(engine: Engine, settings: BlockParameters, fingerprint: dict[str, Any]
     return run_chains(
         engine.make_state,
         engine.move,
-        n_draws=settings.n_draws,
-        n_burn_in=settings.n_burn_in,
-        n_thin=settings.n_thin,
-        n_chains=settings.n_chains,
-        random_state=settings.random_state,
-        n_jobs=settings.n_jobs,
-        progress=settings.progress,
-        store=settings.store,
+        **settings.for_chains(),
         burn_in_move=engine.burn_in_move,
         fingerprint={**fingerprint, "moves": repr(engine.move), "burn_in_moves": repr(engine.burn_in_move)},
     )

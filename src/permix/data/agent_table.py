@@ -239,16 +239,19 @@ class AgentTable(OverItems, ABC):
         >>> Rankings.from_orders([["a", "b"], ["b", "a"], ["a", "b"]]).collapse().counts.tolist()
         [2, 1]
         """
-        place_of: dict[bytes, int] = {}
-        keys = self._row_keys()
-        group = np.fromiter(
-            (place_of.setdefault(key, len(place_of)) for key in keys), np.int64, count=len(keys)
-        )
-        counts = np.zeros(len(place_of), dtype=np.int64)
+        group = self.equal_rows()
+        n_different = int(group.max(initial=-1)) + 1
+        counts = np.zeros(n_different, dtype=np.int64)
         np.add.at(counts, group, self.counts)
-        first = np.empty(len(place_of), dtype=np.int64)
+        first = np.empty(n_different, dtype=np.int64)
         first[group[::-1]] = np.arange(len(self))[::-1]
         return self._take(first)._replaced(counts=counts, agents=None)
+
+    def equal_rows(self) -> Array:
+        """Return a number for each row, the same for rows that say the same, in order of first appearance."""
+        place_of: dict[bytes, int] = {}
+        keys = self._row_keys()
+        return np.fromiter((place_of.setdefault(key, len(place_of)) for key in keys), np.int64, len(keys))
 
     def expand(self) -> Self:
         """Repeat every row as often as its count says; all counts become one, given ids are repeated."""

@@ -209,7 +209,7 @@ class RankingDistribution(Distribution):
 
         def draw(first: int, last: int) -> None:
             places = place_scratch(self.n_items, last - first)
-            sample_rows(key, first, last, self._order, *steps, places, out)  # type: ignore[call-arg]
+            sample_rows(key, first, last, self._order, *steps, places, out)
 
         over_rows(draw, len(out), self.n_items)
         return Rankings._from_arrays(out, self.items)

@@ -15,7 +15,7 @@ from permix.dp_mallows.pairs import predict_pairwise
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.predict import ListCompletions, ListPredictive
 from permix.dp_mallows.results import ClusterSummaries
-from permix.estimators.ranking_estimator import RankingEstimator
+from permix.estimators.ranking_estimator import RankingMixture
 from permix.estimators.ranking_lists import as_top_lists
 from permix.posterior import summary, to_datatree
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-class DPMallowsMixture(ClusterMixin, RankingEstimator, parameters=DPMallowsParameters):  # type: ignore[misc]
+class DPMallowsMixture(ClusterMixin, RankingMixture, parameters=DPMallowsParameters):  # type: ignore[misc]
     """Groups of people, as many as the data ask for, from full rankings and top lists (Meilă & Chen 2010).
 
     Every group has a central ranking and a decay for each place: how surely its people choose, first, second,
@@ -153,20 +153,6 @@ class DPMallowsMixture(ClusterMixin, RankingEstimator, parameters=DPMallowsParam
         """Return who answers, and new lists."""
         check_is_fitted(self)
         return self._predictive, self._lists(X, reset=False)
-
-    def predict(self, X: Any) -> Array:
-        """Return the most probable group of each row.
-
-        Parameters
-        ----------
-        X : Rankings, Preferences that are top lists, or 2-D integer array
-            As in :meth:`fit`, over the fitted items.
-
-        Returns
-        -------
-        ndarray of int
-        """
-        return np.asarray(self.predict_proba(X).argmax(axis=1))
 
     def predict_proba(self, X: Any) -> Array:
         """Return P(group | list) for a new agent of a group that the data have.

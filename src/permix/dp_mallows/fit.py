@@ -146,14 +146,7 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsParameters) -> DPMallo
     draws = run_chains(
         lambda rng: first_state(model, settings, rng),
         move,
-        n_draws=settings.n_draws,
-        n_burn_in=settings.n_burn_in,
-        n_thin=settings.n_thin,
-        n_chains=settings.n_chains,
-        random_state=settings.random_state,
-        n_jobs=settings.n_jobs,
-        progress=settings.progress,
-        store=settings.store,
+        **settings.for_chains(),
         burn_in_move=burn_in_move(settings, model.n_agents),
         fingerprint={
             "model": "DPMallowsMixture",

@@ -130,14 +130,7 @@ def fit_mixture(
     draws = run_chains(
         _first_states(family, data, n, prior, settings.init, settings.n_chains),
         move,
-        n_draws=settings.n_draws,
-        n_burn_in=settings.n_burn_in,
-        n_thin=settings.n_thin,
-        n_chains=settings.n_chains,
-        random_state=settings.random_state,
-        n_jobs=settings.n_jobs,
-        progress=settings.progress,
-        store=settings.store,
+        **settings.for_chains(),
         burn_in_move=burn_in_move,
         fingerprint={
             "model": "DPMixture",

@@ -13,7 +13,7 @@ from permix.errors import Argument, DataError, Message
 from permix.registries import FAMILIES
 
 TABLE_OPTIONS: Mapping[str, Option] = {
-    "id_column": Option(str, "Column that names the rows and is not data.", ("--id",)),
+    "row_column": Option(str, "Column that names the rows and is not data.", ("--id",)),
     "header": Option(
         bool,
         "Whether the first line of a CSV file names the columns [default: what it looks like].",
@@ -70,7 +70,7 @@ class Table(NamedTuple):
         example = f" (row {bad[0] + 1}: {column.iloc[bad[0]]!r})" if len(bad) else ""
         said = way_out or (
             " Name it with ",
-            Argument("id_column"),
+            Argument("row_column"),
             " if it labels the rows, leave it out with ",
             Argument("ignore", column.name),
             ", or use ",
@@ -98,7 +98,7 @@ class Table(NamedTuple):
             raise DataError(
                 Message(
                     f"the model was not fitted to column {extra[0]!r} of {self.file}: name it with ",
-                    Argument("id_column"),
+                    Argument("row_column"),
                     " if it labels the rows, or leave it out with ",
                     Argument("ignore", extra[0]),
                 )
@@ -113,13 +113,13 @@ def _for_text() -> str:
 
 def read_table(file: Path, values: Mapping[str, Any]) -> Table:
     """Read a table once."""
-    id_column, ignore = values.get("id_column"), values.get("ignore") or []
+    row_column, ignore = values.get("row_column"), values.get("ignore") or []
     header = values.get("header")
     if file.suffix in (".npy", ".npz"):
-        if id_column is not None or ignore or header is not None:
+        if row_column is not None or ignore or header is not None:
             raise DataError(
                 Message(
-                    Argument("id_column"),
+                    Argument("row_column"),
                     ", ",
                     Argument("ignore"),
                     " and ",
@@ -132,13 +132,13 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
     from permix.data.io.frames import read_frame
 
     frame = read_frame(file, header=header)
-    left_out = [*ignore, *([id_column] if id_column else [])]
+    left_out = [*ignore, *([row_column] if row_column else [])]
     unknown = [name for name in left_out if name not in frame.columns]
     if unknown:
         raise DataError(
             f"{file.name} has no column {unknown[0]!r}; its columns are {', '.join(map(str, frame.columns))}"
         )
-    ids = list(frame[id_column]) if id_column else list(range(1, len(frame) + 1))
+    ids = list(frame[row_column]) if row_column else list(range(1, len(frame) + 1))
     frame = frame.drop(columns=left_out)
     for name in frame.columns:
         if re.fullmatch(r"unnamed\d+", str(name)):
@@ -148,7 +148,7 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
             )
     if frame.shape[1] == 0:
         raise DataError(f"{file.name} has no column left")
-    return Table(file, frame, ids, id_column or "row")
+    return Table(file, frame, ids, row_column or "row")
 
 
 def _read_numpy(path: Path) -> Any:

@@ -151,3 +151,12 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
 def whole_number(name: str, value: int, least: int) -> int:
     """Return a whole number of at least ``least``."""
     return int(Whole(least)(name, value))
+
+
+def same_for_equal_rows(values: Array, table: AgentTable) -> Array:
+    """Give rows that say the same one answer: the mean of what was drawn for each of them."""
+    group = table.equal_rows()
+    sums = np.zeros((int(group.max(initial=-1)) + 1, *values.shape[1:]))
+    np.add.at(sums, group, values)
+    sizes = np.bincount(group).reshape(-1, *([1] * (values.ndim - 1)))
+    return np.asarray((sums / np.maximum(sizes, 1))[group])

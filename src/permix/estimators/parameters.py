@@ -186,6 +186,10 @@ class ChainParameters(RunParameters):
         flag="",
     )
 
+    def for_chains(self) -> dict[str, Any]:
+        """Return what :func:`permix.sampling.run_chains` takes of them, by name."""
+        return {name: getattr(self, name) for name in ChainParameters.declared}
+
 
 def parameter_section(declared: Mapping[str, Declared]) -> str:
     """Return the list of parameters of a docstring."""

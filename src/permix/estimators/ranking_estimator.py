@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from permix.data.agent_table import AgentTable
-from permix.data.labels import Label
+from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.errors import DataError
 from permix.estimators.base import Estimator
@@ -50,3 +51,21 @@ class RankingEstimator(Estimator):
     def _new_data(self, X: Any) -> Preferences:
         check_is_fitted(self)
         return self._preferences(X, reset=False)
+
+
+class RankingMixture(RankingEstimator):
+    """Base of mixtures, whose rows belong to groups with probabilities."""
+
+    def predict(self, X: Any) -> Array:
+        """Return the most probable group of each row.
+
+        Parameters
+        ----------
+        X : Rankings, Preferences, or 2-D integer array
+            As in ``fit``, over the fitted items.
+
+        Returns
+        -------
+        ndarray of int
+        """
+        return np.asarray(self.predict_proba(X).argmax(axis=1))

@@ -19,7 +19,7 @@ from permix.kernels.compile_cache import ContentCache, note_implementation
 F = TypeVar("F", bound=Callable[..., object])
 
 
-def kernel(function: F) -> F:
+def kernel(function: Callable[..., object]) -> Any:
     """Compile ``function`` on first call; later processes load it from the cache."""
     return _kept(_once_for_all_constants(numba.njit(nogil=True)(function)))
 
@@ -48,12 +48,11 @@ def _once_for_all_constants(compiled: Any) -> Any:
     return compiled
 
 
-def ufunc(function: F) -> F:
+def ufunc(function: Callable[..., object]) -> Any:
     """Compile a function of numbers into a NumPy ufunc; compiled code calls it like any other kernel."""
     compiled: Any = numba.vectorize(nopython=True)(function)
     compiled._dispatcher.cache = ContentCache(function)
-    result: F = compiled
-    return result
+    return compiled
 
 
 def is_instance(numba_type: object, cls: type) -> bool:

@@ -13,7 +13,7 @@ from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.mallows import Mallows
 from permix.estimators.agent_answers import Completions
-from permix.estimators.ranking_estimator import RankingEstimator
+from permix.estimators.ranking_estimator import RankingMixture
 from permix.mallows import predict as mallows_predict
 from permix.mallows.fit import MallowsFit, fit_mallows
 from permix.mallows.parameters import MallowsParameters
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class MallowsMixture(ClusterMixin, RankingEstimator, parameters=MallowsParameters):  # type: ignore[misc]
+class MallowsMixture(ClusterMixin, RankingMixture, parameters=MallowsParameters):  # type: ignore[misc]
     """Groups of people, each with a typical ranking and a spread around it (Lu & Boutilier 2014).
 
     Attributes
@@ -124,20 +124,6 @@ class MallowsMixture(ClusterMixin, RankingEstimator, parameters=MallowsParameter
 
         check_is_fitted(self)
         return pd.DataFrame(self._fit.history, columns=["log_likelihood", "standard_error"])
-
-    def predict(self, X: Any) -> Array:
-        """Return the most probable group of each row.
-
-        Parameters
-        ----------
-        X : Rankings, Preferences, or 2-D integer array
-            As in :meth:`fit`, over the fitted items.
-
-        Returns
-        -------
-        ndarray of int
-        """
-        return np.asarray(self.predict_proba(X).argmax(axis=1))
 
     def predict_proba(self, X: Any, *, n_samples: int = 256, random_state: Any = 0) -> Array:
         """Return P(group | what the row says).

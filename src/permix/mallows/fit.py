@@ -12,9 +12,10 @@ from permix.data.preferences import Preferences
 from permix.distributions.base import Estimate
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.estimators.agent_answers import same_for_equal_rows
 from permix.mallows.em import responsibilities, total_log_likelihood
 from permix.mallows.parameters import MallowsParameters
-from permix.mallows.posterior import MixturePosterior
+from permix.mallows.posterior import DRAWS, MixturePosterior
 from permix.mallows.restarts import best_of_restarts
 from permix.runtime.threads import at_most
 
@@ -78,10 +79,13 @@ def fit_mallows(preferences: Preferences, settings: MallowsParameters) -> Mallow
     with at_most(settings.n_jobs):
         posterior = MixturePosterior.of(components, preferences, 8 * settings.n_particles, rng)
     joint = posterior.log_joint
+    probabilities = responsibilities(joint, np.logaddexp.reduce(joint, axis=1))
+    if np.any(posterior.ways == DRAWS):
+        probabilities = same_for_equal_rows(probabilities, preferences)
     return MallowsFit(
         settings=settings,
         components=components,
-        probabilities=responsibilities(joint, np.logaddexp.reduce(joint, axis=1)),
+        probabilities=probabilities,
         counts=np.array(profile.counts),
         log_likelihood=total_log_likelihood(joint, posterior.errors, profile.counts),
         history=climbed.best.history,

@@ -26,6 +26,7 @@ from permix.estimators.agent_answers import (
     one_of,
     questions_about,
     refuse_too_large,
+    same_for_equal_rows,
     whole_number,
 )
 from permix.estimators.preference_input import as_preferences
@@ -56,9 +57,11 @@ def predict_proba(
     Returns
     -------
     ndarray (agents, K)
-        Rows sum to one.
+        Rows sum to one, and rows that say the same are the same.
     """
-    return _prepared(components, preferences, n_samples, random_state)[0].probabilities
+    posterior, table, _ = _prepared(components, preferences, n_samples, random_state)
+    drawn = bool(np.any(posterior.ways == DRAWS))
+    return same_for_equal_rows(posterior.probabilities, table) if drawn else posterior.probabilities
 
 
 def score_samples(

@@ -178,10 +178,10 @@ class Permutation(Move):
         markov = self.order == "markov"
         points = scratch.points(state)
         if self.method == "approximate":
-            fill_scores(scratch.stats, *points, markov, scratch.scores)  # type: ignore[call-arg]
+            fill_scores(scratch.stats, *points, markov, scratch.scores)
             approximate_program(scratch.scores, slope, scratch.sums[0])
             return int(draw_approximate(rng, scratch.scores, scratch.sums[0], scratch.work, scratch.bounds))
-        beam_program(  # type: ignore[call-arg]
+        beam_program(
             scratch.stats,
             *points,
             slope,
@@ -318,7 +318,7 @@ def _draw_exact(
     markov: bool,
 ) -> int:
     """Draw from p(C | π, x) (section 3.1)."""
-    fill_scores(scratch.stats, *scratch.points(state), markov, scratch.scores)  # type: ignore[call-arg]
+    fill_scores(scratch.stats, *scratch.points(state), markov, scratch.scores)
     exact_program(scratch.scores, scratch.sums)
     count_weights = np.array([-np.inf, *(log_count(k) for k in range(1, state.n + 1))])
     return int(draw_exact(rng, scratch.scores, scratch.sums, count_weights, scratch.work, scratch.bounds))

@@ -80,7 +80,7 @@ class Projection(Move):
         # For a Dirichlet process w_new is the same for every new cluster, and nothing is approximated.
         slope = float(log_weight_of_one_more(state.prior, state.n_clusters - 0.5))
         for attempt in range(MAX_TRIES):
-            beam_program(  # type: ignore[call-arg]
+            beam_program(
                 scratch.stats,
                 *scratch.points(state),
                 slope,

@@ -66,7 +66,7 @@ def amp_draws(
     work = _work(arrays, agents, clusters, centers, models)
 
     def draw(first: int, last: int) -> None:
-        amp_rows(first, last, key, sweep, *work, orders, distances, log_weights)  # type: ignore[call-arg]
+        amp_rows(first, last, key, sweep, *work, orders, distances, log_weights)
 
     over_rows(draw, n_jobs * n_draws, n_items)
     return orders, distances, log_weights
@@ -107,7 +107,7 @@ def mmp_draws(
     chain = (local_models(models), local_moves, n_burn_in, n_thin, orders, distances, accepted)
 
     def run(first: int, last: int) -> None:
-        mmp_rows(first, last, key, sweep, *work, *chain)  # type: ignore[call-arg]
+        mmp_rows(first, last, key, sweep, *work, *chain)
 
     over_rows(run, n_jobs, n_items * (length + 1))
     return orders, distances, accepted / max(length, 1)
