@@ -89,7 +89,10 @@ class ParameterError(DataError):
     """
 
     def __init__(self, parameter: str, value: object, must: str) -> None:
-        super().__init__(Message(Argument(parameter, value), f" must be {must}"))
+        # None is a value of the library; on the command line an option is left out.
+        kept = must.removesuffix(" or None").rstrip(",")
+        rest = Wording(must[len(kept) :], "")
+        super().__init__(Message(Argument(parameter, value), f" must be {kept}", rest))
         self.parameter = parameter
 
 

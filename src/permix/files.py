@@ -15,6 +15,7 @@ import re
 import stat
 import struct
 import sys
+import tempfile
 import threading
 import warnings
 import zipfile
@@ -162,7 +163,8 @@ def atomic_writer(path: PathLike) -> Iterator[IO[bytes]]:
         _sync_folder(target.parent)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+        own = isinstance(error, OSError) and error.filename in (None, os.fspath(temporary))
+        if own and isinstance(error, OSError) and error.errno is not None:
             raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
 
@@ -218,6 +220,13 @@ def check_target(path: PathLike) -> None:
         raise DataError(f"{target} is not an ordinary file and is left alone; give another name")
     if not target.parent.is_dir():
         raise DataError(f"the folder {target.parent} does not exist; make it first")
+    try:  # permissions alone do not tell: a file system may be read-only, or full
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except OSError as error:
+        raise DataError(
+            f"{target}: no file can be written in {target.parent} ({error.strerror}); give another place"
+        ) from error
 
 
 def _sync_folder(folder: Path) -> None:

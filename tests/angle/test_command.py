@@ -294,7 +294,7 @@ def test_predict_and_sample(run, fit, model, tmp_path):
     assert report["mean_log_probability"] == pytest.approx(model.score(rankings))
     code, _, err = run("predict", fit, newcomers, *new, "--samples", 20)
     said = " ".join(err.replace("│", " ").split())
-    assert (code, "--samples says nothing to a AngleMixture about --what groups" in said) == (2, True)
+    assert (code, "--samples says nothing to an AngleMixture about --what groups" in said) == (2, True)
     completed = json.loads(run("predict", fit, newcomers, *new, "--what", "ranking", "--json")[1])["rows"]
     assert completed[0] == {"agent": "ann", "ranking": list(DRINKS)}
     order = model.complete(rankings, n_samples=200, random_state=0).orders[1]

@@ -152,7 +152,9 @@ def test_others_are_sent_elsewhere(model):
         plots.groups(permix.AngleMixture())
     with pytest.raises(DataError, match=r"ax must be matplotlib axes .* not the file name 'x\.png'"):
         plots.groups(model, ax="x.png")
-    with pytest.raises(DataError, match="no picture 'similarity' of a AngleMixture; it has overview, groups"):
+    with pytest.raises(
+        DataError, match="no picture 'similarity' of an AngleMixture; it has overview, groups"
+    ):
         plots.similarity(model)
 
 

@@ -109,3 +109,74 @@ def test_a_folder_that_cannot_be_made_costs_a_warning_only(package):
     assert printed == ["8.0", "True"]
     assert said.count("compiled code is not kept") == 1
     assert "PERMIX_COMPILED" in said
+
+
+ODD = {
+    "odd/__init__.py": "",
+    "odd/one.py": "from permix.kernels.jit import kernel\n\n@kernel\ndef one(x):\n    return x + 1.0\n",
+    "odd/two.py": "import odd.nothing, odd.one\n\nONE = odd.one.one\n",
+    "odd/nothing.py": "",
+    "odd/three.py": """
+from permix.kernels.jit import kernel
+from .one import one as _one
+from . import two
+
+@kernel
+def three(x):
+    return 10.0 * _one(x)
+""",
+    "odd/made.py": """
+from permix.kernels.jit import kernel
+
+def make(c):
+    @kernel
+    def f(x):
+        return x + c
+    return f
+""",
+    "run.py": """
+from numba.core import event
+from odd.three import three
+
+with event.install_recorder("numba:compile") as compiled:
+    answer = three(1.0)
+print(answer, len(compiled.buffer) > 0)
+""",
+    "edited.py": """
+import odd.one, pathlib
+path = pathlib.Path(odd.one.__file__)
+path.write_text(path.read_text().replace("1.0", "5.0"))
+print(odd.one.one(1.0))
+""",
+    "factory.py": "from odd.made import make\na, b = make(1.0), make(2.0)\nprint(a(1.0), b(1.0))\n",
+}
+
+
+@pytest.fixture
+def odd(tmp_path):
+    for name, text in ODD.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def test_relative_imports_are_followed(odd):
+    assert answer(odd)[0] == ["20.0", "True"]
+    edit(odd / "odd/one.py", "1.0", "2.0")
+    assert answer(odd)[0] == ["30.0", "True"]
+
+
+def run_program(folder, name):
+    (folder / "run.py").write_text(ODD[name])
+    return answer(folder)[0]
+
+
+def test_a_file_edited_after_its_import_does_not_leave_its_old_code_behind(odd):
+    assert run_program(odd, "edited.py") == ["2.0"]
+    (odd / "run.py").write_text("from odd.one import one\nprint(one(1.0))\n")
+    assert answer(odd)[0] == ["6.0"]
+
+
+def test_functions_made_by_a_function_are_not_mixed_up(odd):
+    assert run_program(odd, "factory.py") == ["2.0", "3.0"]

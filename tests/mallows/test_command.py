@@ -493,7 +493,7 @@ def test_what_a_reader_should_know_is_said(capsys):
     assert "group 2: the dispersion is at the lower limit, 0.001" in out
     assert "group 3 is nobody's most probable group" in out
     assert "2 of 3 starts came within 1 of the best log-likelihood" in out
-    assert "log-likelihood 0.00 (-0.0005 an agent)" in out
+    assert "log-likelihood 0.00 (-0.0005 per agent)" in out
     fine = a_fit([center, center[::-1]], [1.0, 0.5], [0.6, 0.4], [[0.6, 0.4], [0.2, 0.8]])
     assert mallows_report(fine)["remarks"] == []
     # Rounds that average out noise come after the climb and are none of its iterations.

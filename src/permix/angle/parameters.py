@@ -59,7 +59,7 @@ class AngleParameters(ChainParameters):
     n_components: int = declare(
         1,
         Whole(1),
-        "Number of groups; :func:`permix.select_components` chooses it by held-out likelihood.",
+        "Number of groups. :func:`permix.select_components` chooses it by held-out likelihood.",
         short="-k",
         positional=True,
     )

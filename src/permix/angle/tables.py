@@ -225,7 +225,7 @@ def _score_cells(part: dict[str, Any]) -> dict[str, str]:
 def _print_fit_measures(report: dict[str, Any]) -> None:
     error = report["log_likelihood_standard_error"]
     total, each = rounded(report["log_likelihood"], 2), rounded(report["log_likelihood_per_agent"], 4)
-    print(f"log-likelihood {total}{f' ± {error:.2g}' if error > 0 else ''} ({each} an agent)")
+    print(f"log-likelihood {total}{f' ± {error:.2g}' if error > 0 else ''} ({each} per agent)")
     for name, words in (("elbo", "evidence lower bound"), ("log_evidence", "log evidence")):
         if report[name] is not None:
             print(f"{words} {rounded(report[name], 2)}")

@@ -18,7 +18,7 @@ from permix.cli.command import (
     option_parameters,
 )
 from permix.cli.votes import VOTE_OPTIONS
-from permix.estimators.registry import MODELS, part
+from permix.estimators.registry import MODELS, find_plug_ins, part
 
 FORCE_AND_JSON = {name: SHARED[name] for name in ("force", "json")}
 JSON = {"json": SHARED["json"]}
@@ -46,6 +46,7 @@ def model_commands() -> list[ModelCommand]:
 
 def build() -> typer.Typer:
     """Build the command line from what is registered."""
+    find_plug_ins()
     app = typer.Typer(
         name="permix",
         no_args_is_help=True,

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from permix.estimators.checks import Choice, Real, Switch, Whole
+from permix.estimators.checks import Choice, Real, Seed, Switch, Whole
 from permix.estimators.parameters import Declared, Parameters
 
 
@@ -270,7 +270,8 @@ def add_fit_command(app: typer.Typer, command: ModelCommand, run: Callable[..., 
         if about.flag_of(name) and name not in command.options:
             if command.variant is not None and name == command.variant.needs:
                 about = replace(about, default=None)  # left out, the other model is meant
-            parameters.append(_of_parameter(name, about))
+            must_be_given = command.select and name == "n_components"
+            parameters.append(_of_parameter(name, about, with_default=not must_be_given))
     options |= command.source.options
     if command.labels:
         options["labels"] = Option(Path, command.labels_help)
@@ -328,10 +329,10 @@ def _of_option(name: str, option: Option) -> inspect.Parameter:
     return argument(name, Annotated[kind | None, typer.Option(*flags, **details)], None)
 
 
-def _of_parameter(name: str, about: Declared) -> inspect.Parameter:
+def _of_parameter(name: str, about: Declared, with_default: bool = True) -> inspect.Parameter:
     """Return the option of a declared parameter; the declaration checks what is given."""
     check, flag = about.check, about.flag_of(name)
-    default = "" if about.default is None else f" [default: {_shown(about.default)}]"
+    default = "" if about.default is None or not with_default else f" [default: {_shown(about.default)}]"
     details: dict[str, Any] = {"help": _first_sentence(about.help) + default, "show_default": False}
     flags = [flag, *([about.short] if about.short else [])]
     words = [word for word in check.special if isinstance(word, str)]
@@ -340,7 +341,7 @@ def _of_parameter(name: str, about: Declared) -> inspect.Parameter:
         kind, flags = bool, [f"{flag}/{flag.replace('--', '--no-', 1)}"]
     elif isinstance(check, Choice):
         kind, details["case_sensitive"] = _words(name, [*check.words, *words]), False
-    elif isinstance(check, Whole) and not words:
+    elif isinstance(check, Seed) or (isinstance(check, Whole) and not words):
         kind = int
     elif isinstance(check, Real) and not words:
         kind = float

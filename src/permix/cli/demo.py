@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -49,4 +48,4 @@ def run_demo(folder: Path, seed: int) -> None:
     except DataError as error:
         print(f"\nno picture: {error}")
     print(f"\nwritten to {folder}/: {', '.join(files)}")
-    print(f"next: {sys.argv[0]} summary {folder / 'points.permix'}")
+    print(f"next: permix summary {folder / 'points.permix'}")

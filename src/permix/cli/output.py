@@ -8,7 +8,7 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -151,3 +151,9 @@ def fitting(names: Sequence[str], width: int) -> str:
             break
         cut = longer
     return cut
+
+
+def print_if_not_converged(diagnostics: Mapping[str, Mapping[str, Any]]) -> None:
+    """Say, before anything else, that chains disagree; ``diagnostics`` has an R-hat for each quantity."""
+    if any(row["r_hat"] > NOT_CONVERGED for row in diagnostics.values()):
+        print("NOT CONVERGED: the chains disagree, so what follows may change with more draws.\n")

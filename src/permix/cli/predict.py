@@ -60,14 +60,13 @@ def run_predict(
     fit_file: Path, file: Path | None, what: str | None, output: Path | None, values: Mapping[str, Any]
 ) -> None:
     """Say what a fitted model makes of new data."""
-    _refuse_data_first(fit_file)
     model, fit, command = _loaded(fit_file)
     if not command.answers:
-        raise DataError(f"{fit_file} is a {model.name}, which predicts nothing")
+        raise DataError(f"{fit_file} is {model.named}, which predicts nothing")
     what = what or next(iter(command.answers))
     if what not in command.answers:
         raise typer.BadParameter(
-            f"--what {what}: {fit_file} is a {model.name}, which answers {', '.join(command.answers)}"
+            f"--what {what}: {fit_file} is {model.named}, which answers {', '.join(command.answers)}"
         )
     answering = command.answers[what]
     for name, value in values.items():
@@ -75,11 +74,11 @@ def run_predict(
             continue
         flag = command.flags.get(name, f"--{name.replace('_', '-')}")
         if name not in answering.uses and name not in command.source.options:
-            raise typer.BadParameter(f"{flag} says nothing to a {model.name} about --what {what}")
+            raise typer.BadParameter(f"{flag} says nothing to {model.named} about --what {what}")
         reading = command.source.options.get(name)
         if reading is not None and reading.choices and value not in reading.choices:
             raise typer.BadParameter(
-                f"{flag} {value} says nothing to a {model.name}, whose files may be "
+                f"{flag} {value} says nothing to {model.named}, whose files may be "
                 f"{', '.join(reading.choices)}"
             )
         if reading is not None and file is None:
@@ -116,9 +115,10 @@ def run_predict(
 def _loaded(fit_file: Path) -> tuple[Model, Any, ModelCommand]:
     from permix.estimators.archive import read_model
 
+    _refuse_data_first(fit_file)
     model, fit = read_model(fit_file)
     if not model.command:
-        raise DataError(f"{fit_file} is a {model.name}, which only the library uses: permix.load(path)")
+        raise DataError(f"{fit_file} is {model.named}, which only the library uses: permix.load(path)")
     return model, fit, part(model.command)
 
 
@@ -140,10 +140,13 @@ def run_sample(
         check_targets([output], [fit_file], force)
     model, fit, command = _loaded(fit_file)
     if not command.sample:
-        raise DataError(f"{fit_file} is a {model.name}, which is no model to draw from")
+        raise DataError(f"{fit_file} is {model.named}, from which nothing can be drawn")
     if length is not None and not command.sample_takes_length:
-        raise typer.BadParameter(f"--length says nothing to a {model.name}")
-    drawn = part(command.sample)(fit, size, seed, *([length] if command.sample_takes_length else []))
+        raise typer.BadParameter(f"--length says nothing to {model.named}")
+    try:
+        drawn = part(command.sample)(fit, size, seed, *([length] if command.sample_takes_length else []))
+    except PermixError as error:
+        raise in_options(error, {**command.flags, "lengths": "--length"}) from error
     if isinstance(drawn, Answer):
         _give_rows(drawn, output, as_json)
     elif output is not None:
@@ -179,5 +182,6 @@ def _refuse_data_first(file: Path) -> None:
 
     if plain_suffix(file) in (*SUFFIXES, *TABLES) and file.is_file() and not zipfile.is_zipfile(file):
         raise DataError(
-            f"{file} is no fitted model; the model comes first: permix predict MODEL.permix {file.name}"
+            f"{file} holds data, not a fitted model; a model comes first, as in permix predict MODEL.permix "
+            f"{file.name}, and permix info describes data"
         )

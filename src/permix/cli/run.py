@@ -83,7 +83,9 @@ def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
     candidates = _candidates(command, values)
     targets = _targets(command, values, curve=candidates is not None)
     file = values["file"]
-    unfinished = targets.chains is not None and targets.chains.exists()
+    if file.suffix == ".permix":
+        raise DataError(f"{file} is a fitted model, not data; see permix summary {file}")
+    unfinished = targets.chains is not None and (targets.chains / "manifest.json").is_file()
     # Chains that are still there are a run that was cut short: the same command may replace what it left.
     check_targets(targets.all(), [file], values["force"] or unfinished)
     if unfinished and not (as_json or quiet):

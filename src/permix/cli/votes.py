@@ -80,6 +80,10 @@ class ReadOptions(NamedTuple):
         if self.ignore:
             chosen["ignore"] = self.ignore
         if self.categories is not None:
+            from permix.data.io.text_files import plain_suffix
+
+            if plain_suffix(self.file) != "cat":
+                raise typer.BadParameter(f"--categories belongs to .cat files; {self.file} is another kind")
             chosen["categories"] = self._category_order(self.categories)
         return read(self.file, **chosen, **more)
 

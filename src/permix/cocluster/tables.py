@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from permix.cli.output import NOT_CONVERGED, count_of, print_table, terminal_width
+from permix.cli.output import count_of, print_if_not_converged, print_table, terminal_width
 from permix.cocluster.cells.families import CategoricalCells
 from permix.cocluster.ensemble import EnsembleFit
 from permix.cocluster.fit import BlockFit, CoClusterFit
@@ -133,8 +133,7 @@ def print_blocks(report: dict[str, Any], title: str) -> None:
         ["number of", "from", "median", "to", "shown"],
         numbers,
     )
-    if any(row["r_hat"] > NOT_CONVERGED for row in report["diagnostics"].values()):
-        print("NOT CONVERGED: the chains tell different stories; what follows may change with more draws.")
+    print_if_not_converged(report["diagnostics"])
     loss = "variation of information" if report["loss"] == "vi" else "Binder loss"
     shown = (
         "is the draw nearest to all others" if "tree" in report else "are the partitions nearest to all draws"

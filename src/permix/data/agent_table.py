@@ -335,4 +335,5 @@ def row_name(row: int, agents: Array | None) -> str:
     """Name a row for a message."""
     if agents is None:
         return f"row {row} (counting from 0)"
-    return f"row {row} (agent {agents[row]!r})"
+    agent = agents[row].item() if isinstance(agents[row], np.generic) else agents[row]
+    return f"row {row} (agent {agent!r})"

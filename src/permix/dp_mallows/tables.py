@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from permix.cli.output import ORDER, count_of, print_table, terminal_width
+from permix.cli.output import ORDER, count_of, print_if_not_converged, print_table, terminal_width
 from permix.dp_mallows.fit import DPMallowsFit, chosen_assignments
 from permix.dp_mallows.results import ClusterSummaries
 from permix.posterior import summary
 
-# From this R-hat on the report says so before anything else.
-NOT_CONVERGED = 1.5
 # A terminal shows at most so many groups, and of a center so many items.
 MAX_GROUPS = 30
 MAX_ITEMS = 10
@@ -83,10 +81,7 @@ def print_dp_mallows(report: dict[str, Any], title: str) -> None:
         f"{title}: {count_of(report['agents'], 'agent')}, {count_of(report['number_of_items'], 'item')}",
     )
     loss = "variation of information" if report["loss"] == "vi" else "Binder loss"
-    if any(row["r_hat"] > NOT_CONVERGED for row in report["diagnostics"].values()):
-        print(
-            "NOT CONVERGED: the chains tell different stories; what follows may change with more iterations."
-        )
+    print_if_not_converged(report["diagnostics"])
     which = (
         "those of the draw nearest to all others"
         if report["shows_a_draw"]

@@ -50,6 +50,7 @@ def _build(saved: Saved) -> MixtureFit:
     n = sizes["observations"]
     check_start(settings.init, n, prior)
     draws = draws_of(saved)
+    require(len(draws.seeds) == sizes["chains"], "seeds")
     labels = draws.arrays["labels"]
     require(np.array_equal(draws.arrays["n_clusters"], labels.max(axis=2).astype(np.int64) + 1), "n_clusters")
     learned = learned_concentration(prior) is not None

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from permix.cli.output import count_of, print_table
+from permix.cli.output import count_of, print_if_not_converged, print_table
 from permix.dp_mixture.fit import MixtureFit
 from permix.posterior import summary
 
@@ -50,7 +50,12 @@ def print_mixture(report: dict[str, Any], title: str) -> None:
         [[int(number), f"{share:.3f}"] for number, share in shares if share >= 0.005],
     )
     loss = LOSSES[report["loss"]]
-    print(f"The {groups} below are the partition nearest to all draws (least expected {loss}).\n")
+    print_if_not_converged(report["diagnostics"])
+    one = report["groups"] == 1
+    print(
+        f"The {groups} below {'is' if one else 'are'} the partition nearest to all draws "
+        f"(least expected {loss}).\n"
+    )
     main = report["main_parameter"]
     values = np.asarray(report["group_parameters"][main])
     # The columns in which the groups differ most are the ones worth the width of a terminal.

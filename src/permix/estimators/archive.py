@@ -16,7 +16,7 @@ from permix.errors import FileFormatError
 from permix.estimators.checks import Check
 from permix.estimators.fields import Array, Field, check_arrays, require
 from permix.estimators.parameters import Parameters
-from permix.estimators.registry import MODELS, Model, model_of, part
+from permix.estimators.registry import MODELS, Model, find_plug_ins, model_of, part
 from permix.files import read_archive, write_archive
 
 PathLike = str | os.PathLike[str]
@@ -104,6 +104,8 @@ def described(schema: Schema, fit: Any) -> tuple[dict[str, Any], dict[str, Array
 def read_model(path: PathLike, max_bytes: int | None = None) -> tuple[Model, Any]:
     """Read a fit of any model, without scikit-learn, whose import takes a second."""
     manifest, arrays = read_archive(path, max_bytes=max_bytes)
+    if manifest["kind"] not in MODELS:
+        find_plug_ins()
     model = MODELS.get(manifest["kind"])
     if model is None:
         raise FileFormatError(

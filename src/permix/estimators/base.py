@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -32,7 +33,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         signature = signature_of(parameters.declared)
 
         def __init__(self: Any, *args: Any, **given: Any) -> None:
-            values = signature.bind(*args, **given)
+            try:
+                values = signature.bind(*args, **given)
+            except TypeError as error:
+                raise TypeError(f"{cls.__name__}() {error}{_near(given, parameters.declared)}") from None
             values.apply_defaults()
             for name, value in values.arguments.items():
                 setattr(self, name, value)
@@ -77,3 +81,11 @@ def _with_parameters(docstring: str, section: str) -> str:
     if place < 0:
         return f"{text}\n\n{section}\n"
     return f"{text[:place]}\n{section}\n{text[place:]}"
+
+
+def _near(given: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+    """Return what an unknown parameter may have meant, for an error."""
+    from difflib import get_close_matches
+
+    near = [match for name in given if name not in known for match in get_close_matches(name, known, 1)]
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -39,6 +39,11 @@ class Model(NamedTuple):
     pictures: str = ""
     selection: str = ""
 
+    @property
+    def named(self) -> str:
+        """The name with its article, for messages."""
+        return f"{'an' if self.name[0] in 'AEIOU' else 'a'} {self.name}"
+
 
 MODELS: dict[str, Model] = {}
 
@@ -46,6 +51,14 @@ MODELS: dict[str, Model] = {}
 def register(model: Model) -> None:
     """Add a model. Those of permix are added below; a package of your own calls this when it is imported."""
     MODELS[model.name] = model
+
+
+def find_plug_ins() -> None:
+    """Import the packages that say, by an entry point of the group "permix.models", that they have models."""
+    from importlib.metadata import entry_points
+
+    for found in entry_points(group="permix.models"):
+        found.load()
 
 
 def fit_of(model: Any) -> Any:

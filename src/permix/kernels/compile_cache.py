@@ -15,6 +15,7 @@ content share their entries. One entry is one file: processes that write at once
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 import pickle
@@ -39,13 +40,18 @@ KEPT_DAYS = 60
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+([\w.]+))", re.MULTILINE
 )
+PACKAGE = Path(__file__).resolve().parents[1]
+# They decide where compiled code is kept and what errors are called, not what is compiled.
+NOT_COMPILED = {str(PACKAGE / "kernels" / "compile_cache.py"), str(PACKAGE / "errors.py")}
 # Files that implement contracts, by the file that defines the type they implement them for.
 _IMPLEMENTED_IN: dict[str, set[str]] = {}
 
 
 def note_implementation(of: type, implementation: Callable[..., object]) -> None:
     """Remember that compiled code which handles ``of`` may contain ``implementation``."""
-    _IMPLEMENTED_IN.setdefault(_file_of(of.__module__), set()).add(implementation.__code__.co_filename)
+    file = implementation.__code__.co_filename
+    _IMPLEMENTED_IN.setdefault(_file_of_module(of.__module__), set()).add(file)
+    _closure(file)
 
 
 def cache_folder() -> Path:
@@ -64,6 +70,8 @@ class ContentCache:
     def __init__(self, function: Callable[..., object]) -> None:
         self._function = function
         self._format = _Format(function)
+        # Read now, while what is on disk is what was imported: a file may be edited before its first call.
+        _closure(function.__code__.co_filename)
 
     @property
     def cache_path(self) -> str:
@@ -111,8 +119,12 @@ class ContentCache:
         """Do nothing: entries follow the sources, so none is ever out of date."""
 
     def _folder(self) -> Path | None:
-        """Return the folder of entries; None for functions typed into a notebook, which have no file."""
-        return _usable_folder() if _content(self._function.__code__.co_filename)[1] else None
+        """Return the folder of entries; None for functions that their files do not tell apart.
+
+        Those typed into a notebook have no file; those made inside a function depend on what it was given.
+        """
+        told_apart = self._function.__closure__ is None and _content(self._function.__code__.co_filename)[1]
+        return _usable_folder() if told_apart else None
 
     def _entry(self, sig: Any, codegen: Any) -> str:
         function = self._function
@@ -159,11 +171,24 @@ def sources_digest(
         file = waiting.pop()
         if file in found:
             continue
-        found.add(file)
-        waiting.extend(_imported(file))
-        waiting.extend(implemented_in.get(file, ()))
+        new = _closure(file) - found
+        found |= new
+        waiting.extend(by for built_on in new for by in implemented_in.get(built_on, ()))
     # Contents alone, in an order that does not hang on where the package lies.
     return hashlib.sha256("".join(sorted(_content(file)[0] for file in found)).encode()).hexdigest()
+
+
+@cache
+def _closure(file: str) -> frozenset[str]:
+    """Return a file with all files it imports, directly or not; their contents are read along the way."""
+    found: set[str] = set()
+    waiting = [file]
+    while waiting:
+        at = waiting.pop()
+        if at not in found:
+            found.add(at)
+            waiting.extend(_imported(at))
+    return frozenset(found)
 
 
 @cache
@@ -179,41 +204,74 @@ def _content(file: str) -> tuple[str, str]:
 @cache
 def _imported(file: str) -> tuple[str, ...]:
     """Return the files, of permix and of the package that ``file`` belongs to, that it imports."""
-    found = []
-    for module, names, plain in _IMPORT.findall(_content(file)[1]):
-        for candidate in [
-            module or plain,
-            *(f"{module}.{name}" for name in re.findall(r"\w+", names) if module),
-        ]:
-            path = _file_of(candidate)
-            if path and path != file:
-                found.append(path)
-    return tuple(found)
+    text = _content(file)[1]
+    if Path(file).is_relative_to(PACKAGE):
+        # A third of the time of parsing; permix's own imports are all of the plain sort.
+        named = [
+            name
+            for module, names, plain in _IMPORT.findall(text)
+            for name in [module or plain, *(f"{module}.{n}" for n in re.findall(r"\w+", names) if module)]
+        ]
+    else:
+        named = list(_parsed_imports(file, text))
+    root = _root_of(file)
+    if (
+        "site-packages" in root.parts
+    ):  # everybody's packages lie there: only its own, and permix, are followed
+        own = {PACKAGE.name, Path(file).relative_to(root).parts[0]}
+        named = [name for name in named if name.split(".")[0] in own]
+    found = {path for name in named if (path := _file_of(name, root))}
+    return tuple(sorted(found - NOT_COMPILED - {file}))
+
+
+def _parsed_imports(file: str, text: str) -> Iterator[str]:
+    """Yield all modules that a file may import, relative ones by their full names."""
+    folders = Path(file).parent.relative_to(_root_of(file)).parts
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = folders[: len(folders) - node.level + 1] if node.level else ()
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            yield module
+            yield from (f"{module}.{name.name}" for name in node.names)
 
 
 @cache
-def _file_of(module: str) -> str:
-    """Return the file of a module of permix or of a package that lies beside its tests; "" for all others."""
-    top, *rest = module.split(".")
-    if not top or top in sys.stdlib_module_names:
-        return ""
-    package = sys.modules.get(top)
-    folders = getattr(package, "__path__", None)
-    if folders is None or ("site-packages" in (getattr(package, "__file__", None) or "") and top != "permix"):
-        return getattr(package, "__file__", None) or "" if package is not None and not rest else ""
-    for folder in folders:
-        base = Path(folder, *rest)
-        for path in (base.with_suffix(".py"), base / "__init__.py") if rest else (base / "__init__.py",):
-            if path.is_file():
-                return str(path)
+def _root_of(file: str) -> Path:
+    """Return the folder that the top package of a file lies in; its own folder if it is in no package."""
+    folder = Path(file).parent
+    while (folder / "__init__.py").is_file():
+        folder = folder.parent
+    return folder
+
+
+@cache
+def _file_of(module: str, root: Path) -> str:
+    """Return the file of a module of permix, or of the package that lies under ``root``; "" for others."""
+    if module.split(".")[0] == PACKAGE.name:
+        root = PACKAGE.parent
+    base = root.joinpath(*module.split("."))
+    for path in (base.with_suffix(".py"), base / "__init__.py"):
+        if path.is_file():
+            return str(path)
     return ""
+
+
+def _file_of_module(module: str) -> str:
+    """Return the file that a module was imported from; "" where there is none."""
+    return getattr(sys.modules.get(module), "__file__", None) or ""
 
 
 def _files_of_types(kinds: Any) -> Iterator[str]:
     """Yield the files that define the NamedTuples among types of arguments."""
     for kind in kinds:
         if isinstance(kind, types.BaseNamedTuple):
-            yield _file_of(kind.instance_class.__module__)
+            yield _file_of_module(kind.instance_class.__module__)
         if isinstance(kind, types.BaseTuple):
             yield from _files_of_types(kind.types if hasattr(kind, "types") else (kind.dtype,))
 

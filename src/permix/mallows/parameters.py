@@ -14,7 +14,7 @@ class MallowsParameters(RunParameters):
     n_components: int = declare(
         1,
         Whole(1),
-        "Number of groups; :func:`permix.select_components` chooses it by held-out likelihood.",
+        "Number of groups. :func:`permix.select_components` chooses it by held-out likelihood.",
         short="-k",
         positional=True,
     )

@@ -72,7 +72,7 @@ def print_mallows(report: dict[str, Any], title: str) -> None:
     error = report["log_likelihood_standard_error"]
     restarts = report["restart_log_likelihoods"]
     total, each = rounded(report["log_likelihood"], 2), rounded(report["log_likelihood_per_agent"], 4)
-    print(f"log-likelihood {total}{f' ± {error:.2g}' if error > 0 else ''} ({each} an agent)")
+    print(f"log-likelihood {total}{f' ± {error:.2g}' if error > 0 else ''} ({each} per agent)")
     if len(restarts) > 1:
         near = report["starts_within_1_of_best"]
         alone = "; more --starts may find a better one" if near == 1 else ""

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float64]
 
+# Beyond this, sums over numbers of groups overflow; weights are equal long before.
+MOST_PSEUDO_COUNT = 1e100
+
 
 @dataclass(frozen=True)
 class Gamma:
@@ -418,6 +421,8 @@ class MixtureOfFiniteMixtures(PartitionPrior):
     def __post_init__(self) -> None:
         _store_positive(self, "rate")
         _store_positive(self, "pseudo_count")
+        if self.pseudo_count > MOST_PSEUDO_COUNT:
+            raise DataError(f"pseudo_count must be {MOST_PSEUDO_COUNT:g} at most, got {self.pseudo_count:g}")
         if self.rate > MOST_RATE:
             raise DataError(f"MixtureOfFiniteMixtures.rate must be at most {MOST_RATE:,.0f}, not {self.rate}")
 
@@ -486,7 +491,7 @@ class MixtureOfFiniteMixtures(PartitionPrior):
 
     def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
         """Draw partitions of ``n`` observations; see :meth:`PartitionPrior.sample`."""
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         numbers = 1 + rng.poisson(self.rate, 1 if size is None else _count(size, "size"))
         labels = np.empty((len(numbers), _count(n, "n")), np.int32)
         for row, number in zip(labels, numbers.tolist(), strict=True):

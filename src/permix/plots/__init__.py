@@ -7,13 +7,14 @@ several accept ``figure`` and return a figure. Saving is matplotlib's:
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from permix.errors import DataError
-from permix.estimators.registry import fit_of, model_of, part
+from permix.estimators.registry import Model, fit_of, model_of, part
 
 # What can be drawn, and what each picture shows. Which of them a model has is said in its ``pictures.py``.
 PICTURES = {
@@ -43,15 +44,23 @@ __all__ = [
 ]
 
 
+def pictures_of(model: Model) -> dict[str, Callable[..., Any]]:
+    """Return the pictures of a model by name; none where its folder has no file of pictures."""
+    if not model.pictures or importlib.util.find_spec(model.pictures) is None:
+        return {}
+    drawn: dict[str, Callable[..., Any]] = part(model.pictures).PICTURES
+    return drawn
+
+
 def _picture(name: str, shows: str) -> Callable[..., Any]:
     def draw(model: Any, **options: Any) -> Any:
         fit = fit_of(model)
         about = model_of(fit)
-        pictures = part(about.pictures).PICTURES if about.pictures else {}
+        pictures = pictures_of(about)
         if name not in pictures:
             others = [other for other in PICTURES if other in pictures]
             way_out = f"; it has {', '.join(others)}" if others else ""
-            raise DataError(f"there is no picture {name!r} of a {about.name}{way_out}")
+            raise DataError(f"there is no picture {name!r} of {about.named}{way_out}")
         return pictures[name](fit, **options)
 
     draw.__name__ = draw.__qualname__ = name

@@ -56,7 +56,7 @@ def print_mean_shift(report: dict[str, Any], title: str) -> None:
     if len(found) > MAX_GROUPS:
         print(f"... and {count_of(len(found) - MAX_GROUPS, 'smaller group')}; --json shows all")
     total, each = rounded(report["log_likelihood"], 2), rounded(report["log_likelihood_per_agent"], 4)
-    print(f"log-likelihood of Mallows models at the centers {total} ({each} an agent)")
+    print(f"log-likelihood of Mallows models at the centers {total} ({each} per agent)")
     iterations = count_of(report["iterations"], "iteration")
     if report["interrupted"]:
         print(f"interrupted after {iterations}")
