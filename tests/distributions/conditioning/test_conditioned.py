@@ -101,10 +101,10 @@ def test_importance_sampling():
         for what in ("pairwise", "rank_marginals"):
             truth = getattr(given, what)()
             value, error = getattr(given, what)(
-                "importance", n_samples=2000, random_state=seed, return_standard_error=True
+                "importance", n_samples=2000, random_state=seed, return_error=True
             )
             assert np.all(np.abs(value - truth) <= 5 * error + 5 / 2000)
-            assert np.all(getattr(given, what)(return_standard_error=True)[1] == 0.0)
+            assert np.all(getattr(given, what)(return_error=True)[1] == 0.0)
     assert np.mean(wrong_within) < 0.5
 
 
@@ -330,7 +330,7 @@ def test_marginals_from_the_chain():
     assert given.is_exact
     other = Mallows(range(14), 0.6).condition(said)
     for what in ("pairwise", "rank_marginals"):
-        value, error = getattr(given, what)("mmp", n_samples=4000, random_state=3, return_standard_error=True)
+        value, error = getattr(given, what)("mmp", n_samples=4000, random_state=3, return_error=True)
         truth, wrong = getattr(given, what)(), getattr(other, what)()
         # The largest of some 180 t-distributed numbers with 31 degrees of freedom.
         assert np.all(np.abs(value - truth) <= 6 * error + 1e-3)

@@ -353,7 +353,7 @@ class Conditioned(Given):
         method: str = "auto",
         n_samples: int = 10_000,
         random_state: RandomState = None,
-        return_standard_error: bool = False,
+        return_error: bool = False,
     ) -> Any:
         """Matrix of P(item a before item b | preferences), 0 on the diagonal.
 
@@ -365,7 +365,7 @@ class Conditioned(Given):
             affordable, else mmp.
         n_samples, random_state
             For mmp and importance.
-        return_standard_error : bool
+        return_error : bool
             Return the matrix of standard errors as well (zeros where exact).
 
         Returns
@@ -373,18 +373,18 @@ class Conditioned(Given):
         ndarray (items, items), or two of them
         """
         before, _ = self._marginals(method, n_samples, random_state)
-        return before if return_standard_error else before[0]
+        return before if return_error else before[0]
 
     def rank_marginals(
         self,
         method: str = "auto",
         n_samples: int = 10_000,
         random_state: RandomState = None,
-        return_standard_error: bool = False,
+        return_error: bool = False,
     ) -> Any:
         """Matrix of P(item a has rank r | preferences), column 0 = best; arguments as in :meth:`pairwise`."""
         _, at_rank = self._marginals(method, n_samples, random_state)
-        return at_rank if return_standard_error else at_rank[0]
+        return at_rank if return_error else at_rank[0]
 
     def _marginals(
         self, method: str, n_samples: int, random_state: RandomState
