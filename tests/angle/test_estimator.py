@@ -309,7 +309,7 @@ def test_a_posterior_has_intervals_and_em_has_none(planted):
         model = silently(quick(2, inference=inference, n_draws=60), part)
         table = model.consensus(0.8)
         assert list(table.columns) == [
-            "component",
+            "group",
             "item",
             "rank",
             "score",
