@@ -255,7 +255,7 @@ def test_rejects_proposals_taken_without_metropolis(name, prior, order):
         for slope in SLOPES
     ]
     assert max(drifts) > 1e-2
-    # The first slope happens to be near that of the mixture of finite mixtures, where little is left to correct.
+    # The first slope happens to be near that of the mixture of finite mixtures: little is left to correct.
     assert min(drifts) > (1e-3 if prior == "mfm" else 1e-2)
 
 
