@@ -141,6 +141,9 @@ class GreedySpec:
     def kernel(self, n: int) -> GreedyPrior:
         return GreedyPrior(self.spec.kernel(n))
 
+    def most_clusters(self, n: int) -> int:
+        return self.spec.most_clusters(n)
+
 
 @overload(priors_kernel.log_weight_existing)
 def _log_weight_existing(prior, size):

@@ -31,6 +31,7 @@ from permix.moves.permutation_jit import (
 )
 from permix.moves.state import MixtureState, PartitionState, learned_concentration
 from permix.partitions.concentration_jit import draw_concentration, log_mean_power
+from permix.partitions.priors_jit import FiniteMixturePrior
 
 FloatArray = npt.NDArray[np.float64]
 Method = Literal["beam", "approximate", "exact"]
@@ -170,7 +171,8 @@ class Permutation(Move):
         if gamma is not None and self.integrate:
             below = max(math.floor(at), 1)
             return log_count(below + 1) - log_count(below)
-        at = min(at, state.prior_spec.most_clusters(state.n) - 0.5)
+        if isinstance(state.prior, FiniteMixturePrior):
+            at = min(at, state.prior_spec.most_clusters(state.n) - 0.5)
         return float(log_weight_of_one_more(state.prior, at)) - float(digamma(at + 1.0))
 
     def _propose(self, rng: np.random.Generator, state: MixtureState, scratch: Scratch, slope: float) -> int:

@@ -100,7 +100,15 @@ def _log_weight_new(prior, n_clusters):
     if is_instance(prior, FiniteMixturePrior):
 
         def finite(prior, n_clusters):
-            return prior.log_new[int(n_clusters)] if n_clusters < prior.log_new.shape[0] else -np.inf
+            # Between whole numbers, which slopes ask for, weights go on in a straight line.
+            whole = int(n_clusters)
+            size = prior.log_new.shape[0]
+            log_below = prior.log_new[whole] if whole < size else -np.inf
+            share = n_clusters - whole
+            if share == 0.0 or log_below == -np.inf:
+                return log_below
+            log_above = prior.log_new[whole + 1] if whole + 1 < size else -np.inf
+            return log_below + math.log(1.0 - share + share * math.exp(log_above - log_below))
 
         return finite
     return None
