@@ -355,8 +355,8 @@ def _words(name: str, words: Sequence[str]) -> Any:
 
 def _first_sentence(text: str) -> str:
     """Return a help text's first sentence without markup of docstrings."""
-    text = re.sub(r":\w+:`~?(?:\w+\.)*(\w+)`", r"\1", " ".join(text.split())).replace("``", "")
-    return re.split(r"(?<=[.])\s+(?=[A-Z])", text, maxsplit=1)[0]
+    first = re.split(r"(?<=[.])\s+(?=[A-Z:`])", " ".join(text.split()), maxsplit=1)[0]
+    return re.sub(r":\w+:`~?(?:\w+\.)*(\w+)`", r"\1", first).replace("``", "")
 
 
 def _shown(value: Any) -> str:

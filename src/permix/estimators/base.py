@@ -87,5 +87,5 @@ def _near(given: Mapping[str, Any], known: Mapping[str, Any]) -> str:
     """Return what an unknown parameter may have meant, for an error."""
     from difflib import get_close_matches
 
-    near = [match for name in given if name not in known for match in get_close_matches(name, known, 1)]
+    near = [match for name in given if name not in known for match in get_close_matches(name, known, 1, 0.75)]
     return f"; did you mean {near[0]!r}?" if near else ""
