@@ -150,7 +150,7 @@ def test_held_out_cells(run, files, cells, tmp_path):
     assert report["held_out"]["perplexity"] == pytest.approx(model.perplexity(held_out))
     assert report["held_out"]["perplexity"] < 3  # of four levels
     code, _, err = run(*command, "--held-out", 1.5, "--force")
-    assert code == 1
+    assert code == 2
     assert "--held-out 1.5 must be a share above 0 and below 1" in err
 
 
@@ -301,7 +301,7 @@ def test_numbers_have_no_levels(run, files, tmp_path):
         (["--budget", 2], 1, "--budget 2.0 would change nothing with --prior dp; it belongs to --prior mond"),
         (["--prior", "mondrian", "--concentration", 2], 1, "it belongs to --prior dp and 'dirichlet'"),
         (["--prior", "dirichlet"], 1, "--prior dirichlet needs --row-clusters; with --prior dp the data"),
-        (["--prior", "dirichlet", "--ensemble", 3], 1, '--prior dirichlet must be "dp" or "mondrian"'),
+        (["--prior", "dirichlet", "--ensemble", 3], 2, '--prior dirichlet must be "dp" or "mondrian"'),
         (["--label-pseudo-count", 2], 2, "--label-pseudo-count says nothing without --ensemble"),
         (["--membership", "mixed", "--ensemble", 3], 2, "--membership says nothing with --ensemble"),
         (["--membership", "mixed"], 1, "it belongs to --prior dirichlet"),
@@ -486,7 +486,7 @@ def test_levels_in_their_order(run, tmp_path):
     assert "'rather not' is none of the known values (yes, no)" in err
     assert "possible, --levels 'yes,no,rather not'" in err
     code, _, err = run(*command, "--levels", "yes,,no")
-    assert code == 1
+    assert code == 2
     assert "--levels yes,,no must be the possible values, separated by commas" in err
     code, _, err = run(*command, "--levels", "1,2", "--family", "poisson")
     assert code == 1

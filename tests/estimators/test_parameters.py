@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
+import re
 import time
 
 import numpy as np
@@ -79,7 +80,8 @@ def test_every_parameter_is_documented(name):
     for parameter, about in cls._parameters_class.declared.items():
         assert f"\n{parameter} : " in cls.__doc__
         assert about.help.endswith(".")
-        assert about.help[0].isupper()
+        # A sentence, or what the parameter is about and then a sentence: "mondrian: the larger, ...".
+        assert re.match(r"[A-Z]|[a-z-]+(, [a-z-]+)*: ", about.help)
 
 
 class Tea(ChainParameters):

@@ -182,6 +182,6 @@ def _refuse_data_first(file: Path) -> None:
 
     if plain_suffix(file) in (*SUFFIXES, *TABLES) and file.is_file() and not zipfile.is_zipfile(file):
         raise DataError(
-            f"{file} holds data, not a fitted model; a model comes first, as in permix predict MODEL.permix "
-            f"{file.name}, and permix info describes data"
+            f"{file} holds data, not a fitted model; the model comes first, as in permix predict "
+            f"MODEL.permix {file.name}, and permix info describes data"
         )
