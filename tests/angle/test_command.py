@@ -228,6 +228,7 @@ def test_wrong_use_is_refused(run, votes, tmp_path):
         ([votes], "say how many groups with -k"),
         ([votes, "-k", 2, "--picture", "x.txt"], "pictures end in"),
         ([votes, "-k", 2, "--inference", "gibbs"], "'gibbs' is not one of"),
+        ([votes, "-k", 2, "--prior-rate", -1], "--prior-rate -1.0 must be a positive number"),
     ):
         code, _, err = run("fit", "angle", *arguments, *base)
         said = " ".join(err.replace("│", " ").split())
@@ -235,7 +236,6 @@ def test_wrong_use_is_refused(run, votes, tmp_path):
     for arguments, words in (
         ([votes, "-k", 2, "--inference", "vi"], "ask for it with --normalizer vmf, or use --inference em"),
         ([votes, "-k", 500], "--components 500 is more than the 120 agents"),
-        ([votes, "-k", 2, "--prior-rate", -1], "--prior-rate"),
         ([votes, "--select", "1-2", "--criterion", "bic", "--rule", "one-se"], "--rule one-se needs errors"),
         ([tmp_path / "none.csv", "-k", 2], "no file"),
     ):

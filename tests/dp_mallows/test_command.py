@@ -300,14 +300,14 @@ def test_subset_rankings_are_refused_by_name(run, tmp_path):
         (["--concentration", "-1"], 1, "--concentration -1.0 must be positive"),
         (["--concentration", "-0.5", "--discount", "0.5"], 1, "must be above -0.5, minus the discount"),
         (["--concentration", "gamma(1,1)", "--discount", "0.5"], 1, "--discount"),
-        (["--prior-rate", "1,x"], 1, "--prior-rate 1,x must be a number"),
+        (["--prior-rate", "1,x"], 2, "--prior-rate 1,x must be a number"),
         (["--prior-rate", "1,1"], 1, "--prior-rate has 2 numbers"),
-        (["--prior-strength", "0"], 1, "--prior-strength 0.0 must be a number, 0.0001 or more"),
+        (["--prior-strength", "0"], 2, "--prior-strength 0.0 must be a number, 0.0001 or more"),
         (["--sampler", "beta-gibbs", "--assignments", "parallel"], 1, "--sampler beta-gibbs"),
         (["--initial-groups", "500"], 1, "--initial-groups 500 are more than the 80 agents"),
         (["--on-cycle", "keep"], 2, "--on-cycle drop"),
         (["--picture", "groups.txt"], 2, "pictures end in"),
-        (["--jobs", "0"], 1, "--jobs 0 must be a number of threads"),
+        (["--jobs", "0"], 2, "--jobs 0 must be a number of threads"),
     ],
 )
 def test_a_mistake_gets_one_clear_message(run, votes, tmp_path, arguments, code, words):
