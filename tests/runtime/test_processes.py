@@ -22,7 +22,7 @@ def answers(seed: int) -> list[list[float]]:
     before, threads.WORTH_THREADS = threads.WORTH_THREADS, 0
     try:
         votes = permix.Rankings.from_orders(ORDERS)
-        mallows = permix.MallowsMixture(2, n_restarts=3, random_state=seed, n_jobs=2, progress=False).fit(
+        mallows = permix.MallowsMixture(2, n_init=3, random_state=seed, n_jobs=2, progress=False).fit(
             votes
         )
         table = np.random.default_rng(0).normal(size=(20, 2))

@@ -65,7 +65,7 @@ def test_fit(run, tmp_path):
     assert code == 0, err
     assert permix.load(fit).dispersion_ == 0.3
     code, _, err = run("fit", "kde", votes, "-o", fit, "--force", "--dispersion", 3)
-    assert code == 1
+    assert code == 2
     assert "--dispersion 3.0 must be" in err
 
 

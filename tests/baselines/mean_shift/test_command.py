@@ -68,7 +68,7 @@ def test_predict(run, votes, lists, tmp_path):
     assert answer["mean_log_density"] == pytest.approx(model.score(new))
     code, _, err = run("sample", fit)
     assert code == 1
-    assert "no model to draw from" in err
+    assert "from which nothing can be drawn" in err
     code, _, err = run("predict", fit, newcomers, *reading, "--unlisted", "unknown")
     assert code == 1
     assert "--unlisted below" in err
