@@ -329,7 +329,7 @@ def test_a_posterior_has_intervals_and_em_has_none(planted):
             assert found.dic == model.dic(part)
         assert found.dic_parameters == pytest.approx(found.waic_parameters, rel=1.0)
     model = silently(quick(2, inference="em"), part)
-    assert list(model.consensus().columns) == ["component", "item", "rank", "score"]
+    assert list(model.consensus().columns) == ["group", "item", "rank", "score"]
     with pytest.raises(DataError, match="not a posterior"):
         model.posterior_  # noqa: B018
     with pytest.raises(DataError, match="aic or bic"):

@@ -22,9 +22,7 @@ def answers(seed: int) -> list[list[float]]:
     before, threads.WORTH_THREADS = threads.WORTH_THREADS, 0
     try:
         votes = permix.Rankings.from_orders(ORDERS)
-        mallows = permix.MallowsMixture(2, n_init=3, random_state=seed, n_jobs=2, progress=False).fit(
-            votes
-        )
+        mallows = permix.MallowsMixture(2, n_init=3, random_state=seed, n_jobs=2, progress=False).fit(votes)
         table = np.random.default_rng(0).normal(size=(20, 2))
         mixture = permix.DPMixture(n_draws=20, n_burn_in=5, n_chains=2, random_state=seed, n_jobs=2)
         drawn = permix.Mallows(range(9), 0.5).sample(50, seed)
