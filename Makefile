@@ -39,4 +39,4 @@ bench: $(VENV)/.dev
 	$(PY) -m benchmarks $(ARGS)
 
 clean:
-	rm -rf $(VENV) .numba_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/_build build dist
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/_build build dist

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numba
 import numpy as np
 
 from permix.data.preferences import Preferences
-from permix.distributions.conditioned_draws import amp_draws, importance_log_normalizers
-from permix.kernels.amp_laws import geometric_laws
+from permix.distributions.conditioning.amp_insertions_jit import geometric_models
+from permix.distributions.conditioning.draws import amp_draws, importance_log_normalizers
+from permix.runtime.threads import at_most
 from tests.reference.amp_dense import amp_dense_many, relation_of_levels
 
 N_ITEMS, N_RATED, N_LEVELS = 200, 40, 5
@@ -49,7 +51,7 @@ def run() -> list[dict[str, object]]:
     preferences = ratings(n_agents, rng)
     arrays = preferences.arrays()
     centers = np.stack([rng.permutation(N_ITEMS) for _ in DISPERSIONS]).astype(np.int32)
-    laws = geometric_laws(-np.log(DISPERSIONS), N_ITEMS)
+    models = geometric_models(-np.log(DISPERSIONS), N_ITEMS)
     agents = np.arange(n_jobs) % n_agents
     clusters = rng.integers(0, len(DISPERSIONS), n_jobs)
     key = np.array([1, 2], np.uint64)
@@ -67,15 +69,15 @@ def run() -> list[dict[str, object]]:
     all_threads = numba.get_num_threads()
     try:
         for threads in sorted({1, all_threads}):
-            numba.set_num_threads(threads)
+            numba.set_num_threads(threads)  # of the reference
             for n_draws in (10, 1):
                 orders = np.empty((n_jobs, n_draws, N_ITEMS), np.int32)
                 log_q = np.empty((n_jobs, n_draws))
-                jobs = (arrays, agents, clusters, centers, laws, n_draws)
+                jobs = (arrays, agents, clusters, centers, models, n_draws)
                 ours, weights_only, dense = best_times(
                     [
-                        lambda jobs=jobs, orders=orders: amp_draws(key, 0, *jobs, out=orders),
-                        lambda jobs=jobs: amp_draws(key, 0, *jobs, with_orders=False),
+                        at_most(threads)(partial(amp_draws, key, 0, *jobs, out=orders)),
+                        at_most(threads)(partial(amp_draws, key, 0, *jobs, with_orders=False)),
                         lambda orders=orders, log_q=log_q: amp_dense_many(
                             key, better, agents, centers, clusters, DISPERSIONS, orders, log_q
                         ),
@@ -94,12 +96,12 @@ def run() -> list[dict[str, object]]:
                     )
     finally:
         numba.set_num_threads(all_threads)
-    rows.append(_linear(key, centers, laws, rng))
+    rows.append(_linear(key, centers, models, rng))
     return rows
 
 
 def _linear(
-    key: np.ndarray, centers: np.ndarray, laws: object, rng: np.random.Generator
+    key: np.ndarray, centers: np.ndarray, models: object, rng: np.random.Generator
 ) -> dict[str, object]:
     """Exponent of time in agents, log-likelihoods under all models."""
     sizes = [300, 3000]
@@ -110,7 +112,7 @@ def _linear(
         seconds += best_times(
             [
                 lambda arrays=arrays, agents=agents: importance_log_normalizers(
-                    key, 0, arrays, agents, centers, laws, 128
+                    key, 0, arrays, agents, centers, models, 128
                 )
             ],
             repeats=2,

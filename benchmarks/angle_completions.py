@@ -10,10 +10,9 @@ import numpy as np
 
 from benchmarks.timing import best_time, timed
 from permix.data.rankings import Rankings
-from permix.distributions.angle_completions import log_compatible_sums
-from permix.distributions.base import over_rows
-from permix.kernels.angle import standard_scores
-from permix.kernels.angle_completions import (
+from permix.distributions.angle.angle_jit import standard_scores
+from permix.distributions.angle.completions import log_compatible_sums
+from permix.distributions.angle.completions_jit import (
     completions_sweep,
     move_completion,
     new_completion_scratch,
@@ -22,6 +21,7 @@ from permix.kernels.angle_completions import (
 )
 from permix.kernels.jit import kernel
 from permix.kernels.streams import new_stream, open_stream, uniform
+from permix.runtime.threads import over_rows
 
 N_ITEMS, N_LISTED = 100, 10
 

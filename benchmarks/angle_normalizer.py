@@ -9,9 +9,9 @@ from numba import njit
 
 from benchmarks.timing import best_time, timed
 from permix.distributions import Angle
-from permix.kernels.angle import standard_scores
+from permix.distributions.angle.angle_jit import standard_scores
+from permix.distributions.angle.subset_table_jit import log_sum_and_mean, log_sum_only
 from permix.kernels.bits import popcount
-from permix.kernels.subset_table import log_sum_and_mean, log_sum_only
 
 
 @njit(nogil=True)

@@ -86,7 +86,7 @@ class Scorer:
 
 def fit_permix(scorer: Scorer, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Fit permix, which finds the numbers of clusters."""
-    from permix.models.co_clustering import CoClustering
+    from permix.cocluster.estimator import CoClustering
 
     model = CoClustering(random_state=scorer.seed, **settings)
     with warnings.catch_warnings():

@@ -69,9 +69,9 @@ def synthetic_ratings(n_rows: int, n_columns: int, n_ratings: int) -> Any:
 
 def encoded(matrix: Any) -> Any:
     """Ratings as the samplers read them."""
+    from permix.cocluster.cells.encoded_matrix import encode_matrix
+    from permix.cocluster.cells.families import CategoricalCells
     from permix.data.cells import Cells
-    from permix.families.cells import CategoricalCells
-    from permix.families.encoded_matrix import encode_matrix
 
     cells = Cells.coerce(matrix)
     family = CategoricalCells().resolve(cells.values)
@@ -97,8 +97,8 @@ class Chain:
 
 def grid_chain(matrix: Any, seed: int) -> Chain:
     """DPCC."""
-    from permix.moves.grid import grid_moves
-    from permix.moves.grid_state import GridState, seat_all_lines
+    from permix.cocluster.grid.moves import grid_moves
+    from permix.cocluster.grid.state import GridState, seat_all_lines
     from permix.partitions import DirichletProcess
 
     prior = DirichletProcess(CONCENTRATION)
@@ -110,16 +110,16 @@ def grid_chain(matrix: Any, seed: int) -> Chain:
 
 def mondrian_chain(data: Any, seed: int) -> Chain:
     """MPCC, or MPCCE where data are bases."""
-    from permix.moves.mondrian import mondrian_moves
-    from permix.moves.mondrian_state import MondrianState
+    from permix.cocluster.mondrian.moves import mondrian_moves
+    from permix.cocluster.mondrian.state import MondrianState
 
     return Chain(MondrianState(data, BUDGET, np.random.default_rng(seed)), mondrian_moves(), seed)
 
 
 def consensus_chain(bases: Any, seed: int) -> Chain:
     """DPCCE."""
-    from permix.moves.ensemble_state import EnsembleGridState, seat_consensus
-    from permix.moves.grid import grid_moves
+    from permix.cocluster.grid.ensemble_state import EnsembleGridState, seat_consensus
+    from permix.cocluster.grid.moves import grid_moves
     from permix.partitions import DirichletProcess
 
     prior = DirichletProcess(CONCENTRATION)
@@ -131,9 +131,9 @@ def consensus_chain(bases: Any, seed: int) -> Chain:
 
 def base_data(bases: Any, matrix: Any) -> Any:
     """Labels of the filled cells as the Mondrian sampler reads them; of all cells without a matrix."""
-    from permix.kernels.block_laws import count_law
-    from permix.models.ensemble_bases import to_base_lines, to_label_lines
-    from permix.moves.mondrian_state import MondrianData
+    from permix.cocluster.bases import to_base_lines, to_label_lines
+    from permix.cocluster.cells.blocks_jit import count_law
+    from permix.cocluster.mondrian.state import MondrianData
 
     n_cells = bases.n_rows * bases.n_columns if matrix is None else matrix.n_cells
     return MondrianData(
@@ -239,7 +239,7 @@ def naive_consensus(bases: Any, state: Any) -> float:
 
 def bases_of(chains: Sequence[Chain], mondrian: bool) -> Any:
     """Bases from where chains are now."""
-    from permix.models.ensemble_bases import as_bases
+    from permix.cocluster.bases import as_bases
 
     made: list[Any] = []
     for chain in chains:
@@ -266,7 +266,7 @@ class Timed(NamedTuple):
 
 def timings(size: str, models: Sequence[str]) -> Iterator[Timed]:
     """Time all models on ratings of one size."""
-    from permix.moves.mondrian_state import MondrianData
+    from permix.cocluster.mondrian.state import MondrianData
 
     name, data_set = ratings(size)
     matrix = encoded(data_set)

@@ -12,9 +12,9 @@ import numpy as np
 
 from benchmarks.timing import timed
 from permix import Mallows, Preferences
-from permix.distributions.conditioned_chain import effective_size
-from permix.distributions.conditioned_draws import mmp_draws
-from permix.kernels.amp_laws import geometric_laws
+from permix.convergence import ess_mean
+from permix.distributions.conditioning.amp_insertions_jit import geometric_models
+from permix.distributions.conditioning.draws import mmp_draws
 
 N_ITEMS, N_RATED = 200, 40
 N_STATES = 4000
@@ -36,8 +36,8 @@ def ratings(rng: np.random.Generator, follows: float | None) -> Preferences:
 def mixing(said: Preferences, dispersion: float, local_moves: bool) -> dict[str, float]:
     """Run one chain in one thread; time per step, acceptance, autocorrelation times of distance and pair."""
     one = np.zeros(1, np.int64)
-    laws = geometric_laws(-np.log([dispersion]), N_ITEMS)
-    work = (said.arrays(), one, one, np.arange(N_ITEMS)[None], laws)
+    models = geometric_models(-np.log([dispersion]), N_ITEMS)
+    work = (said.arrays(), one, one, np.arange(N_ITEMS)[None], models)
     mmp_draws(KEY, 0, *work, 1, 1, 1, local_moves)  # compile
     seconds, (orders, distances, rates) = timed(
         lambda: mmp_draws(KEY, 0, *work, N_STATES, 200, 1, local_moves)
@@ -46,8 +46,9 @@ def mixing(said: Preferences, dispersion: float, local_moves: bool) -> dict[str,
     free = np.setdiff1d(np.arange(N_ITEMS), said.level_items)
     pairs = zip(free[::20].tolist(), said.level_items[:8].tolist(), strict=True)
     ordered = [ranks[:, a] < ranks[:, b] for a, b in pairs]
-    times = [N_STATES / effective_size(indicator) for indicator in ordered if 0 < indicator.mean() < 1]
-    distance_time = N_STATES / effective_size(distances[0])
+    mixed = [indicator[None].astype(float) for indicator in ordered if 0 < indicator.mean() < 1]
+    times = [N_STATES / ess_mean(indicator) for indicator in mixed]
+    distance_time = N_STATES / ess_mean(distances[:1].astype(float))
     step = seconds / (N_STATES + 200)
     return {
         "microseconds": step * 1e6,

@@ -23,8 +23,8 @@ from benchmarks.preferences_load import peak_megabytes
 from permix.data.rankings import Rankings
 from permix.datasets import make_generalized_mallows_mixture
 from permix.datasets.generators_college import make_college_applications
-from permix.models.dp_mallows_fit import burn_in_move, start_state, sweep_move
-from permix.models.dp_mallows_settings import DPMallowsSettings
+from permix.dp_mallows.fit import burn_in_move, start_state, sweep_move
+from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.moves import Move
 
 VARIANTS = ("collapsed", "parallel")
@@ -76,7 +76,7 @@ def college(
     return Problem(made.data, labels, made.centers[parent[names]])
 
 
-def started(problem: Problem, settings: DPMallowsSettings) -> Any:
+def started(problem: Problem, settings: DPMallowsParameters) -> Any:
     """The sampler's state at the problem's partition and centers."""
     state = start_state(problem.lists, settings, np.random.default_rng(0))
     state.restore(
@@ -94,7 +94,7 @@ def seconds_per_sweep(
     problem: Problem, variant: str, n_sweeps: int = 5, **options: Any
 ) -> tuple[float, int, float]:
     """The quickest sweep after one that warms up; clusters, and the share of agents moved, in the last."""
-    settings = DPMallowsSettings(assignments=variant, split_merge=False, n_chains=1, **options)
+    settings = DPMallowsParameters(assignments=variant, split_merge=False, n_chains=1, **options)
     state, move = started(problem, settings), sweep_move(settings)
     rng = np.random.default_rng(0)
     move.step(rng, state)
@@ -218,7 +218,7 @@ def convergence_rows() -> Iterator[dict[str, object]]:
         traces = {}
         for variant in VARIANTS:
             for split_merge in (False, True):
-                settings = DPMallowsSettings(
+                settings = DPMallowsParameters(
                     assignments=variant,
                     split_merge=split_merge,
                     n_initial_clusters=n_start,
@@ -242,7 +242,9 @@ def convergence_rows() -> Iterator[dict[str, object]]:
             }
 
 
-def log_joints(lists: Rankings, settings: DPMallowsSettings, n_sweeps: int) -> tuple[np.ndarray, np.ndarray]:
+def log_joints(
+    lists: Rankings, settings: DPMallowsParameters, n_sweeps: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Log joint after every sweep, the start first, and seconds spent until then."""
     rng = np.random.default_rng(0)
     small = lists[:200]
@@ -258,7 +260,7 @@ def log_joints(lists: Rankings, settings: DPMallowsSettings, n_sweeps: int) -> t
     return np.array(values), np.array(seconds)
 
 
-def steps_of_burn_in(settings: DPMallowsSettings, n_agents: int) -> Move:
+def steps_of_burn_in(settings: DPMallowsParameters, n_agents: int) -> Move:
     """What a fit does in burn-in: with split-merge the first iterations also climb."""
     return burn_in_move(settings, n_agents) or sweep_move(settings, n_agents)
 

@@ -1,6 +1,6 @@
-"""The kernel density estimator: fits with cross-validated dispersion, and one density evaluation.
+"""The density estimator of rankings: fits with cross-validated dispersion, and one density evaluation.
 
-The reference is the same closed form in vectorised NumPy: Kendall distances of all pairs from the signs of
+The reference is the same closed form in vectorized NumPy: Kendall distances of all pairs from the signs of
 all pairs of items, kept as a matrix, and a sum of exponentials over it at every dispersion tried. It works
 for full rankings only; for other data the note says what was fitted.
 """
@@ -10,18 +10,18 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.timing import best_time, timed
+from permix.baselines.kde.fit import KDEFit, fit_kde
+from permix.baselines.kde.parameters import KDEParameters
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.mallows import Mallows
 from permix.kernels.mallows import log_normalizer
-from permix.models.kernel_bandwidth import fit_kernel_density
-from permix.models.kernel_density import KernelDensity, KernelSettings
 
 
-def fit(data: Rankings | Preferences) -> KernelDensity:
+def fit(data: Rankings | Preferences) -> KDEFit:
     """Fit with the dispersion chosen by leaving agents out."""
     table = Preferences.from_rankings(data) if isinstance(data, Rankings) else data
-    return fit_kernel_density(table, KernelSettings(random_state=0, progress=False))
+    return fit_kde(table, KDEParameters(random_state=0, progress=False))
 
 
 def dense_scores(rankings: Rankings, dispersions: np.ndarray) -> np.ndarray:

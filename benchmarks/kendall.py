@@ -9,6 +9,7 @@ from scipy.stats import kendalltau
 from benchmarks.timing import best_time
 from permix.data.distances import distance_matrix
 from permix.kernels.fenwick import count_inversions
+from permix.runtime.threads import at_most
 
 
 @njit(nogil=True, parallel=True)
@@ -55,7 +56,8 @@ def run() -> list[dict[str, object]]:
     threads = get_num_threads()
     set_num_threads(1)
     try:
-        return [*_matrices(), *_pairs()]
+        with at_most(1):
+            return [*_matrices(), *_pairs()]
     finally:
         set_num_threads(threads)
 

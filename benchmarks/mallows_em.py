@@ -52,11 +52,11 @@ def count_plainly(orders, wins):
 
 def e_step_rows() -> list[dict[str, object]]:
     """Particles against direct insertion, tournaments against the double loop; one thread each."""
-    from permix.distributions.agent_posteriors import Profile, particle_draws
-    from permix.distributions.base import one_thread
-    from permix.distributions.components import MallowsComponents
-    from permix.kernels.amp_lanes import LANES
-    from permix.kernels.tournaments import count_drawn
+    from permix.distributions.conditioning.agent_posteriors import Profile, particle_draws
+    from permix.distributions.conditioning.amp_lanes_jit import LANES
+    from permix.distributions.conditioning.components import MallowsComponents
+    from permix.distributions.conditioning.tournaments_jit import count_drawn
+    from permix.runtime.threads import at_most
     from tests.reference.amp_dense import amp_dense_many, relation_of_levels
 
     rng = np.random.default_rng(0)
@@ -82,7 +82,7 @@ def e_step_rows() -> list[dict[str, object]]:
     log_q = np.empty((len(agents), N_PARTICLES))
 
     def ours() -> object:
-        with one_thread():
+        with at_most(1):
             return particle_draws(components, profile, agents, clusters, N_PARTICLES, key, 0)
 
     def directly() -> None:
@@ -131,7 +131,8 @@ def _by_turns(functions: list, repeats: int = 3) -> list[float]:
 
 def movielens_row() -> dict[str, object]:
     """One EM run, five components: real ratings where they are, else generated ones of the same size."""
-    from permix.models.mallows_fit import MallowsSettings, fit_mallows
+    from permix.mallows.fit import fit_mallows
+    from permix.mallows.parameters import MallowsParameters
 
     if os.environ.get("PERMIX_DATA"):
         from benchmarks.reproduce.movielens import films
@@ -140,9 +141,9 @@ def movielens_row() -> dict[str, object]:
     else:
         made = make_mallows_mixture(3986, N_ITEMS, 5, dispersion=0.98, random_state=1)
         preferences, what = rated(made.data.orders, N_RATED, 5, np.random.default_rng(0)), "generated ratings"
-    fit_mallows(preferences[:50], MallowsSettings(2, n_restarts=1, max_iter=2, random_state=0))  # compile
+    fit_mallows(preferences[:50], MallowsParameters(2, n_init=1, max_iter=2, random_state=0))  # compile
     start = time.perf_counter()
-    fit = fit_mallows(preferences, MallowsSettings(5, n_restarts=1, random_state=0, progress=False))
+    fit = fit_mallows(preferences, MallowsParameters(5, n_init=1, random_state=0, progress=False))
     seconds = time.perf_counter() - start
     return {
         "what": f"EM, K = 5, {what}, {len(preferences):,} agents, {fit.n_iterations} iterations",
@@ -155,10 +156,10 @@ def movielens_row() -> dict[str, object]:
 
 def measure(kind: str) -> dict[str, list[float]]:
     """Seconds of an EM iteration for each size, and peak memory at the end."""
-    from permix.distributions.agent_posteriors import Profile
-    from permix.models.mallows_em import MallowsEM
-    from permix.models.mallows_settings import MallowsSettings
-    from permix.models.mallows_start import first_components
+    from permix.distributions.conditioning.agent_posteriors import Profile
+    from permix.mallows.em import MallowsEM
+    from permix.mallows.parameters import MallowsParameters
+    from permix.mallows.start import first_components
 
     made = make_mallows_mixture(SIZES[-1], 20, 3, dispersion=0.6, random_state=1)
     orders = made.data.orders
@@ -169,7 +170,7 @@ def measure(kind: str) -> dict[str, list[float]]:
         else:
             data = rated(orders[:size], 8, 4, np.random.default_rng(0))
         profile = Profile.of(data)
-        settings = MallowsSettings(3)
+        settings = MallowsParameters(3)
         em = MallowsEM(profile, settings, np.array([1, 2], np.uint64))
         em.n_sets = 2  # as for many agents: time is to be compared per draw
         components = first_components(profile, settings, np.random.default_rng(0))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib.util
 
 import numpy as np
-from numba import get_num_threads, njit, set_num_threads
+from numba import njit
 
 from benchmarks.timing import best_time
 from permix.distributions import Mallows
-from permix.kernels.uniform_rows import fill_uniform, padded
+from permix.kernels.streams import fill_uniform, padded
+from permix.runtime.threads import at_most, n_processors
 
 # PerMallows (R, C++) on a machine with two cores, 10,000 rankings of 100 items.
 PERMALLOWS_SECONDS = 0.16
@@ -26,12 +27,9 @@ def draw_numbers(first: int, last: int, n: int, out: np.ndarray) -> None:
 
 def run() -> list[dict[str, object]]:
     """Compare with random numbers on one thread, with other packages on all."""
-    threads = get_num_threads()
-    set_num_threads(1)
-    try:
+    threads = n_processors()
+    with at_most(1):
         rows = _against_numbers()
-    finally:
-        set_num_threads(threads)
     for dispersion in (0.5, 0.98, 1.0):
         model = Mallows(np.arange(100), dispersion)
         ours = best_time(lambda m=model: m.sample(10_000, random_state=0))

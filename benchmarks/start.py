@@ -24,7 +24,7 @@ def run() -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "numba")}
+        environment = {**os.environ, "PERMIX_COMPILED": str(folder / "numba")}
         python = sys.executable
         bare = min(seconds([python, "-c", "import numpy"], environment) for _ in range(3))
         for what, command, goal in (
@@ -50,7 +50,7 @@ def run() -> list[dict[str, object]]:
         fit += ["--draws", "20", "--burn-in", "10", "--quiet"]
         for family in ("gaussian-niw", "gaussian"):
             # A cache of its own, so that the second family is as cold as the first.
-            environment["NUMBA_CACHE_DIR"] = str(folder / family)
+            environment["PERMIX_COMPILED"] = str(folder / family)
             command = [*fit, "--family", family, "--force"]
             cold = seconds(command, environment)
             warm = min(seconds(command, environment) for _ in range(3))

@@ -20,10 +20,10 @@ def write_commands(folder: Path) -> None:
     """Write ``commands.md``, one section for each command."""
     import typer
 
-    from permix.cli.app import app
+    from permix.cli.app import build
 
     folder.mkdir(parents=True, exist_ok=True)
-    root = typer.main.get_command(app)
+    root = typer.main.get_command(build())
     sections = [section(name, command) for name, command in commands("permix", root)]
     (folder / "commands.md").write_text("\n".join(sections), encoding="utf-8")
 

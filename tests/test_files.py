@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
 import pickle
+import signal
 import stat
+import subprocess
+import sys
 import tracemalloc
 import warnings
 import zipfile
@@ -16,8 +20,15 @@ import numpy as np
 import pytest
 
 from permix import files
-from permix.errors import DataError, FileFormatError
-from permix.files import atomic_writer, parse_json, read_archive, write_archive
+from permix.errors import DataError, FileFormatError, PermixWarning
+from permix.files import (
+    atomic_writer,
+    parse_json,
+    read_archive,
+    read_unpacked,
+    unpacking_limit,
+    write_archive,
+)
 
 ARRAYS = {
     "labels": np.array([[0, 1, 2], [2, 1, 0]], np.uint8),
@@ -135,8 +146,9 @@ def test_failed_write_leaves_the_old_file(archive: Path, monkeypatch: pytest.Mon
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files.os, "fsync", fail)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space left") as caught:
         write_archive(archive, {"kind": "new"}, {})
+    assert caught.value.filename == str(archive)
     assert archive.read_bytes() == before
     assert list(archive.parent.iterdir()) == [archive]
 
@@ -150,6 +162,38 @@ def test_interrupted_writer_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         write_half()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_what_a_killed_write_leaves_is_removed_by_the_next(tmp_path: Path) -> None:
+    """A process is killed while it writes; one that still writes to the same name is left alone."""
+    code = (
+        "import sys, time; from permix.files import atomic_writer\n"
+        "with atomic_writer(sys.argv[1]) as handle:\n"
+        "    handle.write(b'half'); handle.flush(); print('half', flush=True); sys.stdin.read()"
+    )
+    target = tmp_path / "a[1]*.permix"
+    (tmp_path / ".a[1]*.permix.notes.tmp").write_bytes(b"somebody's own")
+    (tmp_path / ".b.permix.1-1.tmp").write_bytes(b"of another file")
+    command = [sys.executable, "-c", code, str(target)]
+    processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]
+    try:
+        for process in processes:
+            assert process.stdout.readline() == b"half\n"
+        processes[0].send_signal(signal.SIGKILL)
+        processes[0].wait()
+        assert len(list(tmp_path.glob(".*.tmp"))) == 4
+        write_archive(target, {"kind": "test"}, {})
+        left = sorted(path.name for path in tmp_path.glob(".*.tmp"))
+        assert len(left) == 3
+        assert not any(f".{processes[0].pid}-" in name for name in left)
+        processes[1].communicate(b"")  # goes on and ends well
+        assert processes[1].returncode == 0
+        assert target.read_bytes() == b"half"
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
@@ -453,6 +497,52 @@ def test_zip_bomb(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="max_bytes"):
         read_archive(tmp_path / "bomb", max_bytes=2**20)
     assert read_archive(tmp_path / "bomb")[1]["a"].nbytes == 30 * 2**20
+
+
+def test_a_member_cannot_hold_more_than_deflate_packs(tmp_path: Path) -> None:
+    """The directory declares far more than the packed bytes can give: refused by that, whatever the limit."""
+    path = tmp_path / "a"
+    write_archive(path, {"kind": "test"}, {"a": np.arange(50.0)})
+    damaged = bytearray(path.read_bytes())
+    start = damaged.rfind(b"PK\x01\x02")
+    damaged[start + 24 : start + 28] = (2**31).to_bytes(4, "little")
+    path.write_bytes(damaged)
+    with pytest.raises(FileFormatError, match="cannot hold"):
+        read_archive(path, max_bytes=2**45)
+
+
+def test_one_limit_for_all_readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert unpacking_limit() == 2**30
+    write_archive(tmp_path / "a", {"kind": "test"}, {"a": np.zeros(2**20, np.uint8)})
+    (tmp_path / "a.gz").write_bytes(gzip.compress(bytes(2**20)))
+    monkeypatch.setenv("PERMIX_MAX_BYTES", str(2**19))
+    with pytest.raises(FileFormatError, match=r"more than 524288 bytes.*PERMIX_MAX_BYTES"):
+        read_archive(tmp_path / "a")
+    with pytest.raises(FileFormatError, match=r"a\.gz: .*more than 524288 bytes.*PERMIX_MAX_BYTES"):
+        read_unpacked(tmp_path / "a.gz")
+    with pytest.warns(PermixWarning, match="unpacks to 1048576 bytes"):
+        write_archive(tmp_path / "b", {"kind": "test"}, {"a": np.zeros(2**20, np.uint8)})
+    monkeypatch.setenv("PERMIX_MAX_BYTES", str(2**21))
+    assert read_archive(tmp_path / "a")[1]["a"].size == 2**20
+    assert len(read_unpacked(tmp_path / "a.gz")) == 2**20
+    for wrong in ("1e9", "0", "-5", "much"):
+        monkeypatch.setenv("PERMIX_MAX_BYTES", wrong)
+        with pytest.raises(DataError, match="whole number of bytes"):
+            unpacking_limit()
+
+
+def test_a_gzip_bomb_takes_no_more_than_the_limit(tmp_path: Path) -> None:
+    """Two hundred megabytes of zeros in two hundred kilobytes."""
+    with gzip.open(tmp_path / "bomb.csv.gz", "wb", compresslevel=1) as stream:
+        for _ in range(200):
+            stream.write(bytes(2**20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileFormatError, match="would unpack to more"):
+            read_unpacked(tmp_path / "bomb.csv.gz", max_bytes=2**23)
+        assert tracemalloc.get_traced_memory()[1] < 5 * 2**23
+    finally:
+        tracemalloc.stop()
 
 
 def test_parse_json_gives_what_json_gives() -> None:

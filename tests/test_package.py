@@ -42,7 +42,7 @@ def test_help_loads_no_numbers_and_no_plots():
 
 def test_fitting_loads_no_plots_and_the_command_line_no_scikit_learn():
     assert "matplotlib" not in loaded_after("import permix; permix.DPMixture")
-    light = loaded_after("import permix.cli.fit, permix.models.persistence, permix.data.tables")
+    light = loaded_after("import permix.dp_mixture.command, permix.estimators.archive, permix.data.io.tables")
     assert not light & {"sklearn", "matplotlib", "xarray"}
 
 

@@ -34,14 +34,13 @@ from benchmarks.reproduce.report import run_from_command_line
 from benchmarks.reproduce.sushi import remove, reveal
 from permix import Mallows, Preferences, Rankings
 from permix.datasets import make_generalized_mallows_mixture, make_mallows_mixture
-from permix.models.dp_mallows_draws import ClusterDraws
+from permix.dp_mallows.draws import ClusterDraws
 from tests.every_run import first_in_every_run
 
 TINY = {
-    "apa": "--years 1998 --n-voters 300 --n-draws 10 --n-burn-in 10 --n-components 1 --n-restarts 1",
+    "apa": "--years 1998 --n-voters 300 --n-draws 10 --n-burn-in 10 --n-components 1 --n-init 1",
     "irish_2002": (
-        "--areas Meath Dublin\\ West --n-voters 300 --n-draws 10 --n-burn-in 10 --n-components 1 "
-        "--n-restarts 1"
+        "--areas Meath Dublin\\ West --n-voters 300 --n-draws 10 --n-burn-in 10 --n-components 1 --n-init 1"
     ),
     "liang_fig2": "--n-points 60 --data-sets 10x3 2x4 --first 40 --last 44 --longest 20",
     "liang_fig3_ap": "--n-documents 60 --n-runs 2 --seconds 0.05",
@@ -53,13 +52,13 @@ TINY = {
     "lu_boutilier_fig3": "--n-agents 2 --alphas 0.5 --dispersions 0.5 1.0 --n-items 4 6",
     "lu_boutilier_fig4": "--n-instances 2 --n-agents 4 --n-items 4 --n-components 2 --n-draws 1 20",
     "lu_boutilier_fig5": (
-        "--n-instances 2 --alphas 0.5 1.0 --n-items 5 --n-components 1 --n-agents 20 --n-restarts 1"
+        "--n-instances 2 --alphas 0.5 1.0 --n-items 5 --n-components 1 --n-agents 20 --n-init 1"
     ),
-    "lu_boutilier_fig6": "--alphas 1.0 0.5 --n-components 1 2 --n-restarts 1 --n-train 60",
-    "lu_boutilier_fig7": ("--n-components 1 2 --n-restarts 1 --n-train 30 --n-validation 10 --n-particles 4"),
-    "lu_boutilier_fig8": "--n-components 1 2 --n-restarts 1 --n-train 60 --n-test 20 --n-draws 5",
-    "lu_boutilier_table1": "--n-restarts 1 --n-train 100",
-    "lu_boutilier_table2": "--n-restarts 1 --n-train 30 --n-validation 10",
+    "lu_boutilier_fig6": "--alphas 1.0 0.5 --n-components 1 2 --n-init 1 --n-train 60",
+    "lu_boutilier_fig7": ("--n-components 1 2 --n-init 1 --n-train 30 --n-validation 10 --n-particles 4"),
+    "lu_boutilier_fig8": "--n-components 1 2 --n-init 1 --n-train 60 --n-test 20 --n-draws 5",
+    "lu_boutilier_table1": "--n-init 1 --n-train 100",
+    "lu_boutilier_table2": "--n-init 1 --n-train 30 --n-validation 10",
     "lu_boutilier_table3": "--n-test 50",
     "meila_chen_college": (
         "--n-applicants 300 --n-courses 40 --n-kinds 3 --n-runs 2 --n-sweeps 20 --n-draws 10 "
@@ -76,7 +75,7 @@ TINY = {
         "--n-kept 2 --n-synthetic 30 --n-users 30"
     ),
     "xu_fig11_12": "--n-draws 3 --n-burn-in 3 --n-held-out 2",
-    "xu_fig14": "--n-genes 12 --n-restarts 2 --n-folds 2 --n-splits 1",
+    "xu_fig14": "--n-genes 12 --n-init 2 --n-folds 2 --n-splits 1",
     "xu_fig3": "--n-items 3 --n-rankings 20 --n-draws 200 --n-candidates 1000 --n-data-sets 2",
     "xu_fig4_to_7": (
         "--figure4-items 10 --figure4-rankings 25 --figure6-items 5 --figure6-rankings 100 --n-repetitions 2"
@@ -85,7 +84,7 @@ TINY = {
     "xu_fig9": "--n-items 6 --n-rankings 60 --step 2 --n-draws 10 --n-burn-in 5 --n-repetitions 2",
     "xu_table1": "--n-items 3 4 --figure-items 3 5 --n-directions 5",
     "xu_table2": "--n-draws 50",
-    "xu_table3_4": "--n-components 1 2 3 --n-restarts 1 --n-draws 10 --n-burn-in 5 --n-folds 2",
+    "xu_table3_4": "--n-components 1 2 3 --n-init 1 --n-draws 10 --n-burn-in 5 --n-folds 2",
 }
 # One of each paper is run every time, the others by `make test-slow`.
 SYNTHETIC = (

@@ -24,11 +24,11 @@ class Sizes:
     n_draws: int = 500
     n_burn_in: int = 500
     n_components: tuple[int, ...] = (1, 2, 5, 10)
-    n_restarts: int = 5
+    n_init: int = 5
     seed: int = 0
 
 
-QUICK = Sizes(years=(1998,), n_voters=3000, n_draws=100, n_burn_in=100, n_components=(1, 5), n_restarts=2)
+QUICK = Sizes(years=(1998,), n_voters=3000, n_draws=100, n_burn_in=100, n_components=(1, 5), n_init=2)
 
 
 def run(sizes: Sizes) -> Outcome:
@@ -40,9 +40,7 @@ def run(sizes: Sizes) -> Outcome:
         tell(str(year))
         if ballots.n_agents > sizes.n_voters:
             _, ballots = ballots.split(sizes.n_voters, random_state=sizes.seed)
-        found = analyze(
-            ballots, sizes.n_draws, sizes.n_burn_in, sizes.n_components, sizes.n_restarts, sizes.seed
-        )
+        found = analyze(ballots, sizes.n_draws, sizes.n_burn_in, sizes.n_components, sizes.n_init, sizes.seed)
         rows += rows_of(str(year), found, range(1, 6), 5)
         remarks.append(remark_of(str(year), found))
     return Outcome(

@@ -47,7 +47,7 @@ def analyze(
     n_draws: int,
     n_burn_in: int,
     n_components: tuple[int, ...],
-    n_restarts: int,
+    n_init: int,
     seed: int,
 ) -> Election:
     """Fit to four fifths of the voters, score the rest."""
@@ -63,9 +63,7 @@ def analyze(
     seconds = time.perf_counter() - start
     held_out = {"DP mixture": per_agent(model.score_samples(test), test)}
     for n in n_components:
-        mixture = permix.MallowsMixture(n, n_restarts=n_restarts, random_state=seed, progress=False).fit(
-            train
-        )
+        mixture = permix.MallowsMixture(n, n_init=n_init, random_state=seed, progress=False).fit(train)
         held_out[f"Mallows, K = {n}"] = per_agent(mixture.score_samples(test), test)
     lengths = np.repeat(test.lengths, test.counts)
     n_items = ballots.n_items

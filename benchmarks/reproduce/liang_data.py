@@ -7,15 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permix.datasets.fetch import obtain, read_bytes
+from permix.datasets.fetch import obtain
 from permix.datasets.registry import Source
 from permix.errors import FileFormatError
+from permix.files import read_unpacked
 
 MNIST = Source(
     key="mnist",
     title="MNIST, the 10,000 test images",
     size="1.6 MB",
-    licence="none is stated",
+    license="none is stated",
     citation="Y. LeCun, C. Cortes and C. J. C. Burges (1998). The MNIST database of handwritten digits.",
     homepage="the pages of Y. LeCun",
     manual="put the publisher's file, plain or with .gz, into the folder",
@@ -63,7 +64,7 @@ def log_joint_of_truth(points: np.ndarray, means: np.ndarray) -> np.ndarray:
 def mnist_images() -> np.ndarray:
     """Return the 10,000 test images, one row of 784 pixels (0 to 255) each."""
     path = obtain(MNIST, IMAGES, download=False)[0]
-    raw = read_bytes(path)
+    raw = read_unpacked(path)
     magic, n, height, width = np.frombuffer(raw[:16], dtype=">i4").tolist()
     pixels = np.frombuffer(raw[16:], dtype=np.uint8)
     if magic != IMAGE_MAGIC or pixels.size != n * height * width:

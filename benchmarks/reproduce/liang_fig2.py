@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.reproduce.liang_data import gaussian_clusters
 from benchmarks.reproduce.report import Outcome, run_from_command_line
 from permix.families import Gaussian
-from permix.moves.permutation_kernel import (
+from permix.moves.permutation_jit import (
     approximate_program,
     beam_program,
     draw_uniform_order,

@@ -16,11 +16,11 @@ from benchmarks.reproduce.liang_data import digits
 from benchmarks.reproduce.liang_runs import COLORS, Problem
 from benchmarks.reproduce.liang_split_merge import PublishedSplitMerge
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
+from permix.convergence import ess_bulk
 from permix.families import Gaussian
 from permix.moves import Concentration, Cycle, Gibbs, Move, Permutation, SplitMerge
 from permix.moves.start import seat_all_data
 from permix.moves.state import MixtureState
-from permix.posterior.convergence import ess_bulk
 
 SAMPLERS = {
     "Gibbs": (Gibbs,),

@@ -11,19 +11,19 @@ import dataclasses
 
 import numpy as np
 
-from permix.families.contract_kernel import clear_members
+from permix.families.contract_jit import clear_members
 from permix.kernels.jit import kernel
 from permix.kernels.random import shuffle
 from permix.moves import Info, Move
 from permix.moves.split_merge import Workspace
-from permix.moves.split_merge_kernel import (
+from permix.moves.split_merge_jit import (
     NOBODY,
     _allocate,
-    _empty_sides,
     _gather,
     _merge,
     _split,
     _write_sides,
+    empty_sides,
 )
 from permix.moves.state import MixtureState
 
@@ -69,7 +69,7 @@ def published_split_merge(
         )
         log_ratio += opening[n_clusters if splitting else n_clusters - 1]
         clear_members(union_stats, data, room.order, 0, size, 0)
-        n_first = _empty_sides(data, sides_stats, room, size)
+        n_first = empty_sides(data, sides_stats, room, size)
         # A pair is as likely to be drawn from the split state as from the merged one.
         log_chance = log_ratio - log_proposal if splitting else log_proposal - log_ratio
         if -rng.standard_exponential() < log_chance:

@@ -6,11 +6,11 @@ import numpy as np
 
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.agent_posteriors import log_normalizers
-from permix.distributions.base import stream_key
-from permix.distributions.components import MallowsComponents
-from permix.distributions.conditioned_draws import importance_log_normalizers
-from permix.kernels.amp_laws import geometric_laws
+from permix.distributions.conditioning.agent_posteriors import log_normalizers
+from permix.distributions.conditioning.amp_insertions_jit import geometric_models
+from permix.distributions.conditioning.components import MallowsComponents
+from permix.distributions.conditioning.draws import importance_log_normalizers
+from permix.runtime.seeds import stream_key
 
 
 def random_mixture(
@@ -43,10 +43,10 @@ def monte_carlo_log_likelihoods(
     preferences: Preferences, components: MallowsComponents, n_draws: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Equation 28 with T = ``n_draws`` draws of AMP for each agent and component."""
-    laws = geometric_laws(components.decays, components.n_items)
+    models = geometric_models(components.decays, components.n_items)
     agents = np.arange(len(preferences))
     estimates, _ = importance_log_normalizers(
-        stream_key(rng), 0, preferences.arrays(), agents, components.centers, laws, n_draws
+        stream_key(rng), 0, preferences.arrays(), agents, components.centers, models, n_draws
     )
     return _mixed(estimates, components)
 

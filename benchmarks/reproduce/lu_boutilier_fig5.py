@@ -17,8 +17,9 @@ import numpy as np
 from benchmarks.reproduce.likelihoods import full_log_likelihoods, random_mixture
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
 from benchmarks.reproduce.sushi import reveal
-from permix.models.mallows_fit import MallowsSettings, fit_mallows
-from permix.models.mallows_results import sample_rankings
+from permix.mallows.fit import fit_mallows
+from permix.mallows.parameters import MallowsParameters
+from permix.mallows.results import sample_rankings
 
 AXES = {"alpha": "1-1.25", "items": "1-1.25", "components": "1-1.15", "agents": "1-1.08"}
 
@@ -32,7 +33,7 @@ class Sizes:
     n_items: tuple[int, ...] = (10, 20, 50, 100)
     n_components: tuple[int, ...] = (1, 2, 3, 5, 10)
     n_agents: tuple[int, ...] = (100, 150, 500, 1000)
-    n_restarts: int = 10
+    n_init: int = 10
     seed: int = 0
 
 
@@ -42,12 +43,12 @@ QUICK = Sizes(
     n_items=(10, 20),
     n_components=(1, 3),
     n_agents=(150,),
-    n_restarts=3,
+    n_init=3,
 )
 
 
 def instance(
-    alpha: float, n_items: int, n_components: int, n_agents: int, n_restarts: int, rng: np.random.Generator
+    alpha: float, n_items: int, n_components: int, n_agents: int, n_init: int, rng: np.random.Generator
 ) -> float:
     """Held-out log-likelihood of the learned mixture over that of the true one."""
     truth = random_mixture(n_components, n_items, rng, 0.2, 0.8)
@@ -55,9 +56,9 @@ def instance(
     test, _ = sample_rankings(truth, n_agents, rng)
     fit = fit_mallows(
         reveal(train, alpha, rng),
-        MallowsSettings(
+        MallowsParameters(
             n_components=n_components,
-            n_restarts=n_restarts,
+            n_init=n_init,
             random_state=int(rng.integers(2**32)),
             progress=False,
         ),
@@ -77,7 +78,7 @@ def run(sizes: Sizes) -> Outcome:
     rows: list[list[Any]] = []
     series: dict[str, dict[str, list[float]]] = {name: {} for name in AXES}
     for varied, label, alpha, m, k, n in settings:
-        values = [instance(alpha, m, k, n, sizes.n_restarts, rng) for _ in range(sizes.n_instances)]
+        values = [instance(alpha, m, k, n, sizes.n_init, rng) for _ in range(sizes.n_instances)]
         series[varied][str(label)] = values
         error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
         numbers = [f"{np.mean(values):.4f}", f"{error:.4f}", f"{np.median(values):.4f}", f"{max(values):.4f}"]
@@ -90,7 +91,7 @@ def run(sizes: Sizes) -> Outcome:
         [
             "Test agents give full rankings, so their log-likelihood is in closed form; the paper's T = "
             "10 draws of AMP are exact here too.",
-            f"Restarts are not stated in the paper; here {sizes.n_restarts} for each fit.",
+            f"Restarts are not stated in the paper; here {sizes.n_init} for each fit.",
         ],
         series,
     )

@@ -16,7 +16,8 @@ from benchmarks.reproduce.likelihoods import full_log_likelihoods
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
 from benchmarks.reproduce.sushi import N_TRAIN, reveal, sushi
 from permix.data.preferences import Preferences
-from permix.models.mallows_fit import MallowsSettings, fit_mallows
+from permix.mallows.fit import fit_mallows
+from permix.mallows.parameters import MallowsParameters
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,12 @@ class Sizes:
 
     alphas: tuple[float, ...] = (1.0, 0.5, 0.4, 0.3, 0.2)
     n_components: tuple[int, ...] = tuple(range(1, 21))
-    n_restarts: int = 10
+    n_init: int = 10
     n_train: int = N_TRAIN
     seed: int = 0
 
 
-QUICK = Sizes(alphas=(1.0, 0.3), n_components=(1, 2, 6), n_restarts=2)
+QUICK = Sizes(alphas=(1.0, 0.3), n_components=(1, 2, 6), n_init=2)
 
 
 def run(sizes: Sizes) -> Outcome:
@@ -44,8 +45,8 @@ def run(sizes: Sizes) -> Outcome:
         stated = Preferences.from_rankings(train) if alpha == 1.0 else reveal(train, alpha, rng)
         line: dict[str, list[float]] = {"train": [], "validation": []}
         for k in sizes.n_components:
-            settings = MallowsSettings(
-                n_components=k, n_restarts=sizes.n_restarts, random_state=sizes.seed + k, progress=False
+            settings = MallowsParameters(
+                n_components=k, n_init=sizes.n_init, random_state=sizes.seed + k, progress=False
             )
             fit = fit_mallows(stated, settings)
             line["train"].append(float(full_log_likelihoods(train, fit.components).mean()))

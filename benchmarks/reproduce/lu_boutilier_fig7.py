@@ -17,7 +17,8 @@ import numpy as np
 from benchmarks.reproduce.likelihoods import monte_carlo_log_likelihoods, particle_log_likelihoods
 from benchmarks.reproduce.movielens import N_TRAIN, N_VALIDATION, films
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
-from permix.models.mallows_fit import MallowsSettings, fit_mallows
+from permix.mallows.fit import fit_mallows
+from permix.mallows.parameters import MallowsParameters
 
 TOTAL_DRAWS = 120  # K·T
 
@@ -27,14 +28,14 @@ class Sizes:
     """Sizes of the experiment; the paper's by default."""
 
     n_components: tuple[int, ...] = tuple(range(1, 21))
-    n_restarts: int = 20
+    n_init: int = 20
     n_train: int = N_TRAIN
     n_validation: int = N_VALIDATION
     n_particles: int = 64
     seed: int = 0
 
 
-QUICK = Sizes(n_components=(1, 5, 10), n_restarts=2, n_train=1000, n_validation=500, n_particles=32)
+QUICK = Sizes(n_components=(1, 5, 10), n_init=2, n_train=1000, n_validation=500, n_particles=32)
 
 
 def run(sizes: Sizes) -> Outcome:
@@ -47,11 +48,11 @@ def run(sizes: Sizes) -> Outcome:
     rows: list[list[Any]] = []
     for k in sizes.n_components:
         start = time.perf_counter()
-        settings = MallowsSettings(
-            n_components=k, n_restarts=sizes.n_restarts, random_state=sizes.seed + k, progress=False
+        settings = MallowsParameters(
+            n_components=k, n_init=sizes.n_init, random_state=sizes.seed + k, progress=False
         )
         components = fit_mallows(data.train, settings).components
-        seconds = (time.perf_counter() - start) / sizes.n_restarts
+        seconds = (time.perf_counter() - start) / sizes.n_init
         for name, part in parts.items():
             draws = max(TOTAL_DRAWS // k, 1)
             paper[name].append(float(monte_carlo_log_likelihoods(part, components, draws, rng).mean()))

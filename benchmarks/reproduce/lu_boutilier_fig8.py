@@ -20,9 +20,10 @@ from benchmarks.reproduce.report import Outcome, run_from_command_line
 from benchmarks.reproduce.sushi import N_TRAIN, remove, sushi
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.components import MallowsComponents
-from permix.models.mallows_fit import MallowsFit, MallowsSettings, fit_mallows
-from permix.models.mallows_predict import predict_pairwise, sample_completions
+from permix.distributions.conditioning.components import MallowsComponents
+from permix.mallows.fit import MallowsFit, fit_mallows
+from permix.mallows.parameters import MallowsParameters
+from permix.mallows.predict import predict_pairwise, sample_completions
 
 LOSSES = {0.0: 0.43, 0.25: 0.35, 0.5: 0.39, 0.75: 0.44}
 N_VALIDATION = 500
@@ -34,14 +35,14 @@ class Sizes:
     """Sizes of the experiment; the paper's by default. It does not say how many draws SP made."""
 
     n_components: tuple[int, ...] = tuple(range(1, 21))
-    n_restarts: int = 10
+    n_init: int = 10
     n_train: int = N_TRAIN
     n_test: int = 1000
     n_draws: int = 200
     seed: int = 0
 
 
-QUICK = Sizes(n_components=(1, 6), n_restarts=3, n_draws=50)
+QUICK = Sizes(n_components=(1, 6), n_init=3, n_draws=50)
 
 
 def fits_by_size(sizes: Sizes) -> tuple[dict[int, MallowsFit], dict[int, float]]:
@@ -51,8 +52,8 @@ def fits_by_size(sizes: Sizes) -> tuple[dict[int, MallowsFit], dict[int, float]]
     validation = data[N_TRAIN : N_TRAIN + N_VALIDATION]
     fits, scores = {}, {}
     for k in sizes.n_components:
-        settings = MallowsSettings(
-            n_components=k, n_restarts=sizes.n_restarts, random_state=sizes.seed + k, progress=False
+        settings = MallowsParameters(
+            n_components=k, n_init=sizes.n_init, random_state=sizes.seed + k, progress=False
         )
         fits[k] = fit_mallows(train, settings)
         scores[k] = float(full_log_likelihoods(validation, fits[k].components).mean())

@@ -16,10 +16,11 @@ from benchmarks.reproduce.report import Outcome, run_from_command_line
 from benchmarks.reproduce.sushi import N_TRAIN, sushi
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.agent_posteriors import Profile
-from permix.distributions.components import MallowsComponents
-from permix.models.mallows_em import Follow, MallowsEM
-from permix.models.mallows_fit import MallowsSettings, fit_mallows
+from permix.distributions.conditioning.agent_posteriors import Profile
+from permix.distributions.conditioning.components import MallowsComponents
+from permix.mallows.em import Follow, MallowsEM
+from permix.mallows.fit import fit_mallows
+from permix.mallows.parameters import MallowsParameters
 
 # Weight, dispersion and center of each column of the table.
 PAPER = (
@@ -60,12 +61,12 @@ PAPER = (
 class Sizes:
     """Sizes of the experiment; the paper's by default, but for more restarts, which cost little."""
 
-    n_restarts: int = 100
+    n_init: int = 100
     n_train: int = N_TRAIN
     seed: int = 0
 
 
-QUICK = Sizes(n_restarts=10)
+QUICK = Sizes(n_init=10)
 
 
 def printed_model(items: tuple[Any, ...]) -> MallowsComponents:
@@ -88,7 +89,7 @@ def kendall_distances(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def refine(
-    preferences: Preferences, components: MallowsComponents, settings: MallowsSettings
+    preferences: Preferences, components: MallowsComponents, settings: MallowsParameters
 ) -> MallowsComponents:
     """Where our EM goes from a given mixture."""
     em = MallowsEM(Profile.of(preferences), settings, np.zeros(2, dtype=np.uint64))
@@ -102,8 +103,8 @@ def run(sizes: Sizes) -> Outcome:
 
     data = sushi()
     train, validation = data[: sizes.n_train], data[N_TRAIN:]
-    settings = MallowsSettings(
-        n_components=len(PAPER), n_restarts=sizes.n_restarts, random_state=sizes.seed, progress=False
+    settings = MallowsParameters(
+        n_components=len(PAPER), n_init=sizes.n_init, random_state=sizes.seed, progress=False
     )
     stated = Preferences.from_rankings(train)
     fit = fit_mallows(stated, settings)

@@ -14,7 +14,8 @@ import numpy as np
 
 from benchmarks.reproduce.movielens import N_TRAIN, N_VALIDATION, films
 from benchmarks.reproduce.report import Outcome, run_from_command_line
-from permix.models.mallows_fit import MallowsSettings, fit_mallows
+from permix.mallows.fit import fit_mallows
+from permix.mallows.parameters import MallowsParameters
 
 # Weight, dispersion and the first 20 films of each column, named by how their titles begin.
 PAPER = (
@@ -65,13 +66,13 @@ PAPER = (
 class Sizes:
     """Sizes of the experiment; the paper's by default."""
 
-    n_restarts: int = 20
+    n_init: int = 20
     n_train: int = N_TRAIN
     n_validation: int = N_VALIDATION
     seed: int = 0
 
 
-QUICK = Sizes(n_restarts=2, n_train=1000, n_validation=500)
+QUICK = Sizes(n_init=2, n_train=1000, n_validation=500)
 
 
 def find_films(names: str, items: tuple[Any, ...]) -> list[int]:
@@ -91,11 +92,11 @@ def run(sizes: Sizes) -> Outcome:
 
     data = films(sizes.n_train, sizes.n_validation, sizes.seed)
     start = time.perf_counter()
-    settings = MallowsSettings(
-        n_components=len(PAPER), n_restarts=sizes.n_restarts, random_state=sizes.seed, progress=False
+    settings = MallowsParameters(
+        n_components=len(PAPER), n_init=sizes.n_init, random_state=sizes.seed, progress=False
     )
     ours = fit_mallows(data.train, settings).components
-    seconds = (time.perf_counter() - start) / sizes.n_restarts
+    seconds = (time.perf_counter() - start) / sizes.n_init
     items = data.train.items
     theirs = [find_films(names, items) for _, _, names in PAPER]
     tops = ours.centers[:, :20].tolist()

@@ -18,8 +18,8 @@ import numpy as np
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
 from benchmarks.reproduce.top_lists import in_order, log_joint, theta_by_rank, vi
 from permix.datasets.generators_college import make_college_applications
-from permix.models.dp_mallows_fit import fit_dp_mallows
-from permix.models.dp_mallows_settings import DPMallowsSettings
+from permix.dp_mallows.fit import fit_dp_mallows
+from permix.dp_mallows.parameters import DPMallowsParameters
 
 LARGE = 0.05  # the paper's border between large and small clusters in figure 11
 
@@ -78,7 +78,7 @@ def run(sizes: Sizes) -> Outcome:
         start = time.perf_counter()
         fit = fit_dp_mallows(
             lists,
-            DPMallowsSettings(
+            DPMallowsParameters(
                 concentration=sizes.concentration,
                 prior_strength=sizes.prior_strength,
                 n_initial_clusters=sizes.n_initial_clusters,

@@ -17,8 +17,8 @@ import numpy as np
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
 from benchmarks.reproduce.top_lists import log_joint, vi
 from permix.datasets import make_generalized_mallows_mixture
-from permix.models.dp_mallows_fit import burn_in_move, start_state, sweep_move
-from permix.models.dp_mallows_settings import DPMallowsSettings
+from permix.dp_mallows.fit import burn_in_move, start_state, sweep_move
+from permix.dp_mallows.parameters import DPMallowsParameters
 
 SAMPLERS: dict[str, dict[str, Any]] = {
     "beta-gibbs": {"sampler": "beta-gibbs", "split_merge": False},
@@ -63,7 +63,7 @@ class Trace:
 
 def trace(lists: Any, truth: np.ndarray, options: dict[str, Any], n_sweeps: int, seed: int) -> Trace:
     """Run one chain from a random start."""
-    settings = DPMallowsSettings(n_initial_clusters=20, n_chains=1, **options)
+    settings = DPMallowsParameters(n_initial_clusters=20, n_chains=1, **options)
     rng = np.random.default_rng(seed)
     state = start_state(lists, settings, rng)
     # As in a fit's burn-in: with split-merge the first iterations also climb.

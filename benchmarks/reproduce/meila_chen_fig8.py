@@ -1,4 +1,4 @@
-"""Figure 8 of Meilă & Chen (2010): DP mixture, mean-shift and kernel density on three Mallows models.
+"""Figure 8 of Meilă & Chen (2010): DP mixture, mean-shift and density estimation on three Mallows models.
 
 Lists of 5 out of 12 items from K = 3 components with θ = 1, N = 100 to 22,030 for training and 3000 for
 testing. Test log-likelihood per list, and variation of information to the true clusters on the training

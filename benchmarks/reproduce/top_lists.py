@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from permix.data.rankings import Rankings
-from permix.distributions.generalized_mallows import GeneralizedMallows
+from permix.distributions.generalized.generalized_mallows import GeneralizedMallows
 from permix.partitions import variation_of_information
 
 

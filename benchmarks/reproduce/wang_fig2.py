@@ -14,9 +14,9 @@ import numpy as np
 
 from benchmarks.reproduce import wang_shared as shared
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
+from permix.cocluster.bases import by_blocks
 from permix.data.cells import Cells
 from permix.datasets import make_mondrian_matrix
-from permix.models.ensemble_bases import by_blocks
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from permix.cocluster.bases import as_bases
+from permix.cocluster.block_predict import BlockDraw, BlockPredictive, block_sums
+from permix.cocluster.cells.block_sums_jit import log_blocks
+from permix.cocluster.chains import grid_engine, mixed_engine, mondrian_engine
+from permix.cocluster.ensemble import grid_consensus, mondrian_consensus
+from permix.cocluster.fit import BlockFit, CoClusterFit, drawn, encoded
+from permix.cocluster.parameters import CoClusterParameters, EnsembleParameters
 from permix.data.cells import Cells
 from permix.datasets import load_jester, load_movielens, make_mondrian_matrix
-from permix.kernels.block_sums import log_blocks
-from permix.models.cocluster_chains import grid_engine, mixed_engine, mondrian_engine
-from permix.models.cocluster_ensemble import grid_consensus, mondrian_consensus
-from permix.models.cocluster_fit import BlockFit, CoClusterFit, drawn, encoded
-from permix.models.cocluster_settings import CoClusterSettings, EnsembleSettings
-from permix.models.ensemble_bases import as_bases
-from permix.posterior.blocks import BlockDraw, BlockPredictive, block_sums
 
 Prior = Literal["dp", "mondrian"]
 # Section 6.2: pseudo-counts of the Dirichlet processes, and the budget of the Mondrian.
@@ -77,7 +77,7 @@ def length(n_iterations: int, n_kept: int) -> dict[str, int]:
 
 def sampled(cells: Cells, **settings: Any) -> CoClusterFit:
     """Run chains of a co-clustering; point estimates, which nothing here needs, are left out."""
-    chosen = CoClusterSettings(progress=False, **settings)
+    chosen = CoClusterParameters(progress=False, **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         matrix = encoded(cells, chosen.cell_family())
@@ -96,7 +96,7 @@ def consensus(
 ) -> BlockFit:
     """Run one chain of an ensemble of base co-clusterings of the same matrix."""
     prior: Any = fit.settings.prior
-    chosen = EnsembleSettings(
+    chosen = EnsembleParameters(
         prior=prior,
         label_pseudo_count=label_pseudo_count,
         n_chains=1,

@@ -17,7 +17,7 @@ from benchmarks.reproduce.xu_shared import model, quiet
 from benchmarks.reproduce.xu_table2 import regions
 from benchmarks.timing import timed
 from permix import Angle, Rankings
-from permix.distributions.angle_completions import log_compatible_sums
+from permix.distributions.angle.completions import log_compatible_sums
 
 ENGLISH = {
     "anago": "sea eel",
@@ -67,7 +67,7 @@ def judged(direction: np.ndarray, concentration: float, rows: Rankings) -> str:
     best = max(values, key=lambda kappa: values[kappa])
     uniform = -lgamma(11.0) if not rows.unlisted_below.any() else lgamma(91.0) - lgamma(101.0)
     return (
-        f"{len(rows)} held-out people, log-probability by the true normaliser {value(concentration):.2f} "
+        f"{len(rows)} held-out people, log-probability by the true normalizer {value(concentration):.2f} "
         f"at the fitted "
         f"κ, {values[best]:.2f} at κ = {best:g} with the same θ, uniform {uniform:.2f}"
     )
@@ -91,7 +91,7 @@ def run(sizes: Sizes) -> Outcome:
                 n_burn_in=sizes.n_burn_in,
                 n_chains=2,
                 seed=sizes.seed,
-                # The approximate normaliser fails here: see the remarks on held-out people with "vi".
+                # The approximate normalizer fails here: see the remarks on held-out people with "vi".
                 normalizer="balanced" if sizes.inference == "sir" else "vmf",
             )
             with quiet():

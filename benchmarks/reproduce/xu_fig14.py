@@ -20,8 +20,8 @@ import numpy as np
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
 from benchmarks.reproduce.xu_shared import model, quiet
 from permix import AngleClassifier, Rankings
+from permix.angle.rows import joint_log_probabilities
 from permix.datasets.fetch import DataNotFound, data_folders
-from permix.models.angle_predict import joint_log_probabilities
 
 # Genes of hsa04915 that occur in the data.
 PATHWAY = ("ESR1", "TFF1", "KRT16", "PGR", "CALML5", "CREB3L2", "KRT17", "HSPA2", "GNAI1", "KRT23", "KCNJ3")
@@ -33,13 +33,13 @@ class Sizes:
     """Sizes of the experiment."""
 
     n_genes: int = 96
-    n_restarts: int = 50
+    n_init: int = 50
     n_folds: int = 10
     n_splits: int = 5
     seed: int = 0
 
 
-QUICK = Sizes(n_restarts=10, n_folds=5, n_splits=1)
+QUICK = Sizes(n_init=10, n_folds=5, n_splits=1)
 
 
 def tumours() -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -101,9 +101,9 @@ def cross_validated(rankings: Rankings, status: np.ndarray, sizes: Sizes) -> flo
         score = np.empty(len(status))
         folds = StratifiedKFold(sizes.n_folds, shuffle=True, random_state=sizes.seed + split)
         for train, test in folds.split(np.zeros(len(status)), status):
-            classifier = AngleClassifier(progress=False, random_state=sizes.seed).fit(
-                rankings[train], status[train]
-            )
+            classifier = AngleClassifier(
+                inference="vi", normalizer="vmf", progress=False, random_state=sizes.seed
+            ).fit(rankings[train], status[train])
             logs = classifier.predict_log_proba(rankings[test])
             score[test] = logs[:, 1] - logs[:, 0]
         areas.append(auc(status, score))
@@ -136,7 +136,7 @@ def run(sizes: Sizes) -> Outcome:
         rankings = Rankings.from_orders(orders)
         ranks = np.argsort(orders, axis=1).astype(float)
         with quiet():
-            fitted = model("vi", 2, n_restarts=sizes.n_restarts, seed=sizes.seed).fit(rankings)
+            fitted = model("vi", 2, n_init=sizes.n_init, seed=sizes.seed).fit(rankings)
             joint, _ = joint_log_probabilities(fitted._fit.components, rankings)
             known = cross_validated(rankings, status, sizes)
         odds = joint[:, 0] - joint[:, 1]
@@ -163,7 +163,7 @@ def run(sizes: Sizes) -> Outcome:
         remarks.append(
             f"{rule}: {100 * max(agree, 1 - agree):.0f} % of the tumours in the cluster of their status; "
             f"the approximate "
-            f"normaliser is off by {', '.join(f'{float(e):+.1f}' for e in errors)} nats."
+            f"normalizer is off by {', '.join(f'{float(e):+.1f}' for e in errors)} nats."
         )
         series[rule] = {name: _curve(status, score) for name, score in scores.items()}
     return Outcome(

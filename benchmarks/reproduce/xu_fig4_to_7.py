@@ -103,7 +103,7 @@ def run(sizes: Sizes) -> Outcome:
         rows,
         [
             "KLD with E[κ] and the mean direction, as in the paper; 'E[κθ]': the posterior mean of the "
-            "tilts. By the exact normaliser up to 20 items, above by the approximation, whose error at "
+            "tilts. By the exact normalizer up to 20 items, above by the approximation, whose error at "
             "κ = 1 is below 1e-5.",
             "'SIR, paper's' has the flat prior and the Gamma proposal of variance 1; 'SIR, ours', 'VI' "
             "and 'quadrature' have κ ~ Gamma(0.1, 0.1). 'flat prior' is quadrature with the flat one: what "

@@ -78,7 +78,7 @@ def measure(n: int, sizes: Sizes, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def _scores(rankings: Any) -> np.ndarray:
-    from permix.models.angle_data import AngleData
+    from permix.angle.data import AngleData
 
     return AngleData.of(rankings).dense()
 
@@ -110,16 +110,16 @@ def run(sizes: Sizes) -> Outcome:
             "VI tight, closed form",
             "VI tight, quadrature",
             "MLE",
-            "exact normaliser: quadrature",
+            "exact normalizer: quadrature",
             "VI tight",
             "MLE ",
             "Σ of densities",
         ],
         rows,
         [
-            "'Exact' is one quadrature, under the approximate normaliser as in the paper; the three "
+            "'Exact' is one quadrature, under the approximate normalizer as in the paper; the three "
             "columns after MLE "
-            "compare with the posterior under the exact normaliser, from draws.",
+            "compare with the posterior under the exact normalizer, from draws.",
             "All priors flat in κ. The paper gives curves only: both fall with N, MLE is far above VI at "
             "small N.",
         ],

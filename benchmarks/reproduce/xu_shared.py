@@ -11,19 +11,19 @@ import numpy as np
 
 from benchmarks.timing import timed
 from permix import Angle, AngleMixture, Rankings
+from permix.angle.components import AnglePrior
+from permix.angle.direct import Evidence, resample
+from permix.angle.parameters import AngleParameters
+from permix.distributions.angle.angle_jit import standard_scores
+from permix.distributions.angle.bessel_jit import bessel_ratio
 from permix.errors import PermixWarning
-from permix.kernels.angle import standard_scores
-from permix.kernels.bessel import bessel_ratio
-from permix.models.angle_components import AnglePrior
-from permix.models.angle_direct import Evidence, resample
-from permix.models.angle_settings import AngleSettings
 
 # Priors of κ. The paper's are "small numbers close to zero": 0.1, as its table 2 gives away. SIR has the
 # conjugate prior (equation 4) with ν₀ close to zero, which is flat in κ.
 SMALL_PRIOR = {"prior_shape": 1e-3, "prior_rate": 1e-3}
 PAPER_PRIOR = {"prior_shape": 0.1, "prior_rate": 0.1}
 FLAT_PRIOR = {"prior_shape": 1.0, "prior_rate": 1e-3}
-# Models are compared by the exact normaliser up to so many items, above by the approximation.
+# Models are compared by the exact normalizer up to so many items, above by the approximation.
 EXACT_ITEMS = 20
 
 
@@ -36,7 +36,7 @@ def quiet() -> Iterator[None]:
 
 
 def model(inference: str, n_components: int = 1, seed: int = 0, **settings: Any) -> AngleMixture:
-    """Return a model with the paper's priors (EM has none) and normaliser, unless told otherwise."""
+    """Return a model with the paper's priors (EM has none) and normalizer, unless told otherwise."""
     prior = {} if inference == "em" else PAPER_PRIOR
     wanted: dict[str, Any] = {"normalizer": "vmf", **prior, **settings}
     return AngleMixture(
@@ -65,7 +65,7 @@ def simulated(n_items: int, n: int, concentration: float, rng: np.random.Generat
 def divergence(truth: Angle, tilts: np.ndarray) -> float:
     """Return the Kullback-Leibler divergence of the model with these tilts κθ from the true one.
 
-    KL = (η₀ - η)'E₀[y] - ln Z₀ + ln Z needs no enumeration: by the exact normaliser up to 20 items.
+    KL = (η₀ - η)'E₀[y] - ln Z₀ + ln Z needs no enumeration: by the exact normalizer up to 20 items.
     """
     concentration = float(np.linalg.norm(tilts))
     if concentration == 0.0:
@@ -83,7 +83,7 @@ def evidence_of(rankings: Rankings, prior_of: dict[str, float] = PAPER_PRIOR) ->
     scores = standard_scores(rankings.n_items)
     sums = np.zeros(rankings.n_items)
     np.add.at(sums, rankings.orders, rankings.counts[:, None] * scores[None, :])
-    prior = AnglePrior.of(AngleSettings(**prior_of), rankings.items)  # type: ignore[arg-type]
+    prior = AnglePrior.of(AngleParameters(inference="sir", **prior_of), rankings.items)  # type: ignore[arg-type]
     return Evidence.of(sums, float(rankings.n_agents), prior, scores)
 
 
@@ -139,7 +139,7 @@ def estimates(
     found["SIR, ours"] = seconds, both(kappas, np.full(len(kappas), 1.0 / len(kappas)))
     seconds, vi = timed(model("vi").fit, rankings)
     q = vi._fit.variational
-    from permix.kernels.angle_concentration import gamma_nodes
+    from permix.distributions.angle.concentration_jit import gamma_nodes
 
     nodes, weights = gamma_nodes(q.shapes[0], q.rates[0])
     found["VI"] = seconds, both(nodes, weights / weights.sum())

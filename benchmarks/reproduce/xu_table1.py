@@ -1,4 +1,4 @@
-"""Table 1 and figure 2 of Xu, Alvo & Yu (2018): error of the approximate normaliser.
+"""Table 1 and figure 2 of Xu, Alvo & Yu (2018): error of the approximate normalizer.
 
 The error rate is |ln C approximate - ln C exact| / |ln C exact|. It depends on the direction θ, which the
 paper does not give; the range over random directions and three special ones stand beside the printed value.
@@ -110,7 +110,7 @@ def run(sizes: Sizes) -> Outcome:
         for r in (rates(t, 0.1, 20, rng) for t in sizes.n_items)
     )
     return Outcome(
-        "Table 1 and figure 2: error rate of the log-normaliser in percent",
+        "Table 1 and figure 2: error rate of the log-normalizer in percent",
         ["κ", "t", "paper", "θ a ranking", "random: least", "median", "most", "one item apart", "two halves"],
         rows,
         [

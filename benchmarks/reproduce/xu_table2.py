@@ -16,7 +16,7 @@ from benchmarks.reproduce.sushi import ENGLISH
 from benchmarks.reproduce.xu_shared import SMALL_PRIOR, evidence_of, model, quiet
 from permix.data.rankings import Rankings
 from permix.datasets import load_sushi
-from permix.kernels.bessel import bessel_ratio
+from permix.distributions.angle.bessel_jit import bessel_ratio
 
 # β, a, b and the mean of κ.
 PAPER = {"East": (1458.85, 18509.84, 3801.57, 4.87), "West": (741.61, 9462.70, 2087.37, 4.53)}
@@ -109,7 +109,7 @@ def run(sizes: Sizes) -> Outcome:
             draws = model("quadrature", n_draws=sizes.n_draws, seed=sizes.seed, **SMALL_PRIOR).fit(rankings)
         rows.append(
             [
-                f"{region}: maximum likelihood, exact normaliser",
+                f"{region}: maximum likelihood, exact normalizer",
                 "",
                 "",
                 "",
@@ -121,7 +121,7 @@ def run(sizes: Sizes) -> Outcome:
         drawn = np.asarray(draws.posterior_["posterior"]["directions"])
         spread[region] = drawn.reshape(-1, len(items)).std(axis=0)
         remarks.append(
-            f"{region}: cosine between θ under the approximation and under the exact normaliser "
+            f"{region}: cosine between θ under the approximation and under the exact normalizer "
             f"{float(theta[region] @ exact[region]):.6f}."
         )
     difference = theta["West"] - theta["East"]

@@ -1,7 +1,7 @@
 """Tables 3 and 4 and figure 13 of Xu, Alvo & Yu (2018): clusters of voters, APA election of 1980.
 
 5738 full ballots over five candidates; DIC by the number of clusters. Under the paper's approximate
-normaliser the best of many starts are spikes on single rankings; the exact normaliser is set beside it.
+normalizer the best of many starts are spikes on single rankings; the exact normalizer is set beside it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 import permix
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
 from benchmarks.reproduce.xu_shared import PAPER_PRIOR, model, quiet
+from permix.angle.ascent import Variational, VariationalPosterior, climb
+from permix.angle.components import AngleComponents, AnglePrior
+from permix.angle.data import AngleData
+from permix.angle.parameters import AngleParameters
 from permix.data.rankings import Rankings
-from permix.kernels.angle import draw_direction, standard_scores
-from permix.models.angle_ascent import Variational, VariationalPosterior, climb
-from permix.models.angle_components import AngleComponents, AnglePrior
-from permix.models.angle_data import AngleData
-from permix.models.angle_settings import AngleSettings
+from permix.distributions.angle.angle_jit import draw_direction, standard_scores
 
 PAPER_DIC = {1: 54827, 2: 53497, 3: 53281, 4: 53367, 5: 53375}
 # Table 4, by cluster.
@@ -33,14 +33,14 @@ class Sizes:
     """Sizes of the experiment."""
 
     n_components: tuple[int, ...] = (1, 2, 3, 4, 5)
-    n_restarts: int = 50
+    n_init: int = 50
     n_draws: int = 1000
     n_burn_in: int = 1000
     n_folds: int = 5
     seed: int = 0
 
 
-QUICK = Sizes(n_components=(1, 2, 3, 4), n_restarts=10, n_draws=200, n_burn_in=200, n_folds=2)
+QUICK = Sizes(n_components=(1, 2, 3, 4), n_init=10, n_draws=200, n_burn_in=200, n_folds=2)
 
 
 def ballots() -> Rankings:
@@ -85,17 +85,17 @@ def from_table_4(
     start = VariationalPosterior(
         np.array(A), np.array(B), np.array(BETA), directions, np.array(D), np.zeros(3, dtype=bool)
     )
-    settings = AngleSettings(3, inference="vi", bound=bound, **PAPER_PRIOR)
+    settings = AngleParameters(3, inference="vi", normalizer="vmf", bound=bound, **PAPER_PRIOR)
     prior = AnglePrior.of(settings, data.items)
     law, table = Variational(start, prior), AngleData.of(data)
     masses = table.weighed(law.tilts, law.offsets)[2]
     moved = float(np.abs(masses - np.array(D)).max())
     run = climb(law, table, 5000, 1e-10)
-    return start, run.law.posterior, moved, run.history
+    return start, run.point.posterior, moved, run.history
 
 
 def held_out(data: Rankings, k: int, n_folds: int, seed: int, **settings: Any) -> float:
-    """Return the mean held-out log-likelihood per ballot, judged by the exact normaliser."""
+    """Return the mean held-out log-likelihood per ballot, judged by the exact normalizer."""
     everyone = data.expand()
     fold = np.random.default_rng(seed).permutation(len(everyone)) % n_folds
     total = 0.0
@@ -119,7 +119,7 @@ def described(weights: Any, kappas: Any, directions: Any) -> str:
 
 
 def run(sizes: Sizes) -> Outcome:
-    """Fit every number of clusters under both normalisers."""
+    """Fit every number of clusters under both normalizers."""
     data = ballots()
     rows: list[list[Any]] = []
     remarks: list[str] = []
@@ -127,12 +127,10 @@ def run(sizes: Sizes) -> Outcome:
     for k in sizes.n_components:
         tell(f"{k} clusters")
         with quiet():
-            vi = model("vi", k, n_restarts=sizes.n_restarts, seed=sizes.seed, max_iter=3000).fit(data)
-            em = model(
-                "em", k, n_restarts=sizes.n_restarts, seed=sizes.seed, normalizer="exact", max_iter=3000
-            )
+            vi = model("vi", k, n_init=sizes.n_init, seed=sizes.seed, max_iter=3000).fit(data)
+            em = model("em", k, n_init=sizes.n_init, seed=sizes.seed, normalizer="exact", max_iter=3000)
             em.fit(data)
-            rough = model("em", k, n_restarts=sizes.n_restarts, seed=sizes.seed, max_iter=3000).fit(data)
+            rough = model("em", k, n_init=sizes.n_init, seed=sizes.seed, max_iter=3000).fit(data)
             sir = model(
                 "sir",
                 k,
@@ -140,7 +138,7 @@ def run(sizes: Sizes) -> Outcome:
                 n_draws=sizes.n_draws,
                 n_burn_in=sizes.n_burn_in,
                 seed=sizes.seed,
-                n_restarts=sizes.n_restarts,
+                n_init=sizes.n_init,
             ).fit(data)
             criteria = sir.criteria(data)
             approximate = vi.criteria(data)
@@ -163,13 +161,12 @@ def run(sizes: Sizes) -> Outcome:
         remarks.append(
             f"{k} clusters, maximum likelihood: {float(rough.log_likelihood_):,.1f} as the approximation "
             f"has it, truly "
-            f"{float(data.counts @ densities(true, data)):,.1f}; with the exact normaliser "
+            f"{float(data.counts @ densities(true, data)):,.1f}; with the exact normalizer "
             f"{float(em.log_likelihood_):,.1f}."
         )
         if k == 3:
             remarks.append(
-                f"vi, best of {sizes.n_restarts}: "
-                f"{described(vi.weights_, vi.concentrations_, vi.directions_)}."
+                f"vi, best of {sizes.n_init}: {described(vi.weights_, vi.concentrations_, vi.directions_)}."
             )
             remarks.append(f"exact, em: {described(em.weights_, em.concentrations_, em.directions_)}.")
             remarks.append(f"exact, sir: {described(sir.weights_, sir.concentrations_, sir.directions_)}.")
@@ -190,12 +187,12 @@ def run(sizes: Sizes) -> Outcome:
         0,
         f"Table 4 itself: {described(start.mean_weights, start.mean_concentrations, start.directions)}; "
         f"DIC of "
-        f"its posterior {dic_of(start, data):,.0f} with the approximate normaliser, "
+        f"its posterior {dic_of(start, data):,.0f} with the approximate normalizer, "
         f"{dic_of(start, data, 'exact'):,.0f} "
         "with the exact one.",
     )
     remarks.append(
-        f"N = {n}; held-out: {sizes.n_folds} folds, nats per ballot, judged by the exact normaliser."
+        f"N = {n}; held-out: {sizes.n_folds} folds, nats per ballot, judged by the exact normalizer."
     )
     return Outcome(
         "Table 3: DIC by the number of clusters, APA 1980",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from permix import datasets as datasets
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from permix import mondrian as mondrian
     from permix import moves as moves
     from permix import plots as plots
+    from permix.angle.classifier.estimator import AngleClassifier as AngleClassifier
+    from permix.angle.estimator import AngleMixture as AngleMixture
+    from permix.baselines.kde.estimator import MallowsKDE as MallowsKDE
+    from permix.baselines.mean_shift.estimator import BlurringMeanShift as BlurringMeanShift
+    from permix.cocluster.ensemble_estimator import CoClusteringEnsemble as CoClusteringEnsemble
+    from permix.cocluster.estimator import CoClustering as CoClustering
+    from permix.consensus.kemeny import KemenyResult as KemenyResult
+    from permix.consensus.kemeny import kemeny as kemeny
     from permix.data import Preferences as Preferences
     from permix.data import Rankings as Rankings
     from permix.data import from_frame as from_frame
@@ -26,33 +34,25 @@ if TYPE_CHECKING:
     from permix.data import write_preflib as write_preflib
     from permix.data import write_table as write_table
     from permix.data.cells import Cells as Cells
-    from permix.data.cells_io import read_cells as read_cells
     from permix.data.distances import distance as distance
     from permix.data.distances import distance_matrix as distance_matrix
+    from permix.data.io.cells_io import read_cells as read_cells
     from permix.distributions import Angle as Angle
     from permix.distributions import GeneralizedMallows as GeneralizedMallows
     from permix.distributions import Mallows as Mallows
     from permix.distributions import RepeatedInsertion as RepeatedInsertion
+    from permix.dp_mallows.estimator import DPMallowsMixture as DPMallowsMixture
+    from permix.dp_mixture.estimator import DPMixture as DPMixture
+    from permix.estimators.archive import load as load
     from permix.families import Categorical as Categorical
     from permix.families import Gaussian as Gaussian
     from permix.families import GaussianNIW as GaussianNIW
     from permix.families import Multinomial as Multinomial
-    from permix.models.angle_classifier import AngleClassifier as AngleClassifier
-    from permix.models.angle_mixture import AngleMixture as AngleMixture
-    from permix.models.blurring_mean_shift import BlurringMeanShift as BlurringMeanShift
-    from permix.models.co_clustering import CoClustering as CoClustering
-    from permix.models.co_clustering_ensemble import CoClusteringEnsemble as CoClusteringEnsemble
-    from permix.models.dp_mallows import DPMallowsMixture as DPMallowsMixture
-    from permix.models.dp_mixture import DPMixture as DPMixture
-    from permix.models.kemeny import KemenyResult as KemenyResult
-    from permix.models.kemeny import kemeny as kemeny
-    from permix.models.mallows_kde import MallowsKDE as MallowsKDE
-    from permix.models.mallows_mixture import MallowsMixture as MallowsMixture
-    from permix.models.persistence import load as load
-    from permix.models.select_components import select_components as select_components
+    from permix.mallows.estimator import MallowsMixture as MallowsMixture
     from permix.partitions import DirichletProcess as DirichletProcess
     from permix.partitions import FiniteDirichlet as FiniteDirichlet
     from permix.partitions import Gamma as Gamma
+    from permix.partitions import MixtureOfFiniteMixtures as MixtureOfFiniteMixtures
     from permix.partitions import PitmanYor as PitmanYor
     from permix.partitions import adjusted_rand as adjusted_rand
     from permix.partitions import assignment_confidence as assignment_confidence
@@ -62,29 +62,31 @@ if TYPE_CHECKING:
     from permix.partitions import point_estimate as point_estimate
     from permix.partitions import similarity_matrix as similarity_matrix
     from permix.partitions import variation_of_information as variation_of_information
+    from permix.selection.select_components import select_components as select_components
 
 # Where each public name lives. Adding a name: one line here and one above for type checkers.
 _HOME = {
     "Angle": "permix.distributions",
-    "AngleClassifier": "permix.models.angle_classifier",
-    "AngleMixture": "permix.models.angle_mixture",
-    "BlurringMeanShift": "permix.models.blurring_mean_shift",
+    "AngleClassifier": "permix.angle.classifier.estimator",
+    "AngleMixture": "permix.angle.estimator",
+    "BlurringMeanShift": "permix.baselines.mean_shift.estimator",
     "Cells": "permix.data.cells",
-    "CoClustering": "permix.models.co_clustering",
-    "CoClusteringEnsemble": "permix.models.co_clustering_ensemble",
+    "CoClustering": "permix.cocluster.estimator",
+    "CoClusteringEnsemble": "permix.cocluster.ensemble_estimator",
     "Categorical": "permix.families",
-    "DPMallowsMixture": "permix.models.dp_mallows",
-    "DPMixture": "permix.models.dp_mixture",
+    "DPMallowsMixture": "permix.dp_mallows.estimator",
+    "DPMixture": "permix.dp_mixture.estimator",
     "DirichletProcess": "permix.partitions",
     "FiniteDirichlet": "permix.partitions",
     "Gamma": "permix.partitions",
     "Gaussian": "permix.families",
     "GaussianNIW": "permix.families",
     "GeneralizedMallows": "permix.distributions",
-    "KemenyResult": "permix.models.kemeny",
+    "KemenyResult": "permix.consensus.kemeny",
     "Mallows": "permix.distributions",
-    "MallowsKDE": "permix.models.mallows_kde",
-    "MallowsMixture": "permix.models.mallows_mixture",
+    "MallowsKDE": "permix.baselines.kde.estimator",
+    "MallowsMixture": "permix.mallows.estimator",
+    "MixtureOfFiniteMixtures": "permix.partitions",
     "Multinomial": "permix.families",
     "PitmanYor": "permix.partitions",
     "Preferences": "permix.data",
@@ -98,14 +100,14 @@ _HOME = {
     "distance": "permix.data.distances",
     "distance_matrix": "permix.data.distances",
     "from_frame": "permix.data",
-    "kemeny": "permix.models.kemeny",
-    "load": "permix.models.persistence",
+    "kemeny": "permix.consensus.kemeny",
+    "load": "permix.estimators.archive",
     "point_estimate": "permix.partitions",
     "read": "permix.data",
-    "read_cells": "permix.data.cells_io",
+    "read_cells": "permix.data.io.cells_io",
     "read_preflib": "permix.data",
     "read_table": "permix.data",
-    "select_components": "permix.models.select_components",
+    "select_components": "permix.selection.select_components",
     "similarity_matrix": "permix.partitions",
     "variation_of_information": "permix.partitions",
     "write": "permix.data",

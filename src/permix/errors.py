@@ -2,7 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+_NOT_GIVEN = object()
+
+
+class Argument(NamedTuple):
+    """An argument named in a message, with a value or without; the command line shows it as an option."""
+
+    name: str
+    value: object = _NOT_GIVEN
+
+    def in_python(self) -> str:
+        """Return the argument as a call of the library has it."""
+        return self.name if self.value is _NOT_GIVEN else f"{self.name}={self.value!r}"
+
+    def as_option(self, flags: Mapping[str, str]) -> str:
+        """Return the argument as an option of the command line, by the flags of one command."""
+        flag = flags.get(self.name, "--" + self.name.removeprefix("n_").replace("_", "-"))
+        if self.value is _NOT_GIVEN or self.value is True:
+            return flag
+        if self.value is False:
+            return flag.replace("--", "--no-", 1)
+        text = str(self.value)
+        return f"{flag} {text if text and ' ' not in text else repr(text)}"
+
+
+class Wording(NamedTuple):
+    """A part of a message that the library and the command line say in different words."""
+
+    python: str
+    option: str
+
+    def in_python(self) -> str:
+        """Return what the library says."""
+        return self.python
+
+    def as_option(self, flags: Mapping[str, str]) -> str:
+        """Return what the command line says."""
+        return self.option
+
+
+class Message(str):
+    """A message that names arguments: text as usual, and once more in the words of the command line.
+
+    Examples
+    --------
+    >>> message = Message("one column too many; name it by ", Argument("count_column"))
+    >>> print(message)
+    one column too many; name it by count_column
+    >>> print(message.as_options())
+    one column too many; name it by --count-column
+    """
+
+    parts: tuple[str | Argument | Wording, ...]
+
+    def __new__(cls, *parts: str | Argument | Wording) -> Message:
+        """Join the parts; arguments are written as the library has them."""
+        self = super().__new__(
+            cls, "".join(part if isinstance(part, str) else part.in_python() for part in parts)
+        )
+        self.parts = parts
+        return self
+
+    def as_options(self, flags: Mapping[str, str] | None = None) -> str:
+        """Return the message with options for arguments; ``flags`` are those with names of their own."""
+        return "".join(part if isinstance(part, str) else part.as_option(flags or {}) for part in self.parts)
 
 
 class PermixError(Exception):
@@ -11,6 +77,23 @@ class PermixError(Exception):
 
 class DataError(PermixError, ValueError):
     """The data are not what they should be: the message says which row, why, and the way out."""
+
+
+class ParameterError(DataError):
+    """A parameter of an estimator is not what it may be.
+
+    Attributes
+    ----------
+    parameter : str
+        Its name.
+    """
+
+    def __init__(self, parameter: str, value: object, must: str) -> None:
+        # None is a value of the library; on the command line an option is left out.
+        kept = must.removesuffix(" or None").rstrip(",")
+        rest = Wording(must[len(kept) :], "")
+        super().__init__(Message(Argument(parameter, value), f" must be {kept}", rest))
+        self.parameter = parameter
 
 
 class CellError(DataError):

@@ -1,11 +1,13 @@
 """Files that are safe: written whole or not at all, and read without trusting them.
 
 A permix archive is a zip of ``manifest.json`` and ``arrays/<name>.npy``. Nothing in it is ever
-executed or unpickled; every size is checked before memory is taken.
+executed or unpickled; every size is checked before memory is taken. No compressed file of any kind may
+unpack to more than one limit, 1 GiB unless the environment variable ``PERMIX_MAX_BYTES`` says otherwise.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import os
@@ -13,7 +15,9 @@ import re
 import stat
 import struct
 import sys
+import tempfile
 import threading
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -24,7 +28,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from permix.errors import DataError, FileFormatError
+from permix.errors import DataError, FileFormatError, PermixWarning
 
 Array = npt.NDArray[Any]
 PathLike = str | os.PathLike[str]
@@ -34,8 +38,12 @@ VERSION = 1
 MANIFEST = "manifest.json"
 # Keys of the manifest that this module writes; callers use others.
 RESERVED = ("format", "version", "permix", "arrays")
-# An archive that unpacks to more than this is refused unless the reader asks for more.
-MAX_BYTES = 8 * 2**30
+# A compressed file that unpacks to more than this is refused unless the user allows more.
+MAX_BYTES = 2**30
+MAX_BYTES_VARIABLE = "PERMIX_MAX_BYTES"
+# Deflate packs no more than this many bytes into one.
+_MOST_DEFLATED = 1032
+_GZIP_MAGIC = b"\x1f\x8b"
 MAX_MANIFEST_BYTES = 64 * 2**20
 _CHUNK = 2**20
 
@@ -63,12 +71,72 @@ _DAMAGE = (
 )
 
 
+def unpacking_limit(max_bytes: int | None = None) -> int:
+    """Return the most bytes that a compressed file may unpack to.
+
+    ``max_bytes`` where it is given, else the environment variable ``PERMIX_MAX_BYTES``, else 1 GiB.
+    """
+    if max_bytes is not None:
+        return max_bytes
+    said = os.environ.get(MAX_BYTES_VARIABLE, "").strip()
+    if not said:
+        return MAX_BYTES
+    if not said.isdecimal() or int(said) == 0:
+        raise DataError(
+            f"the environment variable {MAX_BYTES_VARIABLE} is {said!r}; it must be a whole number of bytes, "
+            f"such as {4 * 2**30} for 4 GiB"
+        )
+    return int(said)
+
+
+def read_unpacked(path: PathLike, max_bytes: int | None = None) -> bytes | bytearray:
+    """Return the content of a file, unpacked where it is gzipped (its first bytes tell, not its name).
+
+    Raises
+    ------
+    FileFormatError
+        If the gzip stream is damaged or unpacks to more than the limit.
+    """
+    with open(path, "rb") as handle:
+        packed = handle.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
+        handle.seek(0)
+        if not packed:
+            return handle.read()
+        most, content = unpacking_limit(max_bytes), bytearray()
+        try:
+            with gzip.GzipFile(fileobj=handle) as stream:
+                while chunk := stream.read(_CHUNK):
+                    content += chunk
+                    if len(content) > most:
+                        raise FileFormatError(f"{os.fspath(path)}: {too_large(most)}", path)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise FileFormatError(
+                f"{os.fspath(path)}: the gzip stream is truncated or damaged ({error}); fetch the file again",
+                path,
+            ) from error
+        return content
+
+
+def too_large(most: int) -> str:
+    """Say that a file would unpack to more than ``most`` bytes, and how to allow it."""
+    return (
+        f"it would unpack to more than {most} bytes; if you trust it, allow more by the environment variable "
+        f"{MAX_BYTES_VARIABLE} (for a fitted model also by max_bytes=)."
+    )
+
+
 @contextmanager
 def atomic_writer(path: PathLike) -> Iterator[IO[bytes]]:
     """Yield a binary file that takes the place of ``path`` only when all went well.
 
     The bytes go to a temporary file in the same folder, reach the disk, and are then renamed. If
-    anything fails, the file that was there before is untouched.
+    anything fails, the file that was there before is untouched; what a killed process left of an earlier
+    write to the same name is removed.
+
+    Raises
+    ------
+    OSError
+        If the disk is full, say; its ``filename`` is ``path``.
 
     Examples
     --------
@@ -83,15 +151,61 @@ def atomic_writer(path: PathLike) -> Iterator[IO[bytes]]:
     check_target(target)
     temporary = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     try:
-        with open(temporary, "wb") as handle:
+        _remove_leftovers(target)
+        with _open_locked(temporary) as handle:
             yield handle
             handle.flush()
             os.fsync(handle.fileno())
-        os.replace(temporary, target)
-    except BaseException:
+            if sys.platform != "win32":  # renamed while it is locked: nobody takes it for a leftover
+                os.replace(temporary, target)
+        if sys.platform == "win32":
+            os.replace(temporary, target)
+        _sync_folder(target.parent)
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        own = isinstance(error, OSError) and error.filename in (None, os.fspath(temporary))
+        if own and isinstance(error, OSError) and error.errno is not None:
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
         raise
-    _sync_folder(target.parent)
+
+
+def _open_locked(path: Path) -> IO[bytes]:
+    """Open a file for writing, and lock it where that is possible: the lock ends with the process."""
+    while True:
+        handle = open(path, "wb")  # noqa: SIM115 (the caller closes it)
+        if not _try_lock(handle) or os.path.samestat(os.fstat(handle.fileno()), os.stat(path)):
+            return handle
+        handle.close()  # taken for a leftover and removed before it was locked
+
+
+def _try_lock(handle: IO[bytes]) -> bool:
+    """Lock an open file; False where another process holds the lock or there are no locks."""
+    if sys.platform == "win32":
+        return False
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove temporary files of writes to ``target`` whose process has ended."""
+    mine = re.compile(re.escape(f".{target.name}.") + r"\d+-\d+\.tmp")
+    for entry in list(os.scandir(target.parent)):
+        if not mine.fullmatch(entry.name) or not entry.is_file(follow_symlinks=False):
+            continue
+        try:
+            if sys.platform == "win32":  # where files that are open cannot be removed
+                os.unlink(entry.path)
+                continue
+            with open(entry.path, "rb") as leftover:
+                if _try_lock(leftover):
+                    os.unlink(entry.path)
+        except OSError:  # gone already, in use, or somebody else's: no reason not to write
+            continue
 
 
 def check_target(path: PathLike) -> None:
@@ -106,6 +220,13 @@ def check_target(path: PathLike) -> None:
         raise DataError(f"{target} is not an ordinary file and is left alone; give another name")
     if not target.parent.is_dir():
         raise DataError(f"the folder {target.parent} does not exist; make it first")
+    try:  # permissions alone do not tell: a file system may be read-only, or full
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except OSError as error:
+        raise DataError(
+            f"{target}: no file can be written in {target.parent} ({error.strerror}); give another place"
+        ) from error
 
 
 def _sync_folder(folder: Path) -> None:
@@ -119,7 +240,13 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def write_archive(path: PathLike, manifest: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+def write_archive(
+    path: PathLike,
+    manifest: Mapping[str, Any],
+    arrays: Mapping[str, Array],
+    *,
+    max_bytes: int | None = None,
+) -> None:
     """Write ``manifest`` and ``arrays`` as one permix archive, whole or not at all.
 
     The same content gives the same bytes.
@@ -132,6 +259,9 @@ def write_archive(path: PathLike, manifest: Mapping[str, Any], arrays: Mapping[s
         Values that JSON holds, no NaN or infinity. ``kind`` (a string) says what the file is.
     arrays : dict of str to ndarray
         Boolean, integer, real or string arrays. Names are made of letters, digits, ``_.-`` and ``/``.
+    max_bytes : int, optional
+        What the readers of this file allow it to unpack to, as in :func:`read_archive`; a warning says when
+        it is larger.
 
     Raises
     ------
@@ -155,6 +285,14 @@ def write_archive(path: PathLike, manifest: Mapping[str, Any], arrays: Mapping[s
     if not isinstance(manifest.get("kind"), str):
         raise DataError("manifest['kind'] must be a string that says what the file is.")
     ready = {name: _writable(name, array) for name, array in arrays.items()}
+    n_bytes, most = sum(array.nbytes for array in ready.values()), unpacking_limit(max_bytes)
+    if n_bytes > most:
+        warnings.warn(
+            f"{os.fspath(path)} unpacks to {n_bytes} bytes; readers take {most} unless they are told "
+            f"otherwise, by max_bytes= or the environment variable {MAX_BYTES_VARIABLE}",
+            PermixWarning,
+            stacklevel=3,
+        )
     head = {"format": FORMAT, "version": VERSION, "permix": __version__}
     text = _to_json({**head, **manifest, "arrays": list(ready)})
     with atomic_writer(path) as handle, zipfile.ZipFile(handle, "w") as archive:
@@ -210,7 +348,7 @@ def _check_text(array: Array, what: str) -> None:
 
 
 def read_archive(
-    path: PathLike, *, kind: str | None = None, max_bytes: int = MAX_BYTES
+    path: PathLike, *, kind: str | None = None, max_bytes: int | None = None
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """Read a permix archive without trusting it.
 
@@ -220,8 +358,9 @@ def read_archive(
         The file.
     kind : str, optional
         What the file must be; anything else is refused.
-    max_bytes : int
-        The most that the archive may unpack to.
+    max_bytes : int, optional
+        The most that the archive may unpack to. Left out, 1 GiB or what the environment variable
+        ``PERMIX_MAX_BYTES`` says.
 
     Returns
     -------
@@ -239,7 +378,8 @@ def read_archive(
     with open(path, "rb") as handle:
         try:
             with zipfile.ZipFile(handle) as archive:
-                members = _checked_members(archive, max_bytes)
+                check_sizes(archive, os.fstat(handle.fileno()).st_size, unpacking_limit(max_bytes))
+                members = _checked_members(archive)
                 manifest = _read_manifest(archive, members.pop(MANIFEST, None))
                 _check_manifest(manifest, set(members), kind)
                 arrays = {name: _read_array(archive, name, members[name]) for name in manifest["arrays"]}
@@ -253,10 +393,36 @@ def read_archive(
     return manifest, arrays
 
 
-def _checked_members(archive: zipfile.ZipFile, max_bytes: int) -> dict[str, zipfile.ZipInfo]:
+def check_sizes(archive: zipfile.ZipFile, n_bytes: int, most: int) -> None:
+    """Refuse a zip of ``n_bytes`` by what its directory declares, before anything is unpacked.
+
+    Raises
+    ------
+    FileFormatError
+        If it would unpack to more than ``most`` bytes, or to more than deflate can have packed.
+    """
+    packed = unpacked = 0
+    for info in archive.infolist():
+        packed += info.compress_size
+        unpacked += info.file_size
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise FileFormatError(
+                f"member {info.filename[:80]!r} is compressed by a method permix does not use."
+            )
+        if info.file_size > _MOST_DEFLATED * (info.compress_size + 1):
+            raise FileFormatError(
+                f"member {info.filename[:80]!r} declares {info.file_size} bytes, which its "
+                f"{info.compress_size} cannot hold."
+            )
+    if packed > n_bytes:
+        raise FileFormatError(f"its members declare {packed} bytes, but the file has {n_bytes}.")
+    if unpacked > most:
+        raise FileFormatError(too_large(most))
+
+
+def _checked_members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """Return the members by array name, after checking all that the directory of the zip declares."""
     members: dict[str, zipfile.ZipInfo] = {}
-    total = 0
     for info in archive.infolist():
         shown = repr(info.filename[:80])
         name = _array_name(info.filename)
@@ -269,16 +435,8 @@ def _checked_members(archive: zipfile.ZipFile, max_bytes: int) -> dict[str, zipf
             raise FileFormatError(f"member {shown} is a link or another special file.")
         if info.flag_bits & 0x1:
             raise FileFormatError(f"member {shown} is encrypted.")
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise FileFormatError(f"member {shown} is compressed by a method permix does not use.")
         if name == MANIFEST and info.file_size > MAX_MANIFEST_BYTES:
             raise FileFormatError(f"the manifest declares {info.file_size} bytes.")
-        total += info.file_size
-        if total > max_bytes:
-            raise FileFormatError(
-                f"it would unpack to more than {max_bytes} bytes; if you trust it, "
-                "read it with a larger max_bytes."
-            )
         members[name] = info
     return members
 

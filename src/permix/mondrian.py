@@ -24,15 +24,13 @@ from permix.partitions.mondrian import (
     check_rectangle,
     sample_mondrian,
 )
+from permix.runtime.seeds import RandomState, generator
 
 __all__ = ["MondrianTree", "budget_for", "expected_blocks", "sample"]
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-RandomState = int | np.random.Generator | np.random.SeedSequence | None
 
 
 def sample(
@@ -60,7 +58,7 @@ def sample(
     >>> tree.n_blocks
     1
     """
-    return sample_mondrian(np.random.default_rng(random_state), budget, rectangle)
+    return sample_mondrian(generator(random_state), budget, rectangle)
 
 
 def expected_blocks(budget: float = 1.0, rectangle: Rectangle = UNIT_SQUARE) -> float:

@@ -2,7 +2,7 @@
 
 Parameters come from the prior and rankings from the exact model, by enumeration of all rankings of four
 items; then each ranking is cut to a top list or to a subset. Under an exact sampler the truth has a uniform
-rank among the draws (Talts et al. 2018). Only the exact normaliser qualifies: under the approximate one,
+rank among the draws (Talts et al. 2018). Only the exact normalizer qualifies: under the approximate one,
 probabilities of rankings do not sum to one, and no data can be drawn from such a model. How far that is from
 harmless is the last test.
 """
@@ -16,10 +16,11 @@ import pytest
 from scipy import stats
 
 from permix import Rankings
-from permix.models.angle_chain import AngleChainModel, AngleState, AngleSweep
-from permix.models.angle_components import AngleComponents
-from permix.models.angle_data import AngleData
-from permix.models.angle_settings import AngleSettings
+from permix.angle.components import AngleComponents
+from permix.angle.data import AngleData
+from permix.angle.gibbs.moves import gibbs_sweep
+from permix.angle.gibbs.state import AngleChainModel, AngleState
+from permix.angle.parameters import AngleParameters
 from tests.oracles import angle as oracle
 
 pytestmark = pytest.mark.slow
@@ -42,8 +43,8 @@ class Setup:
     rate: float = 0.6
     pseudo_count: float = 1.5
 
-    def settings(self) -> AngleSettings:
-        return AngleSettings(
+    def settings(self) -> AngleParameters:
+        return AngleParameters(
             self.k,
             inference=self.inference,
             normalizer=self.normalizer,
@@ -107,7 +108,7 @@ def ranks_of_truth(setup, sampler, n_replicates, seed=11):
         start = AngleComponents(
             data.items, np.full(setup.k, 1 / setup.k), directions, np.full(setup.k, 3.0), model.normalizer
         )
-        state, move, draws = AngleState(model, rng, start), AngleSweep(), []
+        state, move, draws = AngleState(model, rng, start), gibbs_sweep(settings, T), []
         for sweep in range(1, N_BURN_IN + N_DRAWS * N_THIN + 1):
             move.step(rng, state)
             if sweep > N_BURN_IN and (sweep - N_BURN_IN) % N_THIN == 0:
@@ -142,7 +143,7 @@ def test_calibration_rejects_another_prior():
     assert min(found.values()) < SMALLEST_P_VALUE, found
 
 
-def test_what_the_approximate_normaliser_costs():
+def test_what_the_approximate_normalizer_costs():
     """Quadrature on data of the exact model: near for κ about 2, and visibly off for κ about 8."""
     mild = Setup(1, shape=3.0, rate=1.5)
     near = dataclasses.replace(mild, inference="quadrature", normalizer="vmf")

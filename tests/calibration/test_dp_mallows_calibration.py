@@ -18,8 +18,8 @@ import pytest
 from scipy import stats
 
 from permix import Rankings
-from permix.models.dp_mallows_fit import start_state, sweep_move
-from permix.models.dp_mallows_settings import DPMallowsSettings
+from permix.dp_mallows.fit import start_state, sweep_move
+from permix.dp_mallows.parameters import DPMallowsParameters
 from tests.oracles.partitions import pitman_yor_rule, sequential_probability
 from tests.reference import dp_mallows as reference
 from tests.reference.permutations import kendall, stage_code
@@ -99,7 +99,7 @@ def compiled_draws(
     assignments: str, rankings: list[tuple[int, ...]], settings: Settings, rng: np.random.Generator
 ) -> Iterable[Draw]:
     """Draws of the sampler behind DPMallowsMixture, from a start at random, split-merge moves included."""
-    chosen = DPMallowsSettings(
+    chosen = DPMallowsParameters(
         assignments=assignments,
         concentration=settings.concentration,
         discount=settings.discount,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from permix.families import contract_kernel as contract
+from permix.families import contract_jit as contract
 from permix.kernels.jit import kernel
 from permix.moves import Concentration, Cycle, Gibbs
 from permix.moves.state import MixtureState

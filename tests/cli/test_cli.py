@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 
-import numpy as np
 import pytest
-from scipy import sparse
 
 import permix
-from permix.cli import in_options
 
 VOTES = """# FILE NAME: votes.soi
 # TITLE: Lunch
@@ -112,151 +104,14 @@ def test_convert(run, votes, tmp_path):
     assert ".soi" in err
 
 
-def test_fit_and_summary(run, points, tmp_path):
-    fit, labels, picture = tmp_path / "points.permix", tmp_path / "labels.csv", tmp_path / "points.png"
-    code, out, err = run(
-        "fit",
-        "dp-mixture",
-        points,
-        "-o",
-        fit,
-        "--id",
-        "name",
-        "--labels",
-        labels,
-        "--picture",
-        picture,
-        *QUICK,
-    )
-    assert code == 0, err
-    assert "2 clusters" in out
-    assert "height" in out
-    assert not fit.with_name("points.permix.chains").exists()
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    rows = labels.read_text().splitlines()
-    assert rows[0] == "name,cluster,confidence"
-    assert rows[1].startswith("p0,1,")
-    assert len(rows) == 51
-    report = json.loads(run("summary", fit, "--json")[1])
-    assert report["cluster_sizes"] == [30, 20]
-    assert report["columns"] == ["height", "weight"]
-    assert report["diagnostics"]["n_clusters"]["mean"] >= 2
-    assert run("summary", fit)[1] == run("info", fit)[1]
-    model = permix.load(fit)
-    assert model.feature_names_in_.tolist() == ["height", "weight"]
-    assert model.random_state == 0
-
-
-def test_same_seed_same_answer(run, points, tmp_path):
-    def report(name, seed):
-        fit = tmp_path / name
-        run("fit", "dp-mixture", points, "-o", fit, "--id", "name", "--seed", seed, *QUICK)
-        return fit.read_bytes()
-
-    # Times differ from run to run, so compare the draws.
-    one, two, other = (permix.load(tmp_path / n) for n, s in (("a", 1), ("b", 1), ("c", 2)) if report(n, s))
-    assert one.posterior_["posterior"].identical(two.posterior_["posterior"])
-    assert not one.posterior_["posterior"].identical(other.posterior_["posterior"])
-
-
-@pytest.mark.parametrize(
-    ("options", "clusters"),
-    [
-        (["--family", "gaussian", "--noise-scale", "1", "--prior-scale", "6"], 2),
-        (["--prior", "finite", "--components", "3"], 2),
-        (["--prior", "pitman-yor", "--discount", "0.1", "--concentration", "0.5"], 2),
-        (["--concentration", "0.5"], 2),
-        (
-            [
-                "--moves",
-                "gibbs,split-merge,permutation",
-                "--burn-in-moves",
-                "projection,gibbs",
-                "--init",
-                "7",
-            ],
-            2,
-        ),
-    ],
-)
-def test_fit_options(run, points, tmp_path, options, clusters):
-    fit = tmp_path / "fit.permix"
-    code, out, err = run("fit", "dp-mixture", points, "-o", fit, "--id", "name", "--json", *options, *QUICK)
-    assert code == 0, err
-    assert json.loads(out)["clusters"] == clusters
-
-
-def test_other_kinds_of_data(run, tmp_path):
-    survey = tmp_path / "survey.csv"
-    survey.write_text("a,b\n" + "yes,1\n" * 10 + "no,2\n" * 10 + ",2\n")
-    code, out, err = run(
-        "fit", "dp-mixture", survey, "-o", tmp_path / "s", "--family", "categorical", "--json", *QUICK
-    )
-    assert code == 0, err
-    assert json.loads(out)["columns"] == ["a=no", "a=yes", "b=1", "b=2"]
-    counts = np.array([[9, 0, 1], [8, 1, 0], [0, 9, 9], [1, 8, 7]])
-    sparse.save_npz(tmp_path / "counts.npz", sparse.csr_matrix(counts))
-    np.save(tmp_path / "counts.npy", counts)
-    reports = []
-    for name in ("counts.npz", "counts.npy"):
-        path = tmp_path / name
-        code, out, err = run(
-            "fit",
-            "dp-mixture",
-            path,
-            "-o",
-            tmp_path / f"{name}.permix",
-            "--family",
-            "multinomial",
-            "--json",
-            *QUICK,
-        )
-        assert code == 0, err
-        reports.append(json.loads(out)["cluster_parameters"])
-    assert reports[0] == reports[1]
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["info", "missing.soi"], ["missing.soi"]),
         (["summary", "points.csv"], ["points.csv"]),
-        (["fit", "dp-mixture", "missing.csv", "-o", "x"], ["missing.csv"]),
-        (["fit", "dp-mixture", "points.csv", "-o", "x"], ["'name'", "not numeric", "row 1", "'p0'", "--id"]),
-        (["fit", "dp-mixture", "points.csv", "-o", "x", "--id", "nam"], ["no column 'nam'", "height"]),
-        (
-            ["fit", "dp-mixture", "points.csv", "-o", "x", "--id", "name", "--init", "51"],
-            ["init must be from 1 to 50 clusters"],
-        ),
-        (
-            ["fit", "dp-mixture", "points.csv", "-o", "x", "--id", "name", "--init", "warm"],
-            ["init must be", "'one-cluster'", "'warm'"],
-        ),
-        (
-            ["fit", "dp-mixture", "points.csv", "-o", "x", "--id", "name", "--moves", "gibbs,gibs"],
-            ["unknown move 'gibs'", "split-merge"],
-        ),
-        (
-            ["fit", "dp-mixture", "points.csv", "-o", "x", "--id", "name", "--moves", "projection"],
-            ["optimiser", "burn-in only"],
-        ),
-        (["fit", "dp-mixture", "points.csv", "-o", "no/x", "--id", "name"], ["folder no"]),
-        (["fit", "dp-mixture", "points.csv", "-o", ".", "--id", "name"], ["is a folder"]),
-        (
-            ["fit", "dp-mixture", "points.csv", "-o", "x", "--labels", "points.csv", "--id", "name"],
-            ["is also the input"],
-        ),
-        (["fit", "dp-mixture", "points.csv", "-o", "x", "--labels", "x", "--id", "name"], ["given twice"]),
-        (["fit", "dp-mixture", "points.csv", "-o", "x", "--labels", "no/l.csv"], ["folder no"]),
-        (["fit", "dp-mixture", "points.csv", "-o", "old.permix", "--id", "name"], ["--force"]),
-        (["fit", "dp-mixture", ".", "-o", "x"], ["is a folder"]),
         (["info", "."], ["ending"]),
         (["consensus", "x.permix"], ["fitted model"]),
         (["convert", "pairs.csv", "out.toi"], ["contradict", "--on-cycle drop"]),
-        (["fit", "dp-mixture", "empty.csv", "-o", "x"], ["empty.csv"]),
-        (["fit", "dp-mixture", "headonly.csv", "-o", "x"], ["no rows"]),
-        (["fit", "dp-mixture", "hole.csv", "-o", "x"], ["NaN", "row 2", "'b'"]),
-        (["fit", "dp-mixture", "broken.npz", "-o", "x"], ["broken.npz"]),
     ],
 )
 def test_a_mistake_gets_one_clear_message(run, points, tmp_path, monkeypatch, arguments, words):
@@ -284,14 +139,6 @@ def test_a_mistake_gets_one_clear_message(run, points, tmp_path, monkeypatch, ar
         ["consensus"],
         ["nonsense"],
         ["info", "x.csv", "--layout", "wide"],
-        ["fit", "dp-mixture", "x.csv", "-o", "x", "--family", "cauchy"],
-        ["fit", "dp-mixture", "x.csv", "-o", "x", "--noise-scale", "2"],
-        ["fit", "dp-mixture", "x.csv", "-o", "x", "--prior", "crp"],
-        ["fit", "dp-mixture", "x.csv", "-o", "x", "--prior", "finite"],
-        ["fit", "dp-mixture", "x.csv", "-o", "x", "--draws", "0"],
-        ["fit", "dp-mixture", "x.csv", "-o", "x", "--jobs", "0"],
-        ["fit", "dp-mixture", "x.csv", "-o", "x", "--picture", "x.foo"],
-        ["fit", "dp-mixture", "x.csv", "-o", "model.csv"],
     ],
 )
 def test_wrong_use_is_exit_code_two(run, arguments):
@@ -320,35 +167,34 @@ def test_a_column_of_counts_is_named(run, tmp_path):
     assert found["disagreements"] == 300
 
 
-def test_a_shorter_run_keeps_the_chains_of_a_longer_one(run, points, tmp_path):
-    fit = tmp_path / "fit.permix"
-    long, short = ("--draws", 80, "--burn-in", 20), ("--draws", 30, "--burn-in", 20)
-    assert run("fit", "dp-mixture", points, "-o", fit, "--id", "name", "--keep-chains", *long)[0] == 0
-    code, _, err = run("fit", "dp-mixture", points, "-o", fit, "--id", "name", *short)
-    assert code == 0
-    assert "80 draws and is kept" in err
-    assert permix.load(fit).posterior_["posterior"].sizes["draw"] == 30
-
-
-def test_messages_speak_of_options():
-    assert in_options("pass on_cycle='drop', n_draws=5 or layout='ranks'") == (
-        "pass --on-cycle drop, --draws 5 or --layout ranks"
-    )
-    assert in_options("unlisted items; say layout= or count_column") == (
-        "unlisted items; say --layout or --count-column"
-    )
-    assert in_options("n_components=5 is too much for max_iter, tol=0.1 and a tolerance") == (
-        "--components 5 is too much for --max-iter, --tol 0.1 and a tolerance"
-    )
-
-
-def test_existing_chains_of_other_settings_are_refused(run, points, tmp_path):
-    fit = tmp_path / "fit.permix"
-    run("fit", "dp-mixture", points, "-o", fit, "--id", "name", "--keep-chains", *QUICK)
-    assert fit.with_name("fit.permix.chains").is_dir()
-    code, _, err = run("fit", "dp-mixture", points, "-o", fit, "--id", "name", "--seed", 5, *QUICK)
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b,c\n1,x,2\n2,y,1\n", "name them with --layout ranks"),
+        ("a,b\nx,y\ny,x\n", "say --layout orders if each row"),
+        ("pos1,pos2,Wk\nx,y,3\n", "name it with --agent-column or --count-column"),
+        ("better,worse\nx,y\n", "no column for the agent; name it with --agent-column\n"),
+        ("v1,v2,v3\n1,2,3\n2,3,1\n", "say --layout orders or --layout ranks"),
+        ("a,b\n1,7\n2,1\n", "is set apart with --count-column or --agent-column"),
+    ],
+)
+def test_messages_speak_of_options(run, tmp_path, text, words):
+    path = tmp_path / "votes.csv"
+    path.write_text(text)
+    code, _, err = run("info", path)
     assert code == 1
-    assert "--seed was 0 and is now 5" in err
+    assert words in err
+
+
+def test_what_is_written_has_an_option_of_its_own(run, tmp_path):
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("agent,better,worse\nann,x,y\nbob,y,x\n")
+    code, _, err = run("convert", pairs, tmp_path / "out.csv", "--to-layout", "ratings")
+    assert code == 1
+    assert "comparisons do not fit --to-layout ratings; use --to-layout pairs" in err
+    code, _, err = run("convert", pairs, tmp_path / "out.soi")
+    assert code == 1
+    assert "a .csv file with --to-layout pairs keeps them" in err
 
 
 def test_demo(run, tmp_path):
@@ -361,38 +207,3 @@ def test_demo(run, tmp_path):
         "points.png",
         "votes.soc",
     }
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT to a process")
-def test_ctrl_c_keeps_what_was_done(points, tmp_path):
-    fit = tmp_path / "fit.permix"
-    command = [
-        sys.executable,
-        "-m",
-        "permix",
-        "fit",
-        "dp-mixture",
-        str(points),
-        "-o",
-        str(fit),
-        "--id",
-        "name",
-    ]
-    command += ["--draws", "10000000", "--burn-in", "50"]
-    process = subprocess.Popen(
-        command, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        chains = tmp_path / "fit.permix.chains"
-        deadline = time.monotonic() + 120
-        while not list(chains.glob("chain-*/draws*")) and time.monotonic() < deadline:
-            assert process.poll() is None, process.communicate()[1]
-            time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=120)
-    finally:
-        process.kill()
-    assert process.returncode == 130
-    assert "the same command goes on" in err
-    assert "Traceback" not in err
-    assert permix.load(fit).n_clusters_ >= 2

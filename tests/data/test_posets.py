@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from permix import Preferences, Rankings
 from permix.data.csr import indptr_of
 from permix.errors import CycleError, PermixWarning
+from permix.kernels.pairwise_counts import preference_pair_counts
 from permix.kernels.posets import closure_of, consistent_agents, find_cycle
 from tests.reference.posets import (
     Statement,
@@ -162,11 +163,18 @@ def test_to_pairs_is_the_cover(drawn: tuple[int, list[Statement]]) -> None:
             assert set(pairs) == covering_pairs(statement, n_items)
 
 
-def naive_counts(relations: list[set[tuple[int, int]]], counts: list[int], n_items: int) -> np.ndarray:
+def naive_counts(
+    relations: list[set[tuple[int, int]]],
+    counts: list[int],
+    n_items: int,
+    poll: list[Statement] | None = None,
+) -> np.ndarray:
+    """Votes: as many as comparisons of the poll state the pair, one where the relation alone holds it."""
     result = np.zeros((n_items, n_items))
-    for relation, count in zip(relations, counts, strict=True):
+    for row, (relation, count) in enumerate(zip(relations, counts, strict=True)):
         for a, b in relation:
-            result[a, b] += count
+            times = 1 if poll is None else poll[row].pairs.count((a, b))
+            result[a, b] += count * max(1, times)
     return result
 
 
@@ -181,8 +189,26 @@ def test_pairwise_counts_of_preferences(drawn: tuple[int, list[Statement]], data
         relation if has_cycle(s, n_items) else closed_relation(s, n_items)
         for relation, s in zip(stated, poll, strict=True)
     ]
-    np.testing.assert_array_equal(prefs.pairwise_counts(closure=False), naive_counts(stated, counts, n_items))
-    np.testing.assert_array_equal(prefs.pairwise_counts(), naive_counts(implied, counts, n_items))
+    found = prefs.pairwise_counts(closure=False)
+    np.testing.assert_array_equal(found, naive_counts(stated, counts, n_items, poll))
+    np.testing.assert_array_equal(prefs.pairwise_counts(), naive_counts(implied, counts, n_items, poll))
+    once = preference_pair_counts(prefs.arrays(), prefs.consistent, prefs.counts, n_items, False)
+    np.testing.assert_array_equal(once, naive_counts(implied, counts, n_items))
+
+
+def test_pairwise_counts_of_repeated_comparisons_are_votes() -> None:
+    """Nine times 0 over 1 counts nine times, among contradictions, levels and what is implied too."""
+    poll = [
+        Statement([], False, [(0, 1)] * 9 + [(1, 0)]),
+        Statement([], False, [(1, 0)]),
+        Statement([], False, [(0, 1)] * 3 + [(1, 2)] * 2),
+        Statement([[0], [1]], True, [(0, 1)] * 4 + [(2, 3)]),
+    ]
+    prefs = build(4, poll)._replaced(counts=np.array([1, 1, 1, 2]))._with_cycles("keep")
+    right = np.array([[0, 9 + 3 + 8, 1 + 2, 2], [2, 0, 2 + 2, 2], [0, 0, 0, 2], [0, 0, 0, 0]])
+    np.testing.assert_array_equal(prefs.pairwise_counts(), right)
+    once = preference_pair_counts(prefs.arrays(), prefs.consistent, prefs.counts, 4, False)
+    assert once[0, 1] == 1 + 1 + 2  # what it counted when each agent had one vote for a pair
 
 
 def test_pairwise_counts_tell_levels_pairs_and_closure_apart() -> None:

@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 
 from permix.datasets import make_angle_mixture, make_generalized_mallows_mixture, make_mallows_mixture
-from permix.kernels.insertion import (
-    ordering_from_places,
-    sample_mallows,
-    sample_repeated_insertion,
-    sample_top_lists,
-)
+from permix.kernels.insertion import sample_mallows, sample_top_lists
+from permix.kernels.orders import ordering_from_places
 from tests.oracles import ranking_models as oracle
 
 N = 40_000
@@ -51,19 +47,6 @@ def test_mallows_twin_that_clips_instead_of_truncating_is_rejected():
         displacement = np.minimum(rng.geometric(0.5, size=4) - 1, np.arange(4))
         ordering_from_places(center, np.arange(4) - displacement, slots, row)
     assert oracle.total_variation(draws, law) > BOUND
-
-
-def test_repeated_insertion_with_any_probabilities():
-    rng = np.random.default_rng(3)
-    probabilities = [rng.dirichlet(np.ones(i + 1)) for i in range(4)]
-    cumulative = np.ones((4, 4))
-    for i, row in enumerate(probabilities):
-        cumulative[i, : i + 1] = np.cumsum(row)
-    draws = np.empty((N, 4), np.int32)
-    sample_repeated_insertion(rng, np.array(CENTER), cumulative, draws)
-    assert oracle.total_variation(draws, oracle.repeated_insertion(CENTER, probabilities)) < BOUND
-    twin = [row[::-1] for row in probabilities]
-    assert oracle.total_variation(draws, oracle.repeated_insertion(CENTER, twin)) > BOUND
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4])

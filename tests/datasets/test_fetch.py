@@ -17,9 +17,10 @@ import pytest
 
 from permix import datasets
 from permix.datasets import fetch, registry
-from permix.datasets.fetch import DataNotFound, find, obtain, read_bytes
+from permix.datasets.fetch import DataNotFound, find, obtain
 from permix.datasets.registry import Source
 from permix.errors import DataError, FileFormatError
+from permix.files import read_unpacked
 
 CONTENT = b"3 votes\nfor tea\n"
 
@@ -82,12 +83,11 @@ def _source(url, **changes):
         key="tea",
         title="Tea votes",
         size="3",
-        licence="none",
+        license="none",
         citation="nobody",
         homepage="https://example.org",
         url=url,
-        members={"votes.txt": "inside/votes.txt"},
-        sha256={"votes.txt": hashlib.sha256(CONTENT).hexdigest()},
+        files={"inside/votes.txt": hashlib.sha256(CONTENT).hexdigest()},
     )
     return replace(source, **changes)
 
@@ -103,7 +103,7 @@ def test_good_archive_is_checked_kept_and_not_asked_for_again(server, capsys, na
     server.pages[f"/{name}"] = archive
     source = _source(f"{server.url}/{name}", checksum=f"md5:{hashlib.md5(archive).hexdigest()}")
     (path,) = obtain(source, "votes.txt")
-    assert read_bytes(path) == CONTENT
+    assert read_unpacked(path) == CONTENT
     assert path == fetch.cache_folder() / "tea" / "votes.txt"
     assert "downloading" in capsys.readouterr().err
     assert [found.name for found in path.parent.iterdir()] == ["votes.txt"]
@@ -113,8 +113,10 @@ def test_good_archive_is_checked_kept_and_not_asked_for_again(server, capsys, na
 
 def test_single_files_below_a_folder_with_blanks_in_the_name(server):
     server.pages["/datasets/00001%20-%20tea/votes.txt"] = CONTENT
-    source = _source(f"{server.url}/datasets/", members={"votes.txt": "00001 - tea/votes.txt"})
-    assert read_bytes(obtain(source, "votes.txt")[0]) == CONTENT
+    source = _source(
+        f"{server.url}/datasets/", files={"00001 - tea/votes.txt": hashlib.sha256(CONTENT).hexdigest()}
+    )
+    assert read_unpacked(obtain(source, "votes.txt")[0]) == CONTENT
 
 
 def test_damaged_member_is_refused(server):
@@ -206,7 +208,7 @@ def test_only_https_leaves_this_machine(server):
 def test_without_any_checksum_nothing_is_kept(server):
     server.pages["/tea.zip"] = _zip(**{"votes.txt": CONTENT})
     with pytest.raises(DataNotFound, match="not found"):
-        obtain(_source(f"{server.url}/tea.zip", sha256={}), "votes.txt")
+        obtain(_source(f"{server.url}/tea.zip", files={"inside/votes.txt": ""}), "votes.txt")
     assert _nothing_kept()
 
 
@@ -224,10 +226,10 @@ def test_named_folder_goes_before_the_cache_and_gz_is_read(server, monkeypatch, 
     source = _source(None)
     (path,) = obtain(source, "votes.txt")
     assert path.parent == tmp_path / "mine" / "tea"
-    assert read_bytes(path) == CONTENT
+    assert read_unpacked(path) == CONTENT
     path.write_bytes(gzip.compress(CONTENT, mtime=0)[:-9])
     with pytest.raises(FileFormatError, match="damaged"):
-        read_bytes(path)
+        read_unpacked(path)
     monkeypatch.delenv("PERMIX_DATA")
     assert find(source, "votes.txt") is None
 
@@ -258,20 +260,19 @@ def test_loader_end_to_end(server, monkeypatch):
         registry.MOVIELENS_100K,
         url=f"{server.url}/ml.zip",
         checksum=f"md5:{hashlib.md5(archive).hexdigest()}",
-        members={"u.data": "inside/u.data", "u.item": "inside/u.item"},
-        sha256={},
+        files={"inside/u.data": "", "inside/u.item": ""},
     )
     monkeypatch.setattr(registry, "MOVIELENS_100K", source)
     loaded = datasets.load_movielens("100k")
     assert np.array_equal(loaded.data.toarray(), [[5, 0], [3, 4]])
     assert loaded.column_names == ("Twelve [10]", "Twelve [20]")
-    assert "redistribute" in loaded.licence
+    assert "redistribute" in loaded.license
     assert "redistribute" in repr(loaded)
 
 
 def test_every_source_can_be_checked_or_says_what_to_do():
     for source in registry.SOURCES.values():
-        assert source.licence
+        assert source.license
         assert source.citation
         if source.url is None:
             assert source.manual
@@ -287,7 +288,7 @@ def test_describe_lists_all_sources(server):
     assert set(table.index) == set(registry.SOURCES)
     assert table.loc["jester", "files"] == "by hand"
     assert table.loc["sushi", "files"] == "download"
-    assert "redistribute" in table.loc["sushi", "licence"]
+    assert "redistribute" in table.loc["sushi", "license"]
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,15 @@ import json
 import mpmath
 import numpy as np
 import pytest
-from numba import get_num_threads, set_num_threads
 
 from permix import Preferences, Rankings
 from permix.data.distances import distance
 from permix.distributions import Mallows, RepeatedInsertion, distribution_from_description
+from permix.distributions import insertion_jit as insertion_laws
 from permix.errors import DataError
-from permix.kernels import insertion_laws, mallows
-from permix.kernels.streams import new_stream, open_stream, uniform
-from permix.kernels.uniform_rows import fill_uniform
+from permix.kernels import mallows
+from permix.kernels.streams import fill_uniform, new_stream, open_stream, uniform
+from permix.runtime.threads import at_most
 from tests.oracles import mallows as oracle
 from tests.oracles import ranking_models
 
@@ -223,13 +223,10 @@ def test_ways_of_growing_an_ordering_agree(n):
 
 def test_draws_do_not_depend_on_threads_or_size():
     model = Mallows(range(100), 0.9)
-    threads = get_num_threads()
-    many = model.sample(2000, random_state=11)
-    set_num_threads(1)
-    try:
+    with at_most(3):
+        many = model.sample(2000, random_state=11)
+    with at_most(1):
         alone = model.sample(2000, random_state=11)
-    finally:
-        set_num_threads(threads)
     assert many == alone
     assert model.sample(7, random_state=11) == many[:7]
     assert model.sample(2000, random_state=12) != many

@@ -1,4 +1,8 @@
-"""One small data set for each family and flavour; generic tests run over all of them."""
+"""One small data set for each family and flavor; generic tests run over all of them.
+
+A case is a family with its hyper-parameters and a dozen rows: the first five are those that posteriors are
+enumerated for. ``test_registry`` says whether they are good enough: unlike enough for broken code to show.
+"""
 
 from __future__ import annotations
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import chain
 
 import numpy as np
 import pytest
 
-from permix.families import contract_kernel as contract
+from permix.families import contract_jit as contract
 from permix.kernels.jit import kernel
 from tests.families.cases import CASES
 from tests.oracles.mixtures import naive_marginal, naive_predictive
+from tests.oracles.twins import PriorDraws, StrayDraws
 
 FAMILIES = pytest.mark.parametrize("name", CASES)
 
@@ -202,56 +203,63 @@ def test_copy_cluster(name):
         np.testing.assert_array_equal(value, arrays_of(stats, 1)[field], err_msg=field)
 
 
-def drawn(name, n_draws, cluster=1):
-    family, X, _, stats = filled(name, [0, 1, 1, 0, 1, 2])
-    rows = np.empty((n_draws, X.shape[1]))
-    rng = np.random.default_rng(7)
-    contract.draw_many(rng, stats, np.full(n_draws, cluster), rows)
-    return family, stats, family.decode(rows)
+# --- draws -----------------------------------------------------------------------------------------
+
+N_DRAWS = 40_000
+# Standard errors: one of some hundred ratios is further away about once in ten thousand runs.
+MOST_ERRORS = 4.9
 
 
-def continuous_identity(rows, log_density):
-    """Mean of h/p over draws from p is 1 for any density h; returns it in standard errors from 1."""
-    centre, spread = rows.mean(axis=0), 0.7 * rows.std(axis=0)
-    log_h = -0.5 * (((rows - centre) / spread) ** 2).sum(axis=1) - np.log(spread * np.sqrt(2 * np.pi)).sum()
-    ratio = np.exp(log_h - log_density)
-    return (ratio.mean() - 1.0) / (ratio.std() / np.sqrt(len(ratio)))
+def contrast(name):
+    """Two rows that are as unlike as any two of the case: eight of the one hardly predict the other."""
+    family, X = CASES[name]
+    data = family.encode(X)
+    stats = family.statistics(len(X))
+    copies = np.repeat(np.arange(len(X), dtype=np.int32), 8)
+    contract.seat_all(stats, family.encode(X[copies]), copies, len(X))
+    scores = np.empty((len(X), len(X)))
+    contract.score_new_data(stats, data, len(X), len(X), scores)
+    own = np.diag(scores)
+    return np.unravel_index(np.argmax(own + own[:, None] - scores - scores.T), scores.shape)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("gaussian")])
-def test_draws_match_density_continuous(name):
-    family, stats, rows = drawn(name, 40_000)
-    scores = np.empty((len(rows), 2))
-    contract.score_new_data(stats, family.encode(rows), len(rows), 2, scores)
-    assert abs(continuous_identity(rows, scores[:, 1])) < 4.5
-    # Twins that must be caught: a density that is off by 5 %, draws of the neighbouring cluster.
-    assert abs(continuous_identity(rows, scores[:, 1] + 0.05)) > 4.5
-    assert abs(continuous_identity(rows, scores[:, 0])) > 4.5
+def draw_excess(name, members, others=(), twin=None):
+    """How far draws of the cluster with these rows are from its density, in standard errors.
+
+    For rows t, p(x | members, t)/p(x | members) = p(t | members, x)/p(t | members) has mean 1 over x drawn
+    from p(x | members), and does not grow without bound. It is large where x is like t: for every row of the
+    case, the share of draws around it is compared with what the density says. That needs to know neither what
+    data are nor how many different ones there are.
+    """
+    family, X = CASES[name]
+    seated = [list(members), list(others), [], *([*members, t] for t in range(len(X)))]
+    clusters = np.repeat(np.arange(len(seated), dtype=np.int32), [len(rows) for rows in seated])
+    stats = family.statistics(len(seated))
+    contract.seat_all(stats, family.encode(X[list(chain.from_iterable(seated))]), clusters, len(seated))
+    rows = np.empty((N_DRAWS, X.shape[1]))
+    drawing = stats if twin is None else twin(stats)
+    contract.draw_many(np.random.default_rng(7), drawing, np.zeros(N_DRAWS, dtype=np.int64), rows)
+    scores = np.empty((N_DRAWS, len(seated)))
+    contract.score_new_data(stats, family.encode(family.decode(rows)), N_DRAWS, len(seated), scores)
+    ratios = np.exp(scores[:, 3:] - scores[:, :1])
+    errors = ratios.std(axis=0) / np.sqrt(N_DRAWS)
+    return np.max(np.abs(ratios.mean(axis=0) - 1.0) / np.maximum(errors, 1e-12))
 
 
-def chi_square_excess(outcomes, log_probabilities, rows):
-    """Pearson's statistic over all outcomes, in standard deviations above its mean."""
-    probabilities = np.exp(log_probabilities)
-    assert probabilities.sum() == pytest.approx(1.0)
-    position = {tuple(outcome): index for index, outcome in enumerate(outcomes)}
-    counts = np.bincount([position[tuple(row)] for row in rows], minlength=len(outcomes))
-    expected = probabilities * len(rows)
-    freedom = len(outcomes) - 1
-    return (((counts - expected) ** 2 / expected).sum() - freedom) / np.sqrt(2 * freedom)
+@FAMILIES
+def test_draws_match_the_density(name):
+    a, b = contrast(name)
+    for members in ([], [a], [a, b], range(5)):
+        assert draw_excess(name, members) < MOST_ERRORS
 
 
-@pytest.mark.parametrize("name", ["multinomial", "categorical"])
-def test_draws_match_density_discrete(name):
-    family, stats, rows = drawn(name, 60_000)
-    if name == "multinomial":
-        outcomes = [x for x in product(range(4), repeat=5) if sum(x) == 3]
-    else:
-        outcomes = list(product(range(3), repeat=4))
-    data = family.encode(np.array(outcomes, dtype=float))
-    scores = np.empty((len(outcomes), 3))
-    contract.score_new_data(stats, data, len(outcomes), 3, scores)
-    assert chi_square_excess(outcomes, scores[:, 1], rows) < 5
-    assert chi_square_excess(outcomes, scores[:, 2], rows) > 5  # the neighbouring cluster is another law
+@FAMILIES
+def test_draws_of_a_broken_family_do_not(name):
+    """A family whose ``draw`` looks at the wrong cluster, or at no members at all."""
+    a, b = contrast(name)
+    for members, others in (([a], [b]), ([a, b], [b, b])):
+        assert draw_excess(name, members, others, StrayDraws) > 2 * MOST_ERRORS
+        assert draw_excess(name, members, others, PriorDraws) > 2 * MOST_ERRORS
 
 
 @FAMILIES
@@ -293,29 +301,43 @@ def test_clearing_members_leaves_an_empty_cluster(name):
 
 
 def vectors_of(name):
-    """Data as vectors: points as they are encoded, word frequencies, indicators of levels."""
-    family, X = CASES[name]
-    if name == "multinomial":
-        return X / np.maximum(X.sum(axis=1, keepdims=True), 1)
-    if name == "categorical":
-        return np.concatenate(
-            [[X[:, j] == level for level in levels] for j, levels in enumerate(family.levels)], axis=0
-        ).T.astype(float)
-    return np.asarray(family.encode(X))
+    """Data as vectors, as ``add_vector`` says."""
+    family, X, data, stats = filled(name, [])
+    vectors = np.zeros((len(X), len(family.direction_scales(data))))
+    for i, vector in enumerate(vectors):
+        add_vector(stats, data, i, 1.0, vector)
+    return vectors
 
 
 @FAMILIES
 def test_projection_is_an_inner_product(name):
-    family, _, data, stats = filled(name, [])
-    vectors = vectors_of(name)
-    assert len(family.direction_scales(data)) == vectors.shape[1]
+    family, X, data, stats = filled(name, [])
     assert np.all(family.direction_scales(data) > 0)
+    vectors = vectors_of(name)
+    # Rows that differ are told apart.
+    n_rows = len({row.tobytes() for row in X if not np.all(row == 0.0)})
+    assert len({vector.tobytes() for vector in vectors if vector.any()}) == n_rows
     direction = np.random.default_rng(5).normal(size=vectors.shape[1])
     for i, vector in enumerate(vectors):
         assert project(stats, data, i, direction) == pytest.approx(vector @ direction, abs=1e-12)
         longer = direction.copy()
         add_vector(stats, data, i, 0.3, longer)
         np.testing.assert_allclose(longer, direction + 0.3 * vector, atol=1e-12)
+
+
+def test_what_rows_are_as_vectors():
+    """Points as they are encoded, word frequencies, indicators of answers."""
+    for name, (family, X) in CASES.items():
+        if name == "multinomial":
+            expected = X / np.maximum(X.sum(axis=1, keepdims=True), 1)
+        elif name == "categorical":
+            answers = [[X[:, j] == level for level in levels] for j, levels in enumerate(family.levels)]
+            expected = np.concatenate(answers, axis=0).T.astype(float)
+        elif name.startswith("gaussian"):
+            expected = np.asarray(family.encode(X))
+        else:
+            continue
+        np.testing.assert_allclose(vectors_of(name), expected, atol=1e-12)
 
 
 def test_contract_functions_are_for_compiled_code():

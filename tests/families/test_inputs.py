@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -157,3 +159,58 @@ def test_broken_row_pointers_do_not_reach_sparse_code(pointers):
     family.check_encoded(data, 2)
     with pytest.raises(DataError, match="broken row pointers"):
         family.check_encoded(data._replace(indptr=np.array(pointers)), 2)
+
+
+FAMILIES_OF_CELLS = [Gaussian(), GaussianNIW(), Multinomial(), Categorical()]
+
+
+@pytest.mark.parametrize("family", FAMILIES_OF_CELLS, ids=lambda family: family.name)
+def test_masks_and_dates_are_refused(family):
+    X = np.ones((4, 2))
+    masked = np.ma.masked_array(X, mask=False)
+    family.resolve(masked)  # nothing is masked
+    masked[2, 1] = np.ma.masked
+    with pytest.raises(DataError, match="row 3, column 2 is masked"):
+        family.resolve(masked).encode(masked)
+    dates = np.array([["2020-01-01", "2020-01-02"]] * 4, dtype="datetime64[D]")
+    mixed = X.astype(object)
+    mixed[1, 0] = datetime.datetime(2020, 1, 1)
+    for table, place in (
+        (dates, "row 1, column 1"),
+        (dates - dates[0, 0], "row 1"),
+        (mixed, "row 2, column 1"),
+    ):
+        with pytest.raises(DataError, match=f"{place}.* is a date or time"):
+            family.resolve(table).encode(table)
+
+
+@pytest.mark.parametrize("family", FAMILIES_OF_CELLS[:2], ids=lambda family: family.name)
+def test_numbers_too_large_to_be_squared(family):
+    X = np.ones((4, 2))
+    X[3, 1] = -1e155
+    with pytest.raises(DataError, match=r"row 4, column 2 is -1e\+155, and numbers beyond 1e\+100"):
+        family.resolve(X).encode(X)
+    X[3, 1] = 1e99
+    family.resolve(X).encode(X)
+
+
+def test_numbers_too_small_to_be_squared():
+    X = np.random.default_rng(0).normal(size=(9, 2)) * [1.0, 1e-160]
+    with pytest.raises(DataError, match="column 2: its values differ too little"):
+        GaussianNIW().resolve(X)
+
+
+@pytest.mark.parametrize("family", ["gaussian-niw", "categorical"])
+def test_the_estimator_names_masks_and_dates(family):
+    from permix import DPMixture
+
+    model = DPMixture(family=family)
+    masked = np.ma.masked_array(np.ones((4, 2)), mask=[[False, False]] * 3 + [[False, True]])
+    with pytest.raises(DataError, match="row 4, column 2 is masked"):
+        model.fit(masked)
+    frame = pd.DataFrame({"a": range(3), "when": pd.date_range("2020-01-01", periods=3)})
+    for table in (frame, pl.from_pandas(frame)):
+        with pytest.raises(DataError, match="column 'when' holds dates or times"):
+            model.fit(table)
+    with pytest.raises(DataError, match="row 1, column 'when' is a date or time"):
+        model.fit(frame.astype(object))

@@ -1,12 +1,12 @@
 """Per-datum streams: NumPy's Philox is the oracle; threads must not matter."""
 
-import numba
 import numpy as np
 import pytest
 from scipy import stats
 
 from permix.kernels import streams
-from permix.kernels.jit import kernel, parallel_kernel
+from permix.kernels.jit import kernel
+from permix.runtime.threads import at_most, over_rows
 
 KEY = (0x0123456789ABCDEF, 0xFEDCBA9876543210)
 
@@ -100,54 +100,46 @@ def test_discrete_laws():
     assert stats.chisquare(np.bincount(sample, minlength=6), 50_000 * law / law.sum()).pvalue > 1e-4
 
 
-@parallel_kernel
-def _parallel_sums(key, sweep, n, out):
-    for datum in numba.prange(n):
+@kernel
+def _sums(first, last, key, sweep, out):
+    for datum in range(first, last):
         stream = streams.new_stream()
         streams.open_stream(stream, key[0], key[1], sweep, datum)
         for _ in range(1 + datum % 7):
             out[datum] += streams.normal(stream)
 
 
-@parallel_kernel
-def _chunked_sums(key, sweep, n, out):
-    n_chunks = 17
-    for chunk in numba.prange(n_chunks):
-        stream = streams.new_stream()
-        for datum in range(chunk * n // n_chunks, (chunk + 1) * n // n_chunks):
-            streams.open_stream(stream, key[0], key[1], sweep, datum)
-            for _ in range(1 + datum % 7):
-                out[datum] += streams.normal(stream)
+@kernel
+def _reusing_sums(first, last, key, sweep, out):
+    stream = streams.new_stream()
+    for datum in range(first, last):
+        streams.open_stream(stream, key[0], key[1], sweep, datum)
+        for _ in range(1 + datum % 7):
+            out[datum] += streams.normal(stream)
 
 
-@parallel_kernel
-def _careless_sums(key, sweep, n, out, n_threads):
-    """A broken twin: one stream per thread, run through."""
-    for thread in numba.prange(n_threads):
-        stream = streams.new_stream()
-        streams.open_stream(stream, key[0], key[1], sweep, thread)
-        for datum in range(thread * n // n_threads, (thread + 1) * n // n_threads):
-            for _ in range(1 + datum % 7):
-                out[datum] += streams.normal(stream)
+@kernel
+def _careless_sums(first, last, key, sweep, out):
+    """A broken twin: one stream per part, run through."""
+    stream = streams.new_stream()
+    streams.open_stream(stream, key[0], key[1], sweep, first)
+    for datum in range(first, last):
+        for _ in range(1 + datum % 7):
+            out[datum] += streams.normal(stream)
 
 
-@pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="one thread only")
 def test_threads_do_not_matter():
     key = streams.draw_key(np.random.default_rng(1))
     n = 5000
-    by_datum, by_chunk, careless = np.zeros((3, 2, n))
-    before = numba.get_num_threads()
-    try:
-        for i, n_threads in enumerate((1, 2)):
-            numba.set_num_threads(n_threads)
-            _parallel_sums(key, 4, n, by_datum[i])
-            _chunked_sums(key, 4, n, by_chunk[i])
-            _careless_sums(key, 4, n, careless[i], n_threads)
-    finally:
-        numba.set_num_threads(before)
+    by_datum, by_part, careless = np.zeros((3, 2, n))
+    for i, n_threads in enumerate((1, 2)):
+        with at_most(n_threads):
+            over_rows(lambda first, last, i=i: _sums(first, last, key, 4, by_datum[i]), n, 100)
+            over_rows(lambda first, last, i=i: _reusing_sums(first, last, key, 4, by_part[i]), n, 100)
+            over_rows(lambda first, last, i=i: _careless_sums(first, last, key, 4, careless[i]), n, 100)
     np.testing.assert_array_equal(by_datum[0], by_datum[1])
-    np.testing.assert_array_equal(by_chunk[0], by_datum[0])
-    np.testing.assert_array_equal(by_chunk[1], by_datum[0])
+    np.testing.assert_array_equal(by_part[0], by_datum[0])
+    np.testing.assert_array_equal(by_part[1], by_datum[0])
     assert not np.array_equal(careless[0], careless[1])
 
 

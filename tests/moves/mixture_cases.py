@@ -7,7 +7,13 @@ from functools import cache
 import numpy as np
 
 from permix.moves.state import MixtureState, score_empty
-from permix.partitions import DirichletProcess, FiniteDirichlet, PitmanYor, canonical_labels
+from permix.partitions import (
+    DirichletProcess,
+    FiniteDirichlet,
+    MixtureOfFiniteMixtures,
+    PitmanYor,
+    canonical_labels,
+)
 from tests.families.cases import CASES
 from tests.oracles.mixtures import exact_posterior
 from tests.oracles.twins import TwinFamily
@@ -16,6 +22,7 @@ PRIORS = {
     "dp": DirichletProcess(0.8),
     "pitman-yor": PitmanYor(0.5, 0.3),
     "finite": FiniteDirichlet(3, 0.7),
+    "mfm": MixtureOfFiniteMixtures(1.5, 0.7),
 }
 
 

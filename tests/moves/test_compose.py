@@ -62,7 +62,7 @@ def test_random_scan_follows_its_weights():
     assert abs(written.count("b") - 3000) < 5 * np.sqrt(4000 * 0.75 * 0.25)
 
 
-def test_optimisers_make_their_composition_an_optimiser():
+def test_optimizers_make_their_composition_an_optimizer():
     climber = Note("x", exact=False)
     assert not Cycle([Note("a"), climber]).exact
     assert not RandomScan([Note("a"), climber]).exact
@@ -83,11 +83,11 @@ def test_optimisers_make_their_composition_an_optimiser():
         (lambda: Repeat(Note("a"), 1.5), "whole number"),
         (lambda: move_from("gibs"), "unknown move 'gibs' in moves; known names are auto, gibbs"),
         (lambda: move_from(["gibbs", "auto"]), "'auto' in moves stands alone"),
-        (lambda: move_from(None), "moves must be a name, a move or a list of these, got None"),
+        (lambda: move_from(None), "moves=None must be a name, a move or a list of these"),
         (lambda: move_from(Gibbs), "write Gibbs\\(\\)|must be a name"),
         (lambda: move_from(["gibbs", Permutation]), "write Permutation\\(\\)"),
         (lambda: move_from([], "burn_in_moves"), "burn_in_moves is empty"),
-        (lambda: move_from("concentration"), "nothing in moves changes the clusters"),
+        (lambda: move_from("concentration"), "nothing in moves changes the groups"),
         (lambda: Balanced(None), "Balanced needs a list of moves"),
         (lambda: Balanced(Gibbs()), "Balanced needs a list of moves"),
         (lambda: Balanced(["gibbs"]), "made of moves, such as permix.moves.Gibbs"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from permix.moves import Concentration, Cycle, Gibbs
-from permix.moves.gibbs_kernel import conditional
+from permix.moves.gibbs_jit import conditional
 from permix.partitions import DirichletProcess, Gamma, canonical_labels
 from tests.every_run import first_in_every_run
 from tests.families.cases import CASES
@@ -72,7 +72,7 @@ def test_invariance_rejects_broken_families(name, twin):
     assert worst > 1e-4
 
 
-@pytest.mark.parametrize("prior", ["dp", "pitman-yor"])
+@pytest.mark.parametrize("prior", ["dp", "pitman-yor", "mfm"])
 def test_invariance_rejects_a_broken_prior(prior):
     _, pi = posterior("gaussian-isotropic", prior, 4)
     matrices = transition_matrices("gaussian-isotropic", GreedySpec(PRIORS[prior]), 4)

@@ -246,7 +246,7 @@ class Unweighted(Permutation):
         return super().step(rng, state)
 
     def _log_count(self, state):
-        from permix.moves.permutation_kernel import log_new_clusters
+        from permix.moves.permutation_jit import log_new_clusters
 
         return lambda k: log_new_clusters(state.prior, k)
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import digamma, logsumexp
 
 from permix.moves.permutation import Permutation, scratch_for
-from permix.moves.permutation_kernel import (
+from permix.moves.permutation_jit import (
     approximate_program,
     beam_program,
     draw_approximate,
@@ -23,10 +23,10 @@ from permix.moves.permutation_kernel import (
     in_beam,
     log_new_clusters,
 )
-from permix.moves.projection_kernel import order_along
+from permix.moves.projection_jit import order_along
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess, Gamma, canonical_labels
-from permix.partitions.concentration_kernel import draw_concentration, log_mean_power
+from permix.partitions.concentration_jit import draw_concentration, log_mean_power
 from tests.families.cases import CASES, MOST_CASES
 from tests.moves.mixture_cases import PRIORS, state_of
 from tests.oracles import permutation_augmented as oracle

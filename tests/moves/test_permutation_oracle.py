@@ -250,9 +250,13 @@ def with_settings(step, *settings):
 @every_case
 def test_rejects_proposals_taken_without_metropolis(name, prior, order):
     model = augmented(name, prior, order)
-    for slope in SLOPES:
-        matrix = model.transition_matrix(with_settings(model.uncorrected_step, slope))
-        assert drift(model.posterior, matrix) > 1e-2
+    drifts = [
+        drift(model.posterior, model.transition_matrix(with_settings(model.uncorrected_step, slope)))
+        for slope in SLOPES
+    ]
+    assert max(drifts) > 1e-2
+    # The first slope happens to be near that of the mixture of finite mixtures: little is left to correct.
+    assert min(drifts) > (1e-3 if prior == "mfm" else 1e-2)
 
 
 @every_order

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from permix.errors import DataError
 from permix.families import Gaussian
-from permix.families.contract_kernel import score_new_data
+from permix.families.contract_jit import score_new_data
 from permix.moves import Concentration, Cycle, Gibbs
 from permix.moves.split_merge import _WORKSPACES, SplitMerge
 from permix.moves.state import MixtureState
@@ -143,7 +143,8 @@ def test_chain_visits_partitions_as_often_as_the_posterior_says(name, prior, mov
 def test_frequencies_reject_a_broken_prior(prior, variant):
     partitions, pi = posterior("categorical", prior, 5)
     state = state_of("categorical", GreedySpec(PRIORS[prior]), 5)
-    frequencies, n_effective = chain_frequencies(SETS[variant], state, partitions, N_STEPS, seed=2)
+    # Twins need more steps than what is right: their distribution may differ by less than the bound.
+    frequencies, n_effective = chain_frequencies(SETS[variant], state, partitions, 4 * N_STEPS, seed=2)
     assert total_variation(frequencies, pi) > total_variation_bound(pi, n_effective)
 
 
@@ -291,7 +292,7 @@ def test_no_more_clusters_than_a_finite_prior_has(variant):
 def test_impossible_data_stay_where_they_are(variant, start, numbers):
     """Data that no cluster can hold give no number to compare: such proposals are refused."""
     X = np.array([[0.0], [1e200], [1.0]])
-    family = Gaussian().resolve(X)
+    family = Gaussian().resolve(X[:1])  # a fit would refuse the second
     state = MixtureState(family, family.encode(X), 3, DirichletProcess(1.0))
     state.set_labels(np.array(start))
     rng = np.random.default_rng(13)

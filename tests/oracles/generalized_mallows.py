@@ -46,7 +46,7 @@ def by_inversion_codes(center, theta):
 
 
 def one_place_too_many(order, center, theta):
-    """Twin: the normaliser of a stage with one item more than there are."""
+    """Twin: the normalizer of a stage with one item more than there are."""
     n, code = len(center), stage_code(order, center)
     return float(np.prod([skip_law(theta[j], n - j)[code[j]] for j in range(min(len(order), n - 1))]))
 

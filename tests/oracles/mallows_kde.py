@@ -1,4 +1,4 @@
-"""The kernel density estimator of Lu & Boutilier's section 6, straight from equation 34, by enumeration.
+"""The density estimator of Lu & Boutilier's section 6, straight from equation 34, by enumeration.
 
 A row is a transitively closed set of pairs (better, worse) over 0..m-1, as in ``posets_all``.
 """
@@ -27,7 +27,7 @@ def _numbers(relation, m):
     return [number[order] for order in linear_extensions(relation, m)]
 
 
-def kernel_table(training, queries, m, dispersion):
+def density_table(training, queries, m, dispersion):
     """P(query | row) of every query (rows of the table) and every training row (columns)."""
     weights = float(dispersion) ** _distances(m)[1]
     weights /= weights[0].sum()
@@ -42,12 +42,12 @@ def kernel_table(training, queries, m, dispersion):
 def density(training, counts, queries, m, dispersion):
     """Equation 34: p(v) of every query, rows weighted by their counts."""
     counts = np.asarray(counts, float)
-    return kernel_table(training, queries, m, dispersion) @ (counts / counts.sum())
+    return density_table(training, queries, m, dispersion) @ (counts / counts.sum())
 
 
 def left_out(training, counts, m, dispersion):
     """p(v) of every training row under the estimator from all agents but one of those who gave it."""
-    table = kernel_table(training, training, m, dispersion)
+    table = density_table(training, training, m, dispersion)
     weights = np.asarray(counts, float) - np.eye(len(counts))  # less one agent of the row itself
     return (table * weights).sum(axis=1) / weights.sum(axis=1)
 
@@ -59,7 +59,7 @@ def without_extensions(training, counts, queries, m, dispersion):
     """Weigh training rows by the number of rankings that agree with them: |Ω(v_l)| left out."""
     sizes = np.array([len(_numbers(relation, m)) for relation in training], float)
     counts = np.asarray(counts, float) * sizes
-    return kernel_table(training, queries, m, dispersion) @ (counts / counts.sum())
+    return density_table(training, queries, m, dispersion) @ (counts / counts.sum())
 
 
 def half_ties(training, counts, queries, m, dispersion):
@@ -81,7 +81,7 @@ def half_ties(training, counts, queries, m, dispersion):
 
 def whole_row_left_out(training, counts, m, dispersion):
     """Leave out all agents who gave a row instead of one of them."""
-    table = kernel_table(training, training, m, dispersion)
+    table = density_table(training, training, m, dispersion)
     weights = np.asarray(counts, float) * (1.0 - np.eye(len(counts)))
     return (table * weights).sum(axis=1) / weights.sum(axis=1)
 
@@ -89,7 +89,7 @@ def whole_row_left_out(training, counts, m, dispersion):
 # The closed form for rows that partition all items, by sets and loops: plain and slow, for many items.
 
 
-def log_kernel_of_blocks(training, query, decay):
+def log_density_of_blocks(training, query, decay):
     """ln P(query | training row), both lists of blocks (sets of items), best first."""
     m = sum(len(block) for block in training)
     place = {item: i for i, block in enumerate(training) for item in block}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
-from math import comb, log2
+from math import comb, exp, factorial, log2, perm, prod
 
 
 def restricted_growth_strings(n: int) -> Iterator[tuple[int, ...]]:
@@ -43,6 +43,33 @@ def pitman_yor_rule(concentration: float, discount: float) -> Rule:
 
 def finite_dirichlet_rule(n: int, pseudo_count: float) -> Rule:
     return lambda sizes: [*(size + pseudo_count for size in sizes), pseudo_count * (n - len(sizes))]
+
+
+def finite_mixtures_rule(n_components: dict[int, float], pseudo_count: float) -> Rule:
+    """Mixture over the number of components, by summing the probabilities of named components.
+
+    Each partition's probability is a sum over k; a seat's weight is a ratio of two such sums.
+    """
+
+    def probability(sizes: list[int]) -> float:
+        total = 0.0
+        for k, weight in n_components.items():
+            named = float(perm(k, len(sizes)))
+            for size in sizes:
+                named *= prod(pseudo_count + i for i in range(size))
+            total += weight * named / prod(k * pseudo_count + i for i in range(sum(sizes)))
+        return total
+
+    def rule(sizes: list[int]) -> list[float]:
+        joined = [probability([*sizes[:k], sizes[k] + 1, *sizes[k + 1 :]]) for k in range(len(sizes))]
+        return [*joined, probability([*sizes, 1])]
+
+    return rule
+
+
+def shifted_poisson(rate: float, most: int = 120) -> dict[int, float]:
+    """Probabilities of 1, 2, ... when what is beyond the first is Poisson."""
+    return {k: exp(-rate) * rate ** (k - 1) / factorial(k - 1) for k in range(1, most)}
 
 
 def sequential_probability(labels: Sequence[int], rule: Rule, order: Sequence[int] | None = None) -> float:

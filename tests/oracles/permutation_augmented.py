@@ -240,7 +240,7 @@ class Augmented:
 
     def _log_size_weight(self, size: int) -> float:
         """ln of the factor of p(C) that belongs to one cluster."""
-        return float(sum(self.prior.sequential_log_weights([m], normalised=False)[0] for m in range(1, size)))
+        return float(sum(self.prior.sequential_log_weights([m], normalized=False)[0] for m in range(1, size)))
 
     def _head(self, n_clusters: int) -> float:
         """ln of what depends on the number of clusters alone, p(order | clustering) included."""

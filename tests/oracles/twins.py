@@ -1,8 +1,9 @@
 """Broken twins: families and priors with one deliberate mistake, which exactness tests must reject.
 
-``TemperedStats`` wraps the statistics of any family and scores data as if they
-counted for 60 %; ``CarelessStats`` forgets to leave a datum out of its own cluster; ``GreedyPrior``
-wraps any prior, weighs a cluster of m members as m + 1 and a new one as if it were the first.
+``TemperedStats`` wraps the statistics of any family and scores data as if they counted for 60 %;
+``CarelessStats`` forgets to leave a datum out of its own cluster; ``StrayDraws`` draws data of the next
+cluster, ``PriorDraws`` those of the next but one, which tests leave empty; ``GreedyPrior`` wraps any prior,
+weighs a cluster of m members as m + 1 and a new one as if it were the first.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from permix.families import contract_kernel as contract
+from permix.families import contract_jit as contract
 from permix.families.base import Family
 from permix.kernels.jit import is_instance
-from permix.partitions import priors_kernel
+from permix.partitions import priors_jit as priors_kernel
 
 
 class TemperedStats(NamedTuple):
@@ -24,6 +25,23 @@ class TemperedStats(NamedTuple):
 
 class CarelessStats(NamedTuple):
     inner: Any
+
+
+class StrayDraws(NamedTuple):
+    inner: Any
+
+
+class PriorDraws(NamedTuple):
+    inner: Any
+
+
+@overload(contract.draw)
+def _draw(rng, stats, k, out):
+    if is_instance(stats, StrayDraws):
+        return lambda rng, stats, k, out: contract.draw(rng, stats.inner, k + 1, out)
+    if is_instance(stats, PriorDraws):
+        return lambda rng, stats, k, out: contract.draw(rng, stats.inner, k + 2, out)
+    return None
 
 
 def _is_twin(stats):
@@ -120,8 +138,11 @@ class GreedySpec:
     def __init__(self, spec: Any) -> None:
         self.spec = spec
 
-    def kernel(self) -> GreedyPrior:
-        return GreedyPrior(self.spec.kernel())
+    def kernel(self, n: int) -> GreedyPrior:
+        return GreedyPrior(self.spec.kernel(n))
+
+    def most_clusters(self, n: int) -> int:
+        return self.spec.most_clusters(n)
 
 
 @overload(priors_kernel.log_weight_existing)

@@ -13,7 +13,7 @@ import numpy as np
 from numba.core import event
 from permix.kernels.jit import kernel
 from permix.partitions import DirichletProcess, FiniteDirichlet, PitmanYor, credible_ball, point_estimate
-from permix.partitions.priors_kernel import update_concentration
+from permix.partitions.priors_jit import update_concentration
 
 with event.install_recorder("numba:compile") as compiled:
     for prior in (DirichletProcess(1.0), PitmanYor(1.0, 0.5), FiniteDirichlet(3)):
@@ -28,7 +28,7 @@ print(len(compiled.buffer))
 
 @pytest.mark.slow
 def test_second_process_compiles_nothing(tmp_path):
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = os.environ | {"PERMIX_COMPILED": str(tmp_path)}
     counts = [
         int(
             subprocess.run(

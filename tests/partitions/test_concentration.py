@@ -9,7 +9,7 @@ import pytest
 from scipy.special import gammaln
 
 from permix.kernels.jit import kernel
-from permix.partitions.priors_kernel import update_concentration
+from permix.partitions.priors_jit import update_concentration
 
 N_DRAWS = 100_000
 # Kolmogorov-Smirnov distance at level 1e-6: sqrt(log(2 / 1e-6) / 2) / sqrt(draws) for independent draws.

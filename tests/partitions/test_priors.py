@@ -14,13 +14,13 @@ from permix.partitions import (
     DirichletProcess,
     FiniteDirichlet,
     Gamma,
+    MixtureOfFiniteMixtures,
     PitmanYor,
     canonical_labels,
     prior_from_description,
 )
-from permix.partitions.priors_kernel import (
+from permix.partitions.priors_jit import (
     DirichletProcessPrior,
-    log_normalizer,
     log_partition,
     log_rising_factorial,
     log_weight_existing,
@@ -29,9 +29,11 @@ from permix.partitions.priors_kernel import (
 from tests.oracles.partitions import (
     dirichlet_process_rule,
     finite_dirichlet_rule,
+    finite_mixtures_rule,
     pitman_yor_rule,
     restricted_growth_strings,
     sequential_probability,
+    shifted_poisson,
     sizes_of,
 )
 
@@ -43,6 +45,8 @@ PRIORS = {
     "py-no-discount": (PitmanYor(2.0, 0.0), dirichlet_process_rule(2.0)),
     "finite": (FiniteDirichlet(3, 0.5), finite_dirichlet_rule(3, 0.5)),
     "finite-many": (FiniteDirichlet(40, 1.0), finite_dirichlet_rule(40, 1.0)),
+    "mfm": (MixtureOfFiniteMixtures(), finite_mixtures_rule(shifted_poisson(1.0), 1.0)),
+    "mfm-many": (MixtureOfFiniteMixtures(7.5, 0.3), finite_mixtures_rule(shifted_poisson(7.5), 0.3)),
 }
 LEARNED = DirichletProcess(Gamma(2.0, 1.5))
 
@@ -90,7 +94,7 @@ def test_sequential_weights_are_ratios_of_partition_probabilities(prior):
     for seat in range(4):
         ratio = prior.log_prob([*labels, seat]) - prior.log_prob(labels)
         assert weights[seat] == pytest.approx(ratio, abs=1e-8)
-    raw = prior.sequential_log_weights(sizes, normalised=False)
+    raw = prior.sequential_log_weights(sizes, normalized=False)
     np.testing.assert_allclose(raw - raw[0], weights - weights[0], atol=1e-12)
 
 
@@ -112,6 +116,62 @@ def test_learned_concentration_is_the_average_over_its_prior():
             direct = direct / (alphas + i)
         error = direct.std() / math.sqrt(len(alphas))
         assert abs(math.exp(LEARNED.log_prob(labels)) - direct.mean()) < 5 * error
+
+
+def test_the_enumeration_of_finite_mixtures_rejects_a_wrong_table():
+    """V of one observation too few: the seats of a sampler that forgets the datum it is seating."""
+    prior, rule = PRIORS["mfm"]
+    weights = np.array(rule([2, 1, 1]))
+    right = np.array(prior.sequential_log_weights([2, 1, 1]))
+    np.testing.assert_allclose(right, np.log(weights / weights.sum()), rtol=1e-12)
+    broken = seat_weights(prior.kernel(4), np.array([2, 1, 1]))
+    assert np.abs(broken - np.logaddexp.reduce(broken) - right).max() > 1e-2
+
+
+@pytest.mark.parametrize(("rate", "pseudo_count"), [(1.0, 1.0), (7.5, 0.3), (0.01, 20.0)])
+@pytest.mark.parametrize("n", [1, 7, 3000])
+def test_table_of_finite_mixtures_against_high_precision(rate, pseudo_count, n):
+    """The series of V_n to 400 terms in 60 digits, for few and for many groups."""
+    import mpmath
+
+    def exact(t):
+        terms = (
+            mpmath.exp(-rate) * mpmath.mpf(rate) ** (k - 1) / mpmath.factorial(k - 1)
+            * mpmath.ff(k, t) / mpmath.rf(mpmath.mpf(pseudo_count) * k, n)
+            for k in range(max(t, 1), t + 400)
+        )  # fmt: skip
+        return mpmath.log(mpmath.fsum(terms))
+
+    log_new = MixtureOfFiniteMixtures(rate, pseudo_count).kernel(n).log_new
+    assert len(log_new) == n
+    with mpmath.workdps(60):
+        for t in sorted({0, 1, min(5, n - 1), n // 2, n - 1} & set(range(n))):
+            expected = float(mpmath.log(pseudo_count) + exact(t + 1) - exact(t))
+            assert log_new[t] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+def test_number_of_components_given_the_groups():
+    """Against the joint of K and the partition, summed over the partitions of six observations."""
+    rate, pseudo_count = 1.7, 0.6
+    prior = MixtureOfFiniteMixtures(rate, pseudo_count)
+    numbers = shifted_poisson(rate, 60)
+    for t in (1, 3, 6):
+        joint = {
+            k: weight
+            * sum(
+                math.exp(FiniteDirichlet(k, pseudo_count).log_prob(p))
+                for p in restricted_growth_strings(6)
+                if max(p) + 1 == t
+            )
+            for k, weight in numbers.items()
+        }
+        total = sum(joint.values())
+        actual = prior.n_components_probabilities(t, 6)
+        expected = [joint.get(k, 0.0) / total for k in range(len(actual))]
+        np.testing.assert_allclose(actual, expected, atol=1e-12)
+        assert actual.sum() == pytest.approx(1.0, abs=1e-11)
+        # Not the prior: a group that shows no observations is improbable.
+        assert np.abs(actual - [numbers.get(k, 0.0) for k in range(len(actual))]).max() > 0.05
 
 
 # --- sampling and moments -----------------------------------------------------------------------
@@ -181,6 +241,8 @@ def test_rising_factorial_against_high_precision(x, n):
         PitmanYor(1e10, 1e-12),
         FiniteDirichlet(10**7, 1e-6),
         FiniteDirichlet(10**7, 1e4),
+        MixtureOfFiniteMixtures(1e-10, 1e-10),
+        MixtureOfFiniteMixtures(100.0, 1e10),
         DirichletProcess(Gamma(0.01, 0.01)),
     ],
     ids=str,
@@ -204,13 +266,13 @@ def test_concentration_limits():
 
 
 @kernel
-def seat_probabilities(prior, sizes):
+def seat_weights(prior, sizes):
     n_clusters = len(sizes)
     out = np.empty(n_clusters + 1)
     for k in range(n_clusters):
         out[k] = log_weight_existing(prior, sizes[k])
     out[n_clusters] = log_weight_new(prior, n_clusters)
-    return out - log_normalizer(prior, sizes.sum())
+    return out
 
 
 @kernel
@@ -224,7 +286,8 @@ def test_compiled_contract(prior, rule):
         weights = np.array(rule(sizes))
         with np.errstate(divide="ignore"):
             expected = np.log(weights / weights.sum())
-        actual = seat_probabilities(prior.kernel(), np.array(sizes, np.int64))
+        actual = seat_weights(prior.kernel(sum(sizes) + 1), np.array(sizes, np.int64))
+        actual -= np.logaddexp.reduce(actual)
         np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-12)
 
 
@@ -232,14 +295,14 @@ def test_compiled_contract(prior, rule):
 def test_compiled_partition_skips_empty_slots(prior, rule):
     slots = np.array([0, 2, 0, 3, 1, 0, 99], np.int32)
     exact = math.log(sequential_probability([0, 0, 1, 1, 1, 2], rule))
-    assert log_eppf(prior.kernel(), slots, 6) == pytest.approx(exact, rel=1e-12)
+    assert log_eppf(prior.kernel(6), slots, 6) == pytest.approx(exact, rel=1e-12)
 
 
 @pytest.mark.parametrize("real", [np.float32, np.float64])
 def test_compiled_contract_takes_both_precisions(real):
     small = DirichletProcessPrior(real(0.5))
     np.testing.assert_allclose(
-        seat_probabilities(small, np.array([2, 1])), np.log(np.array([2, 1, 0.5]) / 3.5), rtol=1e-6
+        seat_weights(small, np.array([2, 1])), np.log(np.array([2, 1, 0.5])), rtol=1e-6
     )
     assert log_eppf(small, np.array([2, 1]), 2) == pytest.approx(
         DirichletProcess(0.5).log_prob([0, 0, 1]), rel=1e-6
@@ -252,12 +315,14 @@ def test_contract_outside_compiled_code_says_so():
 
 
 def test_kernel_takes_the_present_concentration():
-    assert DirichletProcess(3.0).kernel() == (3.0,)
-    assert LEARNED.kernel().concentration == pytest.approx(2.0 / 1.5)
-    assert LEARNED.kernel(7.0) == (7.0,)
-    assert PitmanYor(1.0, 0.5).kernel(2.0) == (2.0, 0.5)
+    assert DirichletProcess(3.0).kernel(9) == (3.0,)
+    assert LEARNED.kernel(9).concentration == pytest.approx(2.0 / 1.5)
+    assert LEARNED.kernel(9, 7.0) == (7.0,)
+    assert PitmanYor(1.0, 0.5).kernel(9, 2.0) == (2.0, 0.5)
     with pytest.raises(DataError, match="no concentration"):
-        FiniteDirichlet(3).kernel(2.0)
+        FiniteDirichlet(3).kernel(9, 2.0)
+    with pytest.raises(DataError, match="its parameters are rate and pseudo_count"):
+        MixtureOfFiniteMixtures().kernel(9, 2.0)
 
 
 # --- specifications -----------------------------------------------------------------------------
@@ -295,6 +360,11 @@ def test_numpy_numbers_are_stored_as_plain_ones():
         (lambda: FiniteDirichlet(0), "at least 1"),
         (lambda: FiniteDirichlet(2.5), "whole number"),
         (lambda: FiniteDirichlet(2, 0.0), "must be positive"),
+        (lambda: MixtureOfFiniteMixtures(0.0), "MixtureOfFiniteMixtures.rate must be positive"),
+        (lambda: MixtureOfFiniteMixtures(1.0, -1.0), "pseudo_count must be positive"),
+        (lambda: MixtureOfFiniteMixtures(1e9), "at most 10,000"),
+        (lambda: MixtureOfFiniteMixtures().n_components_probabilities(4, 3), "cannot show 4 groups"),
+        (lambda: MixtureOfFiniteMixtures().n_components_probabilities(0, 3), "cannot show 0 groups"),
         (lambda: Gamma(0.0, 1.0), "Gamma.shape must be positive"),
         (lambda: Gamma(1.0, math.nan), "Gamma.rate"),
         (lambda: DirichletProcess().log_prob([0.5, 1.0]), "must be integers"),

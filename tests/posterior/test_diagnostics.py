@@ -175,6 +175,16 @@ def test_summary_notes() -> None:
     assert table.loc["stuck", "ess_bulk"] < 5
 
 
+@pytest.mark.parametrize("size", [1e-100, 1.0, 1e100])
+def test_rounding_errors_are_no_disagreement(size: float) -> None:
+    rng = np.random.default_rng(8)
+    values = np.where(rng.random((2, 500)) < 0.1, -3.0, -2.0) * size
+    came_differently = values * (1.0 + np.array([[0.0], [1e-13]]))
+    table = summary(tree_of(log_likelihood=came_differently))
+    assert table.loc["log_likelihood", "note"] == ""
+    assert r_hat(came_differently) > 1.5  # what ranks alone would say
+
+
 def test_summary_of_chosen_quantities() -> None:
     tree = tree_of(a=np.zeros((2, 5)), b=np.ones((2, 5)), labels=np.zeros((2, 5, 3), int))
     assert list(summary(tree, ["b"]).index) == ["b"]

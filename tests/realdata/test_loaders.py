@@ -10,8 +10,9 @@ import pytest
 from permix import Preferences, Rankings, datasets
 from permix.data import read_table
 from permix.datasets import registry
-from permix.datasets.fetch import find, read_bytes
+from permix.datasets.fetch import find
 from permix.errors import DataError
+from permix.files import read_unpacked
 
 pytestmark = pytest.mark.realdata
 
@@ -28,7 +29,7 @@ def test_files_have_the_checksums_of_the_registry():
             path = find(source, name)
             if path is None or (source.key, name) == ("sushi", "README-en.txt"):
                 continue  # the folder's copy of that README is an edited one
-            assert hashlib.sha256(read_bytes(path)).hexdigest() == expected, name
+            assert hashlib.sha256(read_unpacked(path)).hexdigest() == expected, name
             checked += 1
     assert checked >= 25 + 4 + 2 + 1 + 2
 
@@ -43,7 +44,7 @@ def test_sushi():
     assert np.sum(a.data.orders[:, 0] == 7) == 1713
     assert np.bincount(a.details["east_west_childhood"]).tolist() == [3258, 1742]
     assert np.bincount(a.details["east_west_now"]).tolist() == [3448, 1552]
-    assert "You must not redistribute" in a.licence
+    assert "You must not redistribute" in a.license
     b = datasets.load_sushi("b")
     assert b.data.n_items == 100
     assert b.data.unlisted == "unknown"

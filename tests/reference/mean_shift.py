@@ -131,7 +131,7 @@ def consensus(own, weights, length):
     return tuple(improved(order, kept, TIE * total)[:length])
 
 
-def without_kernel(own, weights, length):
+def without_weights(own, weights, length):
     """Broken twin: all points weigh alike, however far they are."""
     return consensus(own, dict.fromkeys(weights, 1.0), length)
 

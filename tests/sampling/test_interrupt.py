@@ -35,7 +35,7 @@ with warnings.catch_warnings(record=True) as caught:
     try:
         draws = toy.run({store!r}, {n_draws}, move=Told({seconds}), n_burn_in={n_burn_in}, n_jobs={n_chains})
     except KeyboardInterrupt:
-        running = [thread for thread in threading.enumerate() if thread.name.startswith("permix-chain")]
+        running = [thread for thread in threading.enumerate() if thread.name.startswith("permix-worker")]
         print("KeyboardInterrupt", "at once" if running else "at the end", flush=True)
     else:
         shapes = {{array.shape[:2] for array in draws.arrays.values()}}

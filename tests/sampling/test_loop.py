@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from permix.errors import DataError
+from permix.runtime.seeds import describe, rebuild, seed_sequence
 from permix.sampling import REFRESH
 from permix.sampling.draws import smallest
-from permix.sampling.seeds import describe, rebuild, seed_sequence
 from tests.sampling.toy import Climb, Info, ToyState, Walk, run, same
 
 
@@ -87,8 +87,8 @@ def test_statistics_count_the_parts_after_burn_in() -> None:
     assert np.all(draws.statistics["seconds"] > 0)
 
 
-def test_optimiser_is_refused_after_burn_in_and_welcome_before() -> None:
-    with pytest.raises(DataError, match=r"Climb is an optimiser.*burn-in only"):
+def test_optimizer_is_refused_after_burn_in_and_welcome_before() -> None:
+    with pytest.raises(DataError, match=r"Climb is an optimizer.*burn-in only"):
         run(move=Climb())
     assert run(burn_in_move=Climb()).n_draws == 100
 

@@ -1,42 +1,85 @@
-"""The commands and their options. What they do is in the neighbouring files, loaded when a command runs."""
+"""The commands. What they do is in the neighboring files and in the folders of the models."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from permix.cli import cocluster_command as cocluster_command
-from permix.cli.fit_commands import fit_app
-from permix.cli.options import (
-    AgentColumn,
-    AnyLayout,
-    CountColumn,
-    Force,
-    Json,
-    Layout,
-    LayoutOption,
-    MatrixHeader,
-    Method,
-    MissingCode,
-    OnCycleOption,
-    UnlistedOption,
-    Votes,
-    What,
+from permix.cli.command import (
+    SHARED,
+    ModelCommand,
+    Option,
+    add_command,
+    add_fit_command,
+    argument,
+    option_parameters,
 )
+from permix.cli.votes import VOTE_OPTIONS
+from permix.estimators.registry import MODELS, find_plug_ins, part
 
-app = typer.Typer(
-    name="permix",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="How many kinds of people or things are here, what does each kind prefer, and how sure is that?",
-    epilog="Start with `permix demo`. Exit codes: 0 done, 1 something is wrong with the data or a file, "
-    "2 something is wrong with the command, 130 interrupted.",
-)
-app.add_typer(fit_app, name="fit")
+FORCE_AND_JSON = {name: SHARED[name] for name in ("force", "json")}
+JSON = {"json": SHARED["json"]}
+FILE = Annotated[Path, typer.Argument(help="PrefLib file, CSV or TSV with rankings or preferences.")]
+MODEL = Annotated[Path, typer.Argument(help="A fitted model.")]
+PREDICT_OPTIONS: Mapping[str, Option] = {
+    "top": Option(int, "pairwise: only so many pairs of each agent, the surest.", least=1),
+    "samples": Option(
+        int, "Rankings drawn for agents that need Monte Carlo; more make answers more precise.", least=2
+    ),
+    "length": Option(
+        int,
+        "ranking, by models of top lists: continue lists to so many items [default: as the data].",
+        least=1,
+    ),
+    "seed": Option(int, "Seed, for agents that need Monte Carlo [default: 0].", least=0),
+}
+
+
+def model_commands() -> list[ModelCommand]:
+    """Return the commands of all models that have one."""
+    commands = [part(model.command) for model in MODELS.values() if model.command]
+    return list({command.name: command for command in commands}.values())  # one may serve several models
+
+
+def build() -> typer.Typer:
+    """Build the command line from what is registered."""
+    find_plug_ins()
+    app = typer.Typer(
+        name="permix",
+        no_args_is_help=True,
+        rich_markup_mode="markdown",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help="How many groups of people or things are here, what does each prefer, and how sure is that?",
+        epilog="Start with `permix demo`. Exit codes: 0 done, 1 something is wrong with the data or a file, "
+        "2 something is wrong with the command, 130 interrupted.",
+    )
+    app.callback()(_main)
+    commands = model_commands()
+    app.add_typer(_fit_app(commands), name="fit")
+    _add_file_commands(app)
+    _add_model_commands(app, commands)
+    return app
+
+
+def _fit_app(commands: list[ModelCommand]) -> typer.Typer:
+    app = typer.Typer(
+        no_args_is_help=True,
+        rich_markup_mode="markdown",
+        help="Fit a model and write it to a file.",
+        pretty_exceptions_enable=False,
+    )
+
+    def run(command: ModelCommand, values: Mapping[str, Any]) -> None:
+        part("permix.cli.run:run_fit")(command, values)
+
+    for command in commands:
+        if command.fit:
+            add_fit_command(app, command, run)
+    return app
 
 
 def _version(wanted: bool) -> None:
@@ -47,7 +90,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _main(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -56,198 +98,151 @@ def _main(
     pass
 
 
-@app.command(epilog="Example: `permix info election.soi`")
-def info(
-    file: Annotated[Path, typer.Argument(help="PrefLib file, CSV or TSV (plain or .gz), or a fitted model.")],
-    layout: LayoutOption = Layout.AUTO,
-    unlisted: UnlistedOption = None,
-    count_column: CountColumn = None,
-    agent_column: AgentColumn = None,
-    on_cycle: OnCycleOption = None,
-    json: Json = False,
-) -> None:
-    """Say what a file holds: how many agents and items, how much each stated, first choices."""
-    from permix.cli.inspect import ReadOptions, show_info
+def _add_file_commands(app: typer.Typer) -> None:
+    """Add the commands about files of votes."""
 
-    show_info(ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle), json)
+    def votes(file: Path, values: Mapping[str, Any]) -> Any:
+        return part("permix.cli.votes:read_options")(file, values)
 
+    def info(file: Path, json: bool, **values: Any) -> None:
+        part("permix.cli.inspect:show_info")(votes(file, values), json)
 
-@app.command(epilog="Example: `permix convert ratings.csv ratings.toi --layout ratings`")
-def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="File to read.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; its ending says the format.")],
-    layout: LayoutOption = Layout.AUTO,
-    unlisted: UnlistedOption = None,
-    count_column: CountColumn = None,
-    agent_column: AgentColumn = None,
-    on_cycle: OnCycleOption = None,
-    to_layout: Annotated[
-        Layout, typer.Option(help="Layout of a CSV file to write.", case_sensitive=False)
-    ] = Layout.AUTO,
-    force: Force = False,
-    json: Json = False,
-) -> None:
-    """Turn one kind of file into another: PrefLib .soc .soi .toc .toi .cat, CSV, TSV, plain or .gz."""
-    from permix.cli.inspect import ReadOptions, run_convert
+    def convert(
+        source: Path, target: Path, to_layout: str | None, force: bool, json: bool, **values: Any
+    ) -> None:
+        run = part("permix.cli.inspect:run_convert")
+        run(votes(source, values), target, to_layout or "auto", force, json)
 
-    options = ReadOptions(source, layout, unlisted, count_column, agent_column, on_cycle)
-    run_convert(options, target, to_layout, force, json)
+    def consensus(
+        file: Path, method: str | None, time_limit: float | None, json: bool, **values: Any
+    ) -> None:
+        run = part("permix.consensus.command:show_consensus")
+        run(votes(file, values), method or "auto", time_limit, json)
 
-
-@app.command(epilog="Example: `permix consensus election.soi --method exact`")
-def consensus(
-    file: Votes,
-    method: Annotated[
-        Method, typer.Option(help="How to find it; auto proves it optimal where that is affordable.")
-    ] = Method.AUTO,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds for the exact search.", min=0.0)] = None,
-    layout: LayoutOption = Layout.AUTO,
-    unlisted: UnlistedOption = None,
-    count_column: CountColumn = None,
-    agent_column: AgentColumn = None,
-    on_cycle: OnCycleOption = None,
-    json: Json = False,
-) -> None:
-    """Rank the items as the agents do on the whole (Kemeny), and say whether that is proven optimal."""
-    from permix.cli.inspect import ReadOptions, show_consensus
-
-    options = ReadOptions(file, layout, unlisted, count_column, agent_column, on_cycle)
-    show_consensus(options, method, time_limit, json)
+    any_file = Annotated[
+        Path, typer.Argument(help="PrefLib file, CSV or TSV (plain or .gz), or a fitted model.")
+    ]
+    add_command(
+        app,
+        "info",
+        info,
+        [argument("file", any_file, ...), *option_parameters({**VOTE_OPTIONS, **JSON})],
+        "Say what a file holds: how many agents and items, how much each stated, first choices.",
+        ["permix info election.soi"],
+    )
+    source = Annotated[Path, typer.Argument(metavar="IN", help="File to read.")]
+    target = Annotated[Path, typer.Argument(metavar="OUT", help="File to write; its ending says the format.")]
+    to_layout = VOTE_OPTIONS["layout"]._replace(help="Layout of a CSV file to write.")
+    options = {**VOTE_OPTIONS, "to_layout": to_layout, **FORCE_AND_JSON}
+    add_command(
+        app,
+        "convert",
+        convert,
+        [argument("source", source, ...), argument("target", target, ...), *option_parameters(options)],
+        "Turn one kind of file into another: PrefLib .soc .soi .toc .toi .cat, CSV, TSV, plain or .gz.",
+        ["permix convert ratings.csv ratings.toi --layout ratings"],
+    )
+    options = {**part("permix.consensus.command:OPTIONS"), **VOTE_OPTIONS, **JSON}
+    add_command(
+        app,
+        "consensus",
+        consensus,
+        [argument("file", FILE, ...), *option_parameters(options)],
+        "Rank the items as the agents do on the whole (Kemeny), and say whether that is proven optimal.",
+        ["permix consensus election.soi --method exact"],
+    )
 
 
-@app.command(
-    epilog="Examples: `permix predict tastes.permix newcomers.csv -o kinds.csv`, "
-    "`permix predict tastes.permix newcomers.csv --what ranking -o completed.soc`, "
-    "`permix predict ratings.permix -o missing.csv`, "
-    "`permix predict ratings.permix held-out.csv --what score`"
-)
-def predict(
-    fit: Annotated[Path, typer.Argument(help="A fitted model.")],
-    file: Annotated[
+def _add_model_commands(app: typer.Typer, commands: list[ModelCommand]) -> None:
+    """Add the commands about fitted models."""
+
+    def predict(fit: Path, file: Path | None, what: str | None, output: Path | None, **values: Any) -> None:
+        part("permix.cli.predict:run_predict")(fit, file, what, output, values)
+
+    def sample(
+        fit: Path, size: int | None, output: Path | None, length: int | None, seed: int | None, **values: Any
+    ) -> None:
+        run = part("permix.cli.predict:run_sample")
+        run(fit, size or 10, length, output, seed or 0, values["force"], values["json"])
+
+    def summary(fit: Path, json: bool) -> None:
+        part("permix.cli.predict:show_fit")(fit, json)
+
+    def demo(folder: Path, seed: int | None) -> None:
+        part("permix.cli.demo:run_demo")(folder, seed or 0)
+
+    answers = dict.fromkeys(what for command in commands for what in command.answers)
+    reading = dict(VOTE_OPTIONS)
+    for name, option in (pair for command in commands for pair in command.source.options.items()):
+        first = reading.setdefault(name, option)
+        reading[name] = first._replace(choices=tuple(dict.fromkeys((*first.choices, *option.choices))))
+    file = Annotated[
         Path | None,
-        typer.Argument(
-            help="New agents, in any format info reads; for a DPMixture new rows of its table, for a "
-            "co-clustering new rows of its matrix, or nothing: then its own missing cells."
+        typer.Argument(help="New agents or rows, in any format the model's fit reads."),
+    ]
+    output = Option(
+        Path,
+        ".csv or .tsv file to write; for rankings also PrefLib, such as .soc.",
+        ("--output", "-o"),
+    )
+    asked = {
+        "what": Option(
+            str,
+            "What to say: the group of each row, the order of pairs an agent left open, rankings completed, "
+            "missing cells, or how probable the data are [default: what the model is mostly asked].",
+            choices=tuple(answers),
         ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help=".csv or .tsv file to write; for completed rankings also PrefLib, such as .soc.",
+        "output": output,
+    }
+    add_command(
+        app,
+        "predict",
+        predict,
+        [
+            argument("fit", MODEL, ...),
+            argument("file", file, None),
+            *option_parameters({**asked, **PREDICT_OPTIONS, **reading, **FORCE_AND_JSON}),
+        ],
+        "Say what a fitted model makes of new agents or rows: where they belong, and what they would say.",
+        [
+            "permix predict tastes.permix newcomers.csv -o groups.csv",
+            "permix predict tastes.permix newcomers.csv --what ranking -o completed.soc",
+            "permix predict ratings.permix -o missing.csv",
+        ],
+    )
+    drawn = {
+        "size": Option(int, "How many [default: 10].", ("--size", "-n"), least=1),
+        "output": output._replace(
+            help="File to write: .csv, or for rankings also .soc. Without it, CSV is printed."
         ),
-    ] = None,
-    what: Annotated[
-        What | None,
-        typer.Option(
-            help="The component or cluster of each agent or row, given that it is in one of these; the "
-            "order of the pairs an agent did not state; each agent's ranking completed; missing cells of a "
-            "matrix; or how probable cells held out of the fitted rows are [default: components, of a "
-            "co-clustering cells].",
-            show_default=False,
-        ),
-    ] = None,
-    top: Annotated[
-        int | None, typer.Option(help="pairwise: only so many pairs of each agent, the surest.", min=1)
-    ] = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(
-            help="Rankings drawn for agents that need Monte Carlo; more make answers more precise.", min=2
-        ),
-    ] = None,
-    length: Annotated[
-        int | None,
-        typer.Option(
-            help="ranking, by a DPMallowsMixture: continue lists to so many items; default: as many as "
-            "the longest list of the data has.",
-            min=1,
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Seed, for agents that need Monte Carlo [default: 0].", min=0, show_default=False),
-    ] = None,
-    layout: Annotated[
-        AnyLayout,
-        typer.Option(help="Layout of a CSV file; of a matrix: wide or long.", case_sensitive=False),
-    ] = AnyLayout.AUTO,
-    unlisted: UnlistedOption = None,
-    count_column: CountColumn = None,
-    agent_column: AgentColumn = None,
-    on_cycle: OnCycleOption = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option(
-            "--id",
-            help="DPMixture, co-clustering: column that names the rows and is not data; co-clustering: "
-            '"" for none.',
-        ),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None, typer.Option(help="DPMixture: column to leave out; may be repeated.")
-    ] = None,
-    header: MatrixHeader = None,
-    missing: MissingCode = None,
-    force: Force = False,
-    json: Json = False,
-) -> None:
-    """Say what a fitted model makes of new agents or rows: where they belong, and what they would say."""
-    from permix.cli.inspect import ReadOptions
-    from permix.cli.predict import NewData, Question, run_predict
-
-    votes = ReadOptions(file or Path(), layout, unlisted, count_column, agent_column, on_cycle)
-    question = Question(what, top, samples, seed, length)
-    data = NewData(votes, id_column, ignore or [], missing or [], header, there=file is not None)
-    run_predict(fit, data, question, output, force, json)
-
-
-@app.command(epilog="Example: `permix sample tastes.permix -n 1000 -o made.soc`")
-def sample(
-    fit: Annotated[Path, typer.Argument(help="A fitted model.")],
-    size: Annotated[int, typer.Option("--size", "-n", help="How many.", min=1)] = 10,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="File to write: .csv, or for rankings also .soc. Without it, CSV is printed.",
-        ),
-    ] = None,
-    length: Annotated[
-        int | None,
-        typer.Option(
-            help="DPMallowsMixture: items of every list; default: as long as lists of the data.", min=1
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed; the same seed gives the same draws.", min=0)] = 0,
-    force: Force = False,
-    json: Json = False,
-) -> None:
-    """Draw new rankings, or new rows, from a fitted model."""
-    from permix.cli.predict import run_sample
-
-    run_sample(fit, size, length, output, seed, force, json)
-
-
-@app.command(epilog="Example: `permix summary points.permix`")
-def summary(
-    fit: Annotated[Path, typer.Argument(help="A fitted model.")],
-    json: Json = False,
-) -> None:
-    """Show a fitted model: its clusters or components, their parameters, and whether the fit settled."""
-    from permix.cli.inspect import show_fit
-
-    show_fit(fit, json)
-
-
-@app.command(epilog="Example: `permix demo`")
-def demo(
-    folder: Annotated[Path, typer.Argument(help="Folder for data, fit and picture.")] = Path("permix-demo"),
-    seed: Annotated[int, typer.Option(help="Seed of data and fit.")] = 0,
-) -> None:
-    """Make data with known truth, find its clusters and its consensus, and draw the result."""
-    from permix.cli.demo import run_demo
-
-    run_demo(folder, seed)
+        "length": Option(int, "Models of top lists: items of every list [default: as the data].", least=1),
+        "seed": Option(int, "Seed; the same seed gives the same draws [default: 0].", least=0),
+    }
+    add_command(
+        app,
+        "sample",
+        sample,
+        [argument("fit", MODEL, ...), *option_parameters({**drawn, **FORCE_AND_JSON})],
+        "Draw new rankings, or new rows, from a fitted model.",
+        ["permix sample tastes.permix -n 1000 -o made.soc"],
+    )
+    add_command(
+        app,
+        "summary",
+        summary,
+        [argument("fit", MODEL, ...), *option_parameters(JSON)],
+        "Show a fitted model: its groups, what they are like, and whether the fit settled.",
+        ["permix summary points.permix"],
+    )
+    folder = Annotated[Path, typer.Argument(help="Folder for data, fit and picture.")]
+    add_command(
+        app,
+        "demo",
+        demo,
+        [
+            argument("folder", folder, Path("permix-demo")),
+            *option_parameters({"seed": Option(int, "Seed of data and fit [default: 0].", least=0)}),
+        ],
+        "Make data with known truth, find its groups and its consensus, and draw the result.",
+        ["permix demo"],
+    )

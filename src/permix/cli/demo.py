@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
 
-from permix.cli.inspect import ReadOptions, fit_report, print_fit, show_consensus
+from permix.cli.predict import show_fit
+from permix.cli.votes import read_options
 from permix.errors import DataError
+from permix.estimators.registry import part
 
 DRINKS = ("tea", "coffee", "milk", "juice", "cocoa", "water")
 
@@ -17,10 +18,8 @@ def run_demo(folder: Path, seed: int) -> None:
     """Make data, fit, compare with the truth, draw."""
     import pandas as pd
 
-    from permix import datasets
+    from permix import datasets, plots
     from permix.data import Rankings, write_preflib
-    from permix.models.mixture_fit import MixtureSettings, fit_mixture
-    from permix.models.persistence import save_mixture
     from permix.partitions import adjusted_rand
 
     if folder.exists() and not folder.is_dir():
@@ -29,26 +28,24 @@ def run_demo(folder: Path, seed: int) -> None:
     made = datasets.make_gaussian_clusters(600, 2, 5, separation=18.0, random_state=seed)
     points = pd.DataFrame(made.data, columns=["x", "y"])
     points.to_csv(folder / "points.csv", index=False)
-    print("600 points from 5 clusters; permix is told neither the number of clusters nor their shape.\n")
-    fit = fit_mixture(points, MixtureSettings(n_draws=2000, random_state=seed), ("x", "y"))
-    save_mixture(fit, folder / "points.permix")
-    print_fit(fit, fit_report(fit), "points.permix")
-    agreement = adjusted_rand(fit.labels, np.asarray(made.labels))
+    print("600 points from 5 groups; permix is told neither the number of groups nor their shape.\n")
+    model = part("permix.dp_mixture.estimator:DPMixture")(n_draws=2000, random_state=seed).fit(points)
+    model.save(folder / "points.permix")
+    show_fit(folder / "points.permix", as_json=False)
+    agreement = adjusted_rand(model.labels_, np.asarray(made.labels))
     print(f"agreement with the truth (adjusted Rand index, 1 is perfect): {agreement:.3f}\n")
 
     orders = np.asarray(datasets.make_mallows_mixture(500, len(DRINKS), 1, random_state=seed).data)
     write_preflib(Rankings.from_orders(orders, items=DRINKS), folder / "votes.soc")
-    show_consensus(
-        ReadOptions(folder / "votes.soc", "auto", None, None, None, None), "auto", None, as_json=False
+    part("permix.consensus.command:show_consensus")(
+        read_options(folder / "votes.soc", {}), "auto", None, as_json=False
     )
 
     files = ["points.csv", "points.permix", "votes.soc"]
     try:
-        from permix.plots import overview
-
-        overview(fit, folder / "points.png")
+        plots.save(model, folder / "points.png")
         files.append("points.png")
     except DataError as error:
         print(f"\nno picture: {error}")
     print(f"\nwritten to {folder}/: {', '.join(files)}")
-    print(f"next: {sys.argv[0]} summary {folder / 'points.permix'}")
+    print(f"next: permix summary {folder / 'points.permix'}")

@@ -2,17 +2,63 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import os
+import shutil
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+
+def prepare_streams() -> None:
+    """Make standard output and error take any text: where characters cannot be shown, their numbers are.
+
+    Streams that are closed swallow what is written to them; a line on standard error says so.
+    """
+    closed = sys.stdout is None
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (open to the end)
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    if closed:
+        print("permix: standard output is closed; what goes there is not shown", file=sys.stderr)
+
+
+def data_stream() -> IO[str]:
+    """Return standard output for data, in which no character may be replaced."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="strict")
+    return sys.stdout
+
+
+def abandon_output() -> None:
+    """Send what standard output still holds, and cannot be written, to nowhere."""
+    if isinstance(sys.__stdout__, io.TextIOWrapper):
+        with open(os.devnull, "wb") as nothing:
+            os.dup2(nothing.fileno(), sys.__stdout__.fileno())
+
+
+# Room for a long line where there is no terminal.
+PIPE_WIDTH = 320
+ORDER = " ≻ "
+# From this R-hat on, reports say that chains disagree before anything else.
+NOT_CONVERGED = 1.5
 
 
 def print_json(value: Any) -> None:
     """Write one JSON document to standard output; numbers JSON does not know become null."""
-    json.dump(_plain(value), sys.stdout, indent=2, ensure_ascii=False)
-    sys.stdout.write("\n")
+    text = json.dumps(_plain(value), indent=2, ensure_ascii=False)
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(_plain(value), indent=2)
+    sys.stdout.write(f"{text}\n")
 
 
 def _plain(value: Any) -> Any:
@@ -25,6 +71,22 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+@contextmanager
+def running_fit(chains: Path | None = None) -> Iterator[None]:
+    """Run a fit; one that Ctrl-C leaves without a result ends the command, and says what is left of it."""
+    import typer
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        if chains is not None and any(chains.rglob("state.npz")):
+            what = f"before there was a fit to save; the same command goes on from {chains}"
+        else:
+            what = "before there was anything to keep"
+        print(f"permix: interrupted {what}", file=sys.stderr)
+        raise typer.Exit(130) from None
 
 
 def count_of(n: int, thing: str) -> str:
@@ -61,3 +123,37 @@ def _text(cell: Any) -> str:
     if isinstance(cell, float):
         return "" if math.isnan(cell) else f"{cell:.4g}" if abs(cell) < 1e5 else f"{cell:,.0f}"
     return str(cell)
+
+
+def rounded(value: float, digits: int) -> str:
+    """Write a number with so many digits; what rounds to zero has no sign."""
+    return f"{round(value, digits) + 0.0:,.{digits}f}"
+
+
+def terminal_width() -> int:
+    """Return how many characters fit into a line."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH
+
+
+def fitting(names: Sequence[str], width: int) -> str:
+    """All names, best first, or the first ones and the last, as many as fit; long names are cut."""
+    whole = ORDER.join(names)
+    if len(whole) <= width or len(names) < 3:
+        return whole
+    gap = f"{ORDER}… {len(names) - 2} more …{ORDER}"
+    most = max((width - len(gap)) // 2, 4)  # so that the first and the last fit in any case
+    names = [name if len(name) <= most else f"{name[: most - 1]}…" for name in names]
+    cut = f"{names[0]}{gap}{names[-1]}"
+    for shown in range(2, len(names) - 1):
+        head = ORDER.join(names[:shown])
+        longer = f"{head}{ORDER}… {len(names) - shown - 1} more …{ORDER}{names[-1]}"
+        if len(longer) > width:
+            break
+        cut = longer
+    return cut
+
+
+def print_if_not_converged(diagnostics: Mapping[str, Mapping[str, Any]]) -> None:
+    """Say, before anything else, that chains disagree; ``diagnostics`` has an R-hat for each quantity."""
+    if any(row["r_hat"] > NOT_CONVERGED for row in diagnostics.values()):
+        print("NOT CONVERGED: the chains disagree, so what follows may change with more draws.\n")

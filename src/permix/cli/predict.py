@@ -1,72 +1,33 @@
-"""What ``predict`` and ``sample`` do, for every kind of fitted model."""
+"""What ``predict`` and ``sample`` do, for every model."""
 
 from __future__ import annotations
 
-import sys
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
 import typer
 
 from permix.cli.answers import DELIMITERS, Answer, csv_to, give, give_rankings, write_rankings
-from permix.cli.fit import read_table_of_numbers, refuse_text
-from permix.cli.inspect import ReadOptions, check_targets
-from permix.cli.output import count_of, print_json
-from permix.errors import DataError
-
-if TYPE_CHECKING:
-    from permix.distributions.components import MallowsComponents
-    from permix.models.kernel_density import KernelDensity
-    from permix.models.mallows_fit import MallowsFit
-    from permix.models.mixture_fit import MixtureFit
-
-# Probabilities of this many components stand side by side where no file was asked for.
-MAX_COLUMNS = 8
-# Pairwise probabilities are computed for as many agents at a time as make this many numbers.
-BLOCK = 500_000
-# Draws behind probabilities of pairs and of components, where nothing else is asked for.
-N_SAMPLES = 200
-N_PARTICLES = 256
-
-
-class NewData(NamedTuple):
-    """The file to predict for, read as votes, table or matrix, whichever the model takes."""
-
-    votes: ReadOptions
-    id_column: str | None
-    ignore: list[str]
-    missing: list[str]
-    header: bool | None = None
-    there: bool = True  # a co-clustering fills in its own matrix where no file is given
-
-    def refuse_vote_options(self) -> None:
-        """Options that say how to read votes say nothing about a table of numbers."""
-        for name, value in zip(self.votes._fields[1:], self.votes[1:], strict=True):
-            if value not in (None, "auto"):
-                raise typer.BadParameter(
-                    f"--{name.replace('_', '-')} belongs to models of rankings, not to a DPMixture"
-                )
-
-    def refuse_table_options(self) -> None:
-        """Options that choose columns of a table of numbers say nothing about votes."""
-        for option, value in (("--id", self.id_column), ("--ignore", self.ignore)):
-            if value:
-                raise typer.BadParameter(
-                    f"{option} belongs to tables of numbers, not to models of rankings; see --agent-column"
-                )
+from permix.cli.command import ModelCommand
+from permix.cli.inspect import check_targets
+from permix.cli.output import data_stream, print_json
+from permix.cli.run import in_options, warnings_in_options
+from permix.cli.votes import ReadOptions, read_options
+from permix.errors import DataError, PermixError
+from permix.estimators.registry import Model, part
 
 
 class Question(NamedTuple):
-    """What is asked of the model; None means not given."""
+    """What is asked of a model; None means not given."""
 
-    what: str | None
+    what: str
     top: int | None
     samples: int | None
     given_seed: int | None
-    length: int | None = None
+    length: int | None
+    wide: bool  # whether there is room for many columns
 
     @property
     def seed(self) -> int:
@@ -79,379 +40,148 @@ class Question(NamedTuple):
         return {} if self.samples is None else {"n_samples": self.samples}
 
 
+class NewData(NamedTuple):
+    """The file to predict for, if there is one, and what the user said about how to read it."""
+
+    file: Path | None
+    values: Mapping[str, Any]
+
+    @property
+    def votes(self) -> ReadOptions:
+        """The file as one of votes."""
+        if self.file is None:
+            raise typer.BadParameter("give a file of new agents as well")
+        options = read_options(self.file, self.values)
+        options.refuse_keep()
+        return options
+
+
 def run_predict(
-    fit_file: Path,
-    data: NewData,
-    question: Question,
-    output: Path | None,
-    force: bool,
-    as_json: bool,
+    fit_file: Path, file: Path | None, what: str | None, output: Path | None, values: Mapping[str, Any]
 ) -> None:
     """Say what a fitted model makes of new data."""
-    from permix.models.angle_fit import AngleFit
-    from permix.models.cocluster_fit import BlockFit
-    from permix.models.dp_mallows_fit import DPMallowsFit
-    from permix.models.mallows_fit import MallowsFit
-    from permix.models.mean_shift import MeanShiftFit
-    from permix.models.mixture_fit import MixtureFit
-    from permix.models.persistence import load_fit
-
-    what = question.what or "components"
-    if question.top is not None and what != "pairwise":
-        raise typer.BadParameter("--top belongs to --what pairwise")
-    if question.length is not None and what != "ranking":
-        raise typer.BadParameter("--length belongs to --what ranking")
-    data.votes.refuse_keep()
-    _refuse_data_first(fit_file)
+    model, fit, command = _loaded(fit_file)
+    if not command.answers:
+        raise DataError(f"{fit_file} is {model.named}, which predicts nothing")
+    what = what or next(iter(command.answers))
+    if what not in command.answers:
+        raise typer.BadParameter(
+            f"--what {what}: {fit_file} is {model.named}, which answers {', '.join(command.answers)}"
+        )
+    answering = command.answers[what]
+    for name, value in values.items():
+        if value in (None, []) or name in ("force", "json"):
+            continue
+        flag = command.flags.get(name, f"--{name.replace('_', '-')}")
+        if name not in answering.uses and name not in command.source.options:
+            raise typer.BadParameter(f"{flag} says nothing to {model.named} about --what {what}")
+        reading = command.source.options.get(name)
+        if reading is not None and reading.choices and value not in reading.choices:
+            raise typer.BadParameter(
+                f"{flag} {value} says nothing to {model.named}, whose files may be "
+                f"{', '.join(reading.choices)}"
+            )
+        if reading is not None and file is None:
+            raise typer.BadParameter(f"{flag} says how to read a file of new data, and none is given")
     if output is not None:
-        if what != "ranking" and output.suffix not in DELIMITERS:
+        if not answering.rankings and output.suffix not in DELIMITERS:
             raise typer.BadParameter(
                 f"--output {output}: this answer is a table; end its name in .csv or .tsv"
             )
-        check_targets([output], [fit_file, *([data.votes.file] if data.there else [])], force)
-    fit = load_fit(fit_file)
-    if isinstance(fit, BlockFit):
-        from permix.cli.cocluster_predict import predict_blocks
+        check_targets([output], [fit_file, *([] if file is None else [file])], values["force"])
+    if file is None and answering.needs_data:
+        raise typer.BadParameter(f"give a file of new data as well; --what {what} is about new rows")
+    as_json = values["json"]
+    question = Question(
+        what,
+        values["top"],
+        values["samples"],
+        values["seed"],
+        values["length"],
+        wide=output is not None or as_json,
+    )
+    try:
+        with warnings_in_options(command.flags):
+            answer = part(answering.answer)(fit, NewData(file, values), question)
+            if isinstance(answer, Answer):
+                give(answer, output, as_json)
+            else:
+                rankings, agents = answer
+                give_rankings(rankings, agents, output, as_json)
+    except PermixError as error:
+        raise in_options(error, command.flags) from error
 
-        predict_blocks(fit, data, question, output, as_json)
-        return
-    if not data.there:
-        raise typer.BadParameter(f"give a file of new data as well; {fit_file} holds no cells to fill in")
-    if what in ("cells", "score") or data.votes.layout in ("wide", "long"):
-        option = f"--what {what}" if what in ("cells", "score") else f"--layout {data.votes.layout}"
-        raise typer.BadParameter(f"{option} belongs to a co-clustering; {fit_file} is of another kind")
-    for option, given in (("--missing", bool(data.missing)), ("--header", data.header is not None)):
-        if given:
-            raise typer.BadParameter(f"{option} belongs to a co-clustering; {fit_file} is of another kind")
-    question = question._replace(what=what)
-    if isinstance(fit, DPMallowsFit):
-        from permix.cli.list_predict import predict_lists
 
-        data.refuse_table_options()
-        predict_lists(fit, data.votes, question, output, as_json)
-        return
-    if question.length is not None:
-        raise typer.BadParameter(f"--length belongs to a DPMallowsMixture; {fit_file} is of another kind")
-    if isinstance(fit, MallowsFit):
-        data.refuse_table_options()
-        _predict_mallows(fit, data.votes, question, output, as_json)
-        return
-    if isinstance(fit, AngleFit):
-        from permix.cli.angle_predict import predict_angle
+def _loaded(fit_file: Path) -> tuple[Model, Any, ModelCommand]:
+    from permix.estimators.archive import read_model
 
-        data.refuse_table_options()
-        predict_angle(fit, data.votes, question, output, as_json)
-        return
-    if what != "components":
-        raise typer.BadParameter(
-            f"--what {what} belongs to mixtures of models of rankings; {fit_file} is of another kind"
-        )
-    for option, number in (("--samples", question.samples), ("--seed", question.given_seed)):
-        if number is not None:
-            raise typer.BadParameter(
-                f"{option} belongs to mixtures of models of rankings; {fit_file} is of another kind"
-            )
-    if isinstance(fit, MixtureFit):
-        data.refuse_vote_options()
-        give(_clusters(fit, data), output, as_json)
-        return
-    data.refuse_table_options()
-    if isinstance(fit, MeanShiftFit):
-        from permix.cli.list_predict import nearest_centers
+    _refuse_data_first(fit_file)
+    model, fit = read_model(fit_file)
+    if not model.command:
+        raise DataError(f"{fit_file} is {model.named}, which only the library uses: permix.load(path)")
+    return model, fit, part(model.command)
 
-        give(nearest_centers(fit, data.votes), output, as_json)
+
+def show_fit(file: Path, as_json: bool) -> None:
+    """Print what a fitted model found."""
+    _, fit, command = _loaded(file)
+    report = part(command.report)(fit)
+    if as_json:
+        print_json({"file": str(file), **report})
     else:
-        give(_densities(fit, data.votes), output, as_json)
-
-
-def _refuse_data_first(file: Path) -> None:
-    """Notice a file of votes where the model should be."""
-    from permix.data.files_io import TABLES
-    from permix.data.preflib_writer import SUFFIXES
-    from permix.data.text_files import plain_suffix
-
-    if plain_suffix(file) in (*SUFFIXES, *TABLES) and file.is_file() and not zipfile.is_zipfile(file):
-        raise DataError(
-            f"{file} is no fitted model; the model comes first: permix predict MODEL.permix {file.name}"
-        )
-
-
-def _clusters(fit: MixtureFit, data: NewData) -> Answer:
-    """Say which cluster each row of numbers belongs to, and whether to any."""
-    from permix.models.mixture_fit import naming_columns
-
-    file = data.votes.file
-    # Columns first, then what is in them: the model says which columns must be numbers.
-    table, ids = read_table_of_numbers(file, "categorical", data.id_column, data.ignore)
-    table = _same_columns(fit, table, file)
-    if hasattr(table, "columns") and not fit.family.accepts_categories:
-        refuse_text(table, file, "The model was fitted to numbers there.")
-    with naming_columns(fit.feature_names):
-        encoded = fit.family.encode(table)
-    joint = fit.joint_under_estimate(encoded, int(table.shape[0]))
-    known = np.exp(joint[:, :-1] - np.logaddexp.reduce(joint[:, :-1], axis=1)[:, None])
-    novelty = np.exp(joint[:, -1] - np.logaddexp.reduce(joint, axis=1))
-    rows = zip(
-        ids,
-        (known.argmax(axis=1) + 1).tolist(),
-        np.round(known.max(axis=1), 6).tolist(),
-        np.round(novelty, 6).tolist(),
-        strict=True,
-    )
-    return Answer(
-        f"{count_of(len(ids), 'row')}: cluster, and the probability that a row belongs to none",
-        [data.id_column or "row", "cluster", "probability", "new"],
-        rows,
-    )
-
-
-def _same_columns(fit: MixtureFit, table: Any, file: Path) -> Any:
-    """Return the columns that were fitted, in that order."""
-    names, n = fit.feature_names, fit.family.n_features
-    if names is None or not hasattr(table, "columns"):
-        if table.shape[1] != n:
-            raise DataError(
-                f"{file} has {count_of(table.shape[1], 'column')}, but the model was fitted to {n}"
-            )
-        return table
-    here = [str(name) for name in table.columns]
-    missing = [name for name in names if name not in here]
-    if missing:
-        raise DataError(f"{file} has no column {missing[0]!r}, to which the model was fitted")
-    extra = [name for name in here if name not in names]
-    if extra:
-        raise DataError(
-            f"the model was not fitted to column {extra[0]!r} of {file}: name it with --id if it labels the "
-            f"rows, or leave it out with --ignore {extra[0]!r}"
-        )
-    return table[[table.columns[here.index(name)] for name in names]]
-
-
-def _predict_mallows(
-    fit: MallowsFit, file: ReadOptions, question: Question, output: Path | None, as_json: bool
-) -> None:
-    from permix.models import mallows_predict
-
-    votes = read_over_items(file, fit.components.items)
-    agents = file.agents_of(votes)
-    if question.what == "ranking":
-        completed = mallows_predict.complete(
-            fit.components, votes, random_state=question.seed, **question.draws
-        )
-        give_rankings(completed, agents, output, as_json)
-    elif question.what == "pairwise":
-        give(_pairwise(fit, votes, agents, question), output, as_json)
-    else:
-        wide = output is not None or as_json
-        give(_membership(fit, votes, agents, question, wide), output, as_json)
-
-
-def read_over_items(file: ReadOptions, items: tuple[Any, ...]) -> Any:
-    """Read votes as preferences over the items of a model.
-
-    A table names only items that occur in it. Where those are not all, it is read once more with the names
-    of all, so that "the rest is below" means all the rest.
-    """
-    from permix.data.files_io import TABLES
-    from permix.data.text_files import plain_suffix
-    from permix.models.preference_input import as_preferences
-
-    votes = file.read()
-    if plain_suffix(file.file) in TABLES and set(votes.items) < set(items):
-        votes = file.read(items=items)
-    return as_preferences(votes, items)
-
-
-def _membership(fit: MallowsFit, votes: Any, agents: list[Any], question: Question, wide: bool) -> Answer:
-    """Say which component each agent comes from."""
-    from permix.models import mallows_predict
-
-    probabilities = mallows_predict.predict_proba(
-        fit.components, votes, random_state=question.seed, **question.draws
-    )
-    k = fit.components.n_components
-    shown = k if wide or k <= MAX_COLUMNS else 0
-    columns = ["agent", "component", "probability", *[f"p{j + 1}" for j in range(shown)]]
-    rows: Iterable[list[Any]] = (
-        [agent, int(row.argmax()) + 1, round(float(row.max()), 6), *np.round(row[:shown], 6).tolist()]
-        for agent, row in zip(agents, probabilities, strict=True)
-    )
-    answer = Answer(f"{count_of(len(agents), 'row')}: most probable component", columns, rows)
-    return answer.with_counts(votes.counts)
-
-
-def _pairwise(fit: MallowsFit, votes: Any, agents: list[Any], question: Question) -> Answer:
-    """Say, for pairs an agent did not state, which item comes first and how probable that is."""
-    n_samples = question.samples or N_SAMPLES
-
-    def ask(block: Any, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        rng = np.random.default_rng([question.seed, first])  # every block has numbers of its own
-        return pairs_of(fit.components, block, n_samples, rng)
-
-    return pairs_answer(votes, agents, question.top, n_samples, ask)
-
-
-def pairs_answer(votes: Any, agents: list[Any], top: int | None, n_samples: int, ask: Any) -> Answer:
-    """Answer about pairs; ``ask(block, first)`` gives what :func:`pairs_of` does for a block of agents."""
-    return Answer(
-        f"{count_of(len(agents), 'row')}: what the agents did not state",
-        ["agent", "better", "worse", "probability", "standard_error"],
-        _pairs_by_block(votes, agents, top, n_samples, ask),
-        if_empty="nothing is open: what the agents stated settles the order of every pair",
-    )
-
-
-def _pairs_by_block(
-    votes: Any, agents: list[Any], top: int | None, n_samples: int, ask: Any
-) -> Iterator[list[Any]]:
-    """Rows of the answer, the pairs of one agent after those of another."""
-    items = votes.items
-    size = max(1, BLOCK // len(items) ** 2)
-    for first in range(0, len(votes), size):
-        block = votes[first : first + size]
-        before, errors, drawn = ask(block, first)
-        for row in range(len(block)):
-            better, worse, probability = open_pairs(block, row, before[row])
-            if top is not None and top < len(better):
-                kept = surest(better, worse, probability, before[row])[:top]
-                better, worse, probability = better[kept], worse[kept], probability[kept]
-            error = errors[row, better, worse]
-            if drawn[row]:
-                probability, error = not_certain(probability, error, n_samples)
-            for a, b, p, e in zip(
-                better.tolist(), worse.tolist(), probability.tolist(), error.tolist(), strict=True
-            ):
-                yield [agents[first + row], items[a], items[b], round(p, 6), round(e, 6)]
-
-
-def pairs_of(
-    components: MallowsComponents, votes: Any, n_samples: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """P(a before b) of all pairs of all agents, standard errors, and which agents' come from draws.
-
-    An error of 0 does not say that a value is exact: draws that all agree give one as well.
-    """
-    from permix.models.mallows_posterior import DRAWS, MixturePosterior, Questions
-
-    n, n_items = len(votes), components.n_items
-    posterior = MixturePosterior.of(components, votes, max(N_PARTICLES, n_samples), rng)
-    questions = Questions.all_pairs(n, n_items)
-    means, spreads = posterior.before(questions, n_samples, rng)
-    before, errors = np.zeros((2, n, n_items, n_items))
-    a, b = questions.first, questions.second
-    before[:, a, b] = means.reshape(n, -1)
-    before[:, b, a] = 1.0 - before[:, a, b]
-    errors[:, a, b] = errors[:, b, a] = spreads.reshape(n, -1)
-    return before, errors, posterior.ways == DRAWS
-
-
-def surest(better: np.ndarray, worse: np.ndarray, probability: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Order pairs, the surest first: by probability, and where draws agree by how far apart the items are."""
-    wins = before.sum(axis=1)
-    return np.lexsort([wins[worse] - wins[better], -probability])
-
-
-def not_certain(probability: np.ndarray, error: np.ndarray, n_draws: int) -> tuple[np.ndarray, np.ndarray]:
-    """Take back certainty that n draws cannot give: all of them agree with n + 1 of n + 2 (Laplace).
-
-    Examples
-    --------
-    >>> not_certain(np.array([0.75, 1.0]), np.array([0.1, 0.0]), 98)
-    (array([0.75, 0.99]), array([0.1 , 0.01]))
-    """
-    most = (n_draws + 1.0) / (n_draws + 2.0)
-    return np.minimum(probability, most), np.maximum(error, np.where(probability > most, 1.0 - most, 0.0))
-
-
-def open_pairs(preferences: Any, row: int, before: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pairs whose order one agent's statements leave open: the likelier first, and how likely it is."""
-    mentioned, stated = preferences.closure(row)
-    known = np.zeros(before.shape, dtype=np.bool_)
-    known[np.ix_(mentioned, mentioned)] = stated
-    if preferences.rest_below[row]:
-        listed = preferences.level_items[preferences.level_indptr[row] : preferences.level_indptr[row + 1]]
-        rest = np.setdiff1d(np.arange(len(before)), mentioned)
-        known[np.ix_(listed, rest)] = True
-    first, second = np.nonzero(np.triu(~(known | known.T), k=1))
-    forward = before[first, second] >= 0.5
-    better, worse = np.where(forward, first, second), np.where(forward, second, first)
-    return better, worse, before[better, worse]
-
-
-def _densities(fit: KernelDensity, file: ReadOptions) -> Answer:
-    """Log-density of each agent under a kernel estimate."""
-    votes = read_over_items(file, fit.preferences.items)
-    values, errors = fit.log_density(votes)
-    rows = zip(file.agents_of(votes), values.tolist(), errors.tolist(), strict=True)
-    return Answer(
-        f"{count_of(len(votes), 'row')}: log-density, with its Monte Carlo error",
-        ["agent", "log_density", "standard_error"],
-        rows,
-    )
+        part(command.show)(report, file.name)
 
 
 def run_sample(
     fit_file: Path, size: int, length: int | None, output: Path | None, seed: int, force: bool, as_json: bool
 ) -> None:
     """Draw new rankings or rows from a fitted model."""
-    from permix.models import angle_results
-    from permix.models.angle_fit import AngleFit
-    from permix.models.cocluster_fit import BlockFit
-    from permix.models.dp_mallows_fit import DPMallowsFit
-    from permix.models.mallows_fit import MallowsFit
-    from permix.models.mallows_results import sample_rankings
-    from permix.models.mean_shift import MeanShiftFit
-    from permix.models.mixture_fit import MixtureFit
-    from permix.models.persistence import load_fit
-
     if output is not None:
         check_targets([output], [fit_file], force)
-    fit = load_fit(fit_file)
-    if length is not None and not isinstance(fit, DPMallowsFit):
-        raise typer.BadParameter(f"--length belongs to a DPMallowsMixture; {fit_file} is of another kind")
-    if isinstance(fit, MixtureFit):
-        _give_rows(fit, size, output, seed, as_json)
-        return
-    if isinstance(fit, BlockFit):
-        raise DataError(
-            f"{fit_file} describes the cells of one matrix; permix predict {fit_file} says what the missing "
-            "ones hold"
-        )
-    if isinstance(fit, MeanShiftFit):
-        raise DataError(
-            f"{fit_file} is a clustering by blurring mean-shift, which is no model to draw from; "
-            "permix fit dp-mallows fits one"
-        )
-    if isinstance(fit, DPMallowsFit):
-        from permix.models.dp_mallows_predict import ListPredictive
-
-        rankings, _ = ListPredictive.of(fit).sample(size, length, seed)
-    elif isinstance(fit, AngleFit):
-        rankings, _ = angle_results.sample_rankings(fit.components, size, random_state=seed)
-    elif isinstance(fit, MallowsFit):
-        rankings, _ = sample_rankings(fit.components, size, random_state=seed)
+    model, fit, command = _loaded(fit_file)
+    if not command.sample:
+        raise DataError(f"{fit_file} is {model.named}, from which nothing can be drawn")
+    if length is not None and not command.sample_takes_length:
+        raise typer.BadParameter(f"--length says nothing to {model.named}")
+    try:
+        drawn = part(command.sample)(fit, size, seed, *([length] if command.sample_takes_length else []))
+    except PermixError as error:
+        raise in_options(error, {**command.flags, "lengths": "--length"}) from error
+    if isinstance(drawn, Answer):
+        _give_rows(drawn, output, as_json)
+    elif output is not None:
+        write_rankings(drawn, output, as_json)
     else:
-        rankings = fit.sample(size, seed)
-    if output is not None:
-        write_rankings(rankings, output, as_json)
-        return
+        _print_rankings(drawn, as_json)
+
+
+def _give_rows(drawn: Answer, output: Path | None, as_json: bool) -> None:
+    if output is not None and output.suffix not in DELIMITERS:
+        raise DataError(f"{output}: rows are written as .csv or .tsv")
+    if output is not None or as_json:
+        give(drawn, output, as_json)
+    else:
+        csv_to(data_stream(), drawn.columns, drawn.rows)
+
+
+def _print_rankings(rankings: Any, as_json: bool) -> None:
     orders = rankings.orders.tolist()
     if as_json:
         print_json({"rankings": [[rankings.items[item] for item in row if item >= 0] for row in orders]})
     else:
         names = [*rankings.items, ""]  # a place that a list leaves empty has number -1
         places = [f"pos{place + 1}" for place in range(rankings.orders.shape[1])]
-        csv_to(sys.stdout, places, ([names[item] for item in row] for row in orders))
+        csv_to(data_stream(), places, ([names[item] for item in row] for row in orders))
 
 
-def _give_rows(fit: MixtureFit, size: int, output: Path | None, seed: int, as_json: bool) -> None:
-    """Draw rows of numbers or categories and write them as CSV."""
-    if output is not None and output.suffix not in DELIMITERS:
-        raise DataError(f"{output}: rows of a DPMixture are written as .csv or .tsv")
-    drawn = fit.sample(size, seed)
-    names = list(fit.feature_names or [f"column {j + 1}" for j in range(drawn.shape[1])])
-    answer = Answer("", names, drawn.tolist())
-    if output is not None or as_json:
-        give(answer, output, as_json)
-    else:
-        csv_to(sys.stdout, answer.columns, answer.rows)
+def _refuse_data_first(file: Path) -> None:
+    """Notice a file of votes where the model should be."""
+    from permix.data.io.preflib_writer import SUFFIXES
+    from permix.data.io.read_write import TABLES
+    from permix.data.io.text_files import plain_suffix
+
+    if plain_suffix(file) in (*SUFFIXES, *TABLES) and file.is_file() and not zipfile.is_zipfile(file):
+        raise DataError(
+            f"{file} holds data, not a fitted model; the model comes first, as in permix predict "
+            f"MODEL.permix {file.name}, and permix info describes data"
+        )

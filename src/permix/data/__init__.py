@@ -2,52 +2,26 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
+from permix.runtime.lazy import exports
 
 if TYPE_CHECKING:
-    from permix.data.files_io import read as read
-    from permix.data.files_io import write as write
-    from permix.data.preflib import read_preflib as read_preflib
-    from permix.data.preflib import write_preflib as write_preflib
-    from permix.data.tables import from_frame as from_frame
-    from permix.data.tables import read_table as read_table
-    from permix.data.tables import write_table as write_table
+    from permix.data.io.preflib import read_preflib as read_preflib
+    from permix.data.io.preflib import write_preflib as write_preflib
+    from permix.data.io.read_write import read as read
+    from permix.data.io.read_write import write as write
+    from permix.data.io.tables import from_frame as from_frame
+    from permix.data.io.tables import read_table as read_table
+    from permix.data.io.tables import write_table as write_table
 
 # Readers and writers load on first use.
-_HOME = {
-    "read": "permix.data.files_io",
-    "write": "permix.data.files_io",
-    "read_preflib": "permix.data.preflib",
-    "write_preflib": "permix.data.preflib",
-    "from_frame": "permix.data.tables",
-    "read_table": "permix.data.tables",
-    "write_table": "permix.data.tables",
+_MODULES = {
+    "io.preflib": ("read_preflib", "write_preflib"),
+    "io.read_write": ("read", "write"),
+    "io.tables": ("from_frame", "read_table", "write_table"),
 }
-
-__all__ = [
-    "Preferences",
-    "Rankings",
-    "from_frame",
-    "read",
-    "read_preflib",
-    "read_table",
-    "write",
-    "write_preflib",
-    "write_table",
-]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module 'permix.data' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+__all__ = ["Preferences", "Rankings", *sorted(name for names in _MODULES.values() for name in names)]
+__getattr__, __dir__ = exports(__name__, _MODULES)

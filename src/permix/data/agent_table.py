@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Self
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from permix.data.labels import Array, Label
+from permix.data.labels import Array, Label, OverItems, clean_agents
 from permix.errors import DataError
+from permix.files import MAX_BYTES_VARIABLE, unpacking_limit
+from permix.runtime.seeds import generator
 
 
-class AgentTable(ABC):
+class AgentTable(OverItems, ABC):
     """Rows of agents over common items; immutable.
 
     Attributes
@@ -29,11 +31,32 @@ class AgentTable(ABC):
     counts: Array
     metadata: dict[str, Any]
     _agents: Array | None
+    # Names of the arrays that hold what rows say, and of those whose entries are items or -1.
+    _statements: ClassVar[tuple[str, ...]]
+    _of_items: ClassVar[tuple[str, ...]]
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __init__(self) -> None:
+        ways = [name for name in dir(self) if name.startswith("from_")]
+        raise TypeError(f"build {type(self).__name__} with one of its methods {', '.join(ways)}")
+
+    def _fill(
+        self,
+        items: tuple[Label, ...],
+        n: int,
+        counts: Array | None,
+        agents: Array | None,
+        metadata: Mapping[str, Any] | None,
+        **statements: Array,
+    ) -> Self:
+        """Set attributes once, arrays read-only; counts of one and agents 0, 1, … where there are none."""
+        counts = np.ones(n, dtype=np.int64) if counts is None else np.asarray(counts, dtype=np.int64)
+        about = {"items": items, "_agents": clean_agents(agents, n), "metadata": dict(metadata or {})}
+        self._store(counts=counts, **about, **statements)
+        return self
+
     def _store(self, **values: object) -> None:
-        """Set attributes once, arrays read-only."""
         for name, value in values.items():
             if isinstance(value, np.ndarray):
                 value = value.view()
@@ -51,11 +74,6 @@ class AgentTable(ABC):
 
     def __len__(self) -> int:
         return len(self.counts)
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return len(self.items)
 
     @property
     def n_agents(self) -> int:
@@ -82,9 +100,24 @@ class AgentTable(ABC):
     def _take(self, rows: Array) -> Self:
         """Return the rows at these positions."""
 
+    @classmethod
     @abstractmethod
+    def _from_arrays(cls, *args: Any, **kwargs: Any) -> Self:
+        """Build from arrays that are known to be right; shared, not copied."""
+
     def _replaced(self, **changes: object) -> Self:
         """Return a copy with some of the stored values replaced."""
+        values: dict[str, Any] = {name: getattr(self, name) for name in self._statements}
+        values |= {"items": self.items, "counts": self.counts, "agents": self._agents}
+        return type(self)._from_arrays(**(values | {"metadata": self.metadata} | changes))
+
+    def _reindexed(self, items: tuple[Label, ...]) -> Self:
+        """Return the same with its items, all of these, in this order."""
+        if self.items == items:
+            return self
+        position = {name: index for index, name in enumerate(items)}
+        new = np.array([position[name] for name in self.items] + [-1], dtype=np.int32)
+        return self._replaced(items=items, **{name: new[getattr(self, name)] for name in self._of_items})
 
     @abstractmethod
     def _row_keys(self) -> list[bytes]:
@@ -187,7 +220,7 @@ class AgentTable(ABC):
             raise DataError(
                 f"{n} agents are too many to split (the limit is a billion); divide the counts first"
             )
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         drawn = rng.multivariate_hypergeometric(self.counts, n_test, method="marginals")
         return self._with_counts(self.counts - drawn), self._with_counts(drawn)
 
@@ -206,32 +239,67 @@ class AgentTable(ABC):
         >>> Rankings.from_orders([["a", "b"], ["b", "a"], ["a", "b"]]).collapse().counts.tolist()
         [2, 1]
         """
-        place_of: dict[bytes, int] = {}
-        keys = self._row_keys()
-        group = np.fromiter(
-            (place_of.setdefault(key, len(place_of)) for key in keys), np.int64, count=len(keys)
-        )
-        counts = np.zeros(len(place_of), dtype=np.int64)
+        group = self.equal_rows()
+        n_different = int(group.max(initial=-1)) + 1
+        counts = np.zeros(n_different, dtype=np.int64)
         np.add.at(counts, group, self.counts)
-        first = np.empty(len(place_of), dtype=np.int64)
+        first = np.empty(n_different, dtype=np.int64)
         first[group[::-1]] = np.arange(len(self))[::-1]
         return self._take(first)._replaced(counts=counts, agents=None)
 
+    def equal_rows(self) -> Array:
+        """Return a number for each row, the same for rows that say the same, in order of first appearance."""
+        place_of: dict[bytes, int] = {}
+        keys = self._row_keys()
+        return np.fromiter((place_of.setdefault(key, len(place_of)) for key in keys), np.int64, len(keys))
+
     def expand(self) -> Self:
         """Repeat every row as often as its count says; all counts become one, given ids are repeated."""
-        rows = np.repeat(np.arange(len(self)), self.counts)
+        rows = self.rows_of_agents()
         agents = None if self._agents is None else self._agents[rows]
         return self._take(rows)._replaced(counts=np.ones(len(rows), dtype=np.int64), agents=agents)
 
-    def _same_frame(self, other: AgentTable) -> bool:
-        """Compare everything but the statements themselves."""
+    def rows_of_agents(self) -> Array:
+        """Row of every agent, each row as often as its count says."""
+        refuse_too_many_agents(self.counts)
+        return np.repeat(np.arange(len(self)), self.counts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AgentTable) or self._statements != other._statements:
+            return NotImplemented
+        same_agents = self._agents is None and other._agents is None
         return (
             self.items == other.items
             and len(self) == len(other)
-            and np.array_equal(self.counts, other.counts)
-            and (
-                (self._agents is None and other._agents is None) or np.array_equal(self.agents, other.agents)
+            and (same_agents or np.array_equal(self.agents, other.agents))
+            and all(
+                np.array_equal(getattr(self, name), getattr(other, name))
+                for name in ("counts", *self._statements)
             )
+        )
+
+    def __repr__(self) -> str:
+        from permix.data.display import text_of
+
+        return text_of(self)
+
+    def _repr_html_(self) -> str:
+        from permix.data.display import html_of
+
+        return html_of(self)
+
+
+def refuse_too_many_agents(counts: Array) -> None:
+    """Refuse counts that stand for more agents than there is room for, with one number each.
+
+    A file of a few bytes may say that a row stands for a billion agents.
+    """
+    n_bytes, most = 8.0 * float(counts.sum(dtype=np.float64)), unpacking_limit()
+    if n_bytes > most:
+        raise DataError(
+            f"the counts stand for {n_bytes / 8:,.0f} agents (row {int(np.argmax(counts))}, counting from 0, "
+            f"alone for {int(counts.max()):,}), which have no room in {most:,} bytes; divide the counts, or "
+            f"allow more by the environment variable {MAX_BYTES_VARIABLE}"
         )
 
 
@@ -267,9 +335,5 @@ def row_name(row: int, agents: Array | None) -> str:
     """Name a row for a message."""
     if agents is None:
         return f"row {row} (counting from 0)"
-    return f"row {row} (agent {agents[row]!r})"
-
-
-def row_namer(agents: Array | None, width: int = 1) -> Callable[[int], str]:
-    """Name rows by the flat position of an entry, ``width`` entries to a row."""
-    return lambda position: row_name(position // width, agents)
+    agent = agents[row].item() if isinstance(agents[row], np.generic) else agents[row]
+    return f"row {row} (agent {agent!r})"

@@ -25,9 +25,10 @@ from permix.data.cells_checks import (
     unless_plain,
 )
 from permix.data.cells_codes import Missing, MissingCodes, warn_of_codes
-from permix.data.columns import is_frame
+from permix.data.io.columns import is_frame
 from permix.data.labels import Array
-from permix.errors import DataError, PermixWarning
+from permix.errors import Argument, DataError, Message, PermixWarning
+from permix.runtime.seeds import generator
 
 CellLayout = Literal["auto", "wide", "long"]
 
@@ -156,12 +157,16 @@ class Cells:
         codes = MissingCodes(missing)
         if isinstance(X, cls):
             if codes:
-                raise DataError("these are Cells already; say missing= where they are made or read")
+                raise DataError(
+                    Message(
+                        "these are Cells already; say ", Argument("missing"), " where they are made or read"
+                    )
+                )
             return X
         if hasattr(X, "tocoo"):
             return looked_over(cls(*sparse_entries(X, codes), new_rows=new_rows), codes, new_rows)
         if is_frame(X):
-            from permix.data.cells_io import refuse_long_frame
+            from permix.data.io.cells_io import refuse_long_frame
 
             refuse_long_frame(X)
             return cls.from_frame(X, layout="wide", missing=missing, new_rows=new_rows)
@@ -193,11 +198,8 @@ class Cells:
             Number of rows and columns, for positions.
         row_names, column_names : sequence, optional
             All names, in the order wanted; also those without a filled cell.
-        missing : number, str, or a list of these, optional
-            Values that stand for missing cells, such as -1 or "refused".
-        new_rows : bool
-            Whether these are new rows for a model that is fitted already: then nobody is warned of rows and
-            columns without filled cells.
+        missing, new_rows
+            As in :meth:`coerce`.
 
         Examples
         --------
@@ -244,11 +246,8 @@ class Cells:
             Wide frames: the column that names the rows. Left out, a first column called ``name``, ``id``,
             ``user`` and the like, one without a name, or one of text, all different, beside numbers; False
             means that there is none.
-        missing : number, str, or a list of these, optional
-            Values that stand for missing cells, such as -1 or "refused".
-        new_rows : bool
-            Whether these are new rows for a model that is fitted already: then nobody is warned of rows and
-            columns without filled cells.
+        missing, new_rows
+            As in :meth:`coerce`.
 
         Examples
         --------
@@ -256,7 +255,7 @@ class Cells:
         >>> Cells.from_frame(pd.DataFrame({"user": ["a", "b"], "film": ["x", "y"], "rating": [3, 4]}))
         Cells: 2 rows x 2 columns, 2 of 4 cells filled (50%), from a frame, read as a long table
         """
-        from permix.data.cells_io import cells_from_frame
+        from permix.data.io.cells_io import cells_from_frame
 
         codes = MissingCodes(missing)
         return looked_over(cells_from_frame(frame, layout, row_column, codes, new_rows), codes, new_rows)
@@ -335,7 +334,7 @@ class Cells:
         n = round(float(share) * self.n_cells)
         if n in (0, self.n_cells):
             raise DataError(f"a share of {share:g} of {self.n_cells} cells leaves one part empty")
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         held = np.zeros(self.n_cells, dtype=np.bool_)
         held[rng.choice(self.n_cells, size=n, replace=False, shuffle=False)] = True
         return self._some(~held), self._some(held)

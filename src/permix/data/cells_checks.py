@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from permix.data.io.table_columns import BLANK
 from permix.data.labels import MOST_ITEMS, Array, as_column, as_objects, factorize, is_missing, some_names
-from permix.data.table_columns import BLANK
-from permix.errors import DataError
+from permix.errors import DataError, Message, Wording
 
 Names = tuple[str, ...] | None
 #: Whole numbers up to here are exact as floats.
@@ -195,10 +195,15 @@ def match_names(ours: Names, theirs: Names, n_ours: int, n_theirs: int, what: st
     place_of = {name: place for place, name in enumerate(theirs)}
     for name in ours:
         if name not in place_of:
+            new = (
+                ("; ", Wording("score_samples", "--what groups"), " is for new rows") if what == "row" else ()
+            )
             raise DataError(
-                f"the {what} {name!r} is unknown{meant(name, theirs)}; the fitted {what}s are "
-                f"{some_names(theirs)}. Rename it or leave it out"
-                + ("; score_samples is for new rows" if what == "row" else "")
+                Message(
+                    f"the {what} {name!r} is unknown{meant(name, theirs)}; the fitted {what}s are "
+                    f"{some_names(theirs)}. Rename it or leave it out",
+                    *new,
+                )
             )
     return np.array([place_of[name] for name in ours], dtype=np.int64)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from permix.data.cells_checks import as_floats, is_blank, shown
 from permix.data.labels import Array, as_objects, is_missing
-from permix.errors import DataError, PermixWarning
+from permix.errors import Argument, DataError, Message, PermixWarning
 
 #: One value or several that stand for missing; None for none.
 Missing = Any
@@ -92,11 +92,8 @@ class MissingCodes:
     def warn_of_unseen(self) -> None:
         """Say which codes no cell holds."""
         for code in self._unseen:
-            warnings.warn(
-                f"no cell holds {code!r}, which missing={code!r} says stands for nothing",
-                PermixWarning,
-                stacklevel=4,
-            )
+            said = (f"no cell holds {code!r}, which ", Argument("missing", code), " says stands for nothing")
+            warnings.warn(PermixWarning(Message(*said)), stacklevel=4)
 
 
 def _listed(missing: Missing) -> list[object]:
@@ -108,8 +105,11 @@ def _listed(missing: Missing) -> list[object]:
     for code in listed:
         if not isinstance(code, str | int | float) or isinstance(code, bool):
             raise DataError(
-                f"missing={shown(code)} is neither a number nor text; name the value, or a list of them, "
-                "that stands for missing cells"
+                Message(
+                    Argument("missing"),
+                    f": {shown(code)} is neither a number nor text; name the value, or a list of them, that "
+                    "stands for missing cells",
+                )
             )
     return [code for code in listed if not (is_blank(code) or is_missing(code))]
 
@@ -159,9 +159,9 @@ def warn_of_codes(values: Array) -> None:
         if away > high - low or (code < 0.0 <= low):
             share = 100 * filled[code] / values.size
             hold = f"{low:g} to {high:g}" if low < high else f"{low:g}"
-            warnings.warn(
-                f"{code:g} fills {share:.3g}% of the cells, while all others hold {hold}; if it "
-                f"stands for missing, say missing={code:g}",
-                PermixWarning,
-                stacklevel=4,
+            said = (
+                f"{code:g} fills {share:.3g}% of the cells, while all others hold {hold}; if it stands for "
+                "missing, say "
             )
+            way_out = Argument("missing", int(code) if code == int(code) else code)
+            warnings.warn(PermixWarning(Message(said, way_out)), stacklevel=4)

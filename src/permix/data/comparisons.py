@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from permix.data.columns import in_row, long_columns
 from permix.data.csr import fits_one_key, indptr_of
+from permix.data.io.columns import in_row, long_columns
 from permix.data.labels import Array, Label, as_column, encode_agents, encode_items
 from permix.errors import DataError
 

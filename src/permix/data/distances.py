@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from permix.data.labels import Array, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.errors import DataError
+from permix.runtime.threads import over_rows
 
 Orderings = Rankings | Preferences
 
@@ -92,6 +96,8 @@ def distance_matrix(
     symmetric = other is None
     first, second = _same_items(rankings, rankings if symmetric else other)
     shape = (len(first), len(second))
+    fill: Callable[..., object]
+    given: tuple[Any, ...]
     n = first.n_items
     if isinstance(first, Rankings) and isinstance(second, Rankings) and first.is_full and second.is_full:
         out = np.empty(shape, np.int64)
@@ -102,23 +108,34 @@ def distance_matrix(
         rows, pairs = sum(shape), shape[0] * shape[1]
         affordable = rows * n * n / 16 <= max(2**26, out.nbytes)
         if metric == "kendall" and n <= _BITS_UP_TO and affordable and 16 * pairs >= rows * n:
-            bits_a = distances.all_pair_bits(ranks_a)
-            bits_b = bits_a if symmetric else distances.all_pair_bits(ranks_b)
-            distances.kendall_matrix_of_bits(symmetric, bits_a, bits_b, out)
+            bits_a = _pair_bits(ranks_a)
+            bits_b = bits_a if symmetric else _pair_bits(ranks_b)
+            fill, given = distances.kendall_matrix_of_bits, (symmetric, bits_a, bits_b, out)
         else:
-            distances.distance_matrix(code, symmetric, first.orders, ranks_a, ranks_b, out)
+            fill, given = distances.distance_matrix, (code, symmetric, first.orders, ranks_a, ranks_b, out)
+        over_rows(lambda start, stop: fill(start, stop, *given), (len(first) + 1) // 2, 2 * len(second) * n)
         return out
     _only_kendall(metric, first, second)
-    partial = np.empty(shape)
+    floats = np.empty(shape)
     if _in_levels(first) and _in_levels(second):
         levels_a = _level_matrix(first)
         levels_b = levels_a if symmetric else _level_matrix(second)
-        partial_kendall.kendall_matrix_of_levels(levels_a, levels_b, penalty, partial)
+        fill, given = partial_kendall.kendall_matrix_of_levels, (levels_a, levels_b, penalty, floats)
     else:
         keys_a = _keys(first)
         keys_b = keys_a if symmetric else _keys(second)
-        partial_kendall.kendall_matrix_of_keys(*keys_a, *keys_b, n, penalty, partial)
-    return partial
+        fill, given = partial_kendall.kendall_matrix_of_keys, (*keys_a, *keys_b, n, penalty, floats)
+    over_rows(lambda start, stop: fill(start, stop, *given), len(first), len(second) * n)
+    return floats
+
+
+def _pair_bits(ranks: Array) -> Array:
+    from permix.kernels.distances import all_pair_bits, words_of_pairs
+
+    n = ranks.shape[1]
+    out: Array = np.empty((len(ranks), words_of_pairs(n)), np.uint64)
+    over_rows(lambda start, stop: all_pair_bits(start, stop, ranks, out), len(ranks), n * n)
+    return out
 
 
 def _rows(code: int, metric: str, first: Orderings, second: Orderings, penalty: float) -> Array:
@@ -206,20 +223,14 @@ def _from_numbers(rows: object, model: Orderings) -> Rankings:
 
 
 def _reindexed(table: Orderings, model: Orderings) -> Orderings:
-    if table.items == model.items:
-        return table
-    position = {name: index for index, name in enumerate(model.items)}
-    strangers = [name for name in table.items if name not in position]
-    if strangers or len(table.items) != len(model.items):
-        missing = strangers or [name for name in model.items if name not in set(table.items)]
+    different = set(table.items) ^ set(model.items)
+    if different:
+        shown = [name for name in (*table.items, *model.items) if name in different]
         raise DataError(
-            f"the two are over different items: {some_names(missing)} only in one of them; "
+            f"the two are over different items: {some_names(shown)} only in one of them; "
             "build both with the same items="
         )
-    new = np.array([position[name] for name in table.items] + [-1], dtype=np.int32)
-    if isinstance(table, Rankings):
-        return table._replaced(items=model.items, orders=new[table.orders])
-    return table._replaced(items=model.items, level_items=new[table.level_items], pairs=new[table.pairs])
+    return table._reindexed(model.items)
 
 
 def _rank_array(table: Rankings) -> Array:

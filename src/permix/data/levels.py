@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from permix.data.agent_table import row_name
-from permix.data.column_names import column_places
-from permix.data.columns import frame_columns, in_row, is_frame, long_columns, number_column
 from permix.data.csr import fits_one_key, indptr_of
+from permix.data.io.column_names import column_places
+from permix.data.io.columns import frame_columns, in_row, is_frame, long_columns, number_column
 from permix.data.labels import (
     Array,
     Label,
@@ -21,7 +21,7 @@ from permix.data.labels import (
     encode_items,
     some_names,
 )
-from permix.errors import DataError
+from permix.errors import DataError, ParameterError
 
 
 class Scores(NamedTuple):
@@ -63,7 +63,7 @@ def levels_from_scores(scores: Scores) -> Levels:
     else:
         order = np.lexsort((scores.item, place, scores.agent))
         item = scores.item[order].astype(np.int32)
-        # Only differences between neighbours matter from here on; agents keep levels apart.
+        # Only differences between neighbors matter from here on; agents keep levels apart.
         key = np.zeros(len(order), dtype=np.int64)
         agent, place = scores.agent[order], place[order]
         key[1:] = np.cumsum((agent[1:] != agent[:-1]) | (place[1:] != place[:-1]))
@@ -105,7 +105,7 @@ def read_ratings(
 ) -> Scores:
     """Ratings in any accepted form as scores; see ``Preferences.from_ratings``."""
     if layout not in ("auto", "long", "matrix"):
-        raise DataError(f"layout={layout!r} must be 'auto', 'long' or 'matrix'")
+        raise ParameterError("layout", layout, "'auto', 'long' or 'matrix'")
     sparse = hasattr(ratings, "tocoo")
     if layout == "long" or (layout == "auto" and not sparse and _looks_long(ratings)):
         return _read_long(ratings, items, agents)

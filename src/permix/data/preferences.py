@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from permix.data.agent_table import AgentTable, row_name
 from permix.data.comparisons import Comparisons, choice_rows, read_pairs, sorted_pairs
 from permix.data.csr import gather, indptr_of, row_bytes
-from permix.data.labels import Array, Label, clean_agents, clean_counts, resolve_item
+from permix.data.labels import Array, Label, clean_counts, resolve_item
 from permix.data.levels import Levels, levels_from_scores, matrix_scores, read_groups, read_ratings
 from permix.data.rankings import Rankings, rank_matrix
-from permix.errors import CycleError, DataError, PermixWarning
+from permix.errors import Argument, CycleError, DataError, Message, ParameterError, PermixWarning, Wording
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +29,11 @@ class Preferences(AgentTable):
     :meth:`from_levels` or :meth:`from_choices`. An agent's statements are of two kinds: *levels* (groups
     of items from best to worst; the order within a group is open) and *pairs* (better, worse). What they
     imply together is worked out on demand: :meth:`closure`, :meth:`prefers`, :meth:`to_pairs`.
+
+    A comparison may be stated several times, and is stored and written as often. Where comparisons are votes
+    (:meth:`pairwise_counts`, :func:`permix.kemeny`) it counts that many times; the order that an agent holds,
+    and so a model of such orders (:class:`permix.MallowsMixture`), is the same whether it is stated once or
+    often.
 
     Attributes
     ----------
@@ -61,9 +66,11 @@ class Preferences(AgentTable):
     pair_indptr: Array
     pairs: Array
     consistent: Array
-
-    def __init__(self) -> None:
-        raise TypeError("build Preferences with Preferences.from_pairs(...), from_ratings(...) and the like")
+    _statements: ClassVar = (
+        *("level_indptr", "level_items", "levels", "rest_below"),
+        *("pair_indptr", "pairs", "consistent"),
+    )
+    _of_items: ClassVar = ("level_items", "pairs")
 
     @classmethod
     def _from_arrays(
@@ -81,11 +88,7 @@ class Preferences(AgentTable):
         consistent: Array | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> Self:
-        """Build from arrays that are known to be right; shared, not copied.
-
-        Levels or pairs may be left out. Items within a level come sorted by index.
-        """
-        self = object.__new__(cls)
+        """Build; levels or pairs may be left out. Items within a level come sorted by index."""
         names = tuple(items)
         indptr = level_indptr if level_indptr is not None else pair_indptr
         if indptr is None:
@@ -99,7 +102,12 @@ class Preferences(AgentTable):
         listed = np.diff(level_indptr)
         below = (np.asarray(rest_below, dtype=np.bool_) | (listed == len(names))) & (listed > 0)
         pairs = np.zeros((0, 2), np.int32) if pairs is None else np.ascontiguousarray(pairs, dtype=np.int32)
-        self._store(
+        return object.__new__(cls)._fill(
+            names,
+            n,
+            counts,
+            agents,
+            metadata,
             level_indptr=level_indptr,
             level_items=_int32(level_items),
             levels=_int32(levels),
@@ -107,12 +115,7 @@ class Preferences(AgentTable):
             pair_indptr=np.asarray(pair_indptr, dtype=np.int64),
             pairs=pairs,
             consistent=np.ones(n, np.bool_) if consistent is None else np.asarray(consistent, np.bool_),
-            items=names,
-            counts=np.ones(n, dtype=np.int64) if counts is None else np.asarray(counts, dtype=np.int64),
-            _agents=clean_agents(agents, n),
-            metadata=dict(metadata or {}),
         )
-        return self
 
     @classmethod
     def from_pairs(
@@ -130,7 +133,8 @@ class Preferences(AgentTable):
         pairs : array of three columns, list of triples, or data frame
             A frame (pandas, polars) has columns ``agent``, ``better``, ``worse``, or usual names for them
             (``voter``, ``winner``, ``loser``). The rows of an agent need not be together; they stay in the
-            order they are stated in.
+            order they are stated in. A row given k times is a comparison stated k times: k votes where votes
+            are counted.
         items : sequence of str or int, optional
             All item names. Left out, the names found: sorted when all are integers, else by first
             appearance. With names that are not integers, integer entries are positions in ``items``.
@@ -334,7 +338,7 @@ class Preferences(AgentTable):
     def _with_cycles(self, on_cycle: str) -> Self:
         """Find agents who contradict themselves and do what ``on_cycle`` says about them."""
         if on_cycle not in ("error", "drop", "keep"):
-            raise DataError(f"on_cycle={on_cycle!r} must be 'error', 'drop' or 'keep'")
+            raise ParameterError("on_cycle", on_cycle, "'error', 'drop' or 'keep'")
         if len(self.pairs) == 0:
             return self
         from permix.kernels.posets import consistent_agents
@@ -357,6 +361,19 @@ class Preferences(AgentTable):
         return self[consistent]
 
     def _cycle_error(self, row: int, n_bad: int = 1) -> CycleError:
+        way_out = (
+            "Mend them, or pass ",
+            Argument("on_cycle", "drop"),
+            " to leave such agents out, or ",
+            Argument("on_cycle", "keep"),
+            " to keep the raw comparisons for models with an error term",
+        )
+        return self._cycle_error_with(row, n_bad, way_out)
+
+    def _cycle_error_with(
+        self, row: int, n_bad: int, way_out: tuple[str | Argument | Wording, ...]
+    ) -> CycleError:
+        """Return the error about one of so many contradicting agents; ``way_out`` says what to do."""
         from permix.kernels.posets import find_cycle
 
         found = find_cycle(self.arrays(), row, self.n_items).tolist()
@@ -367,9 +384,11 @@ class Preferences(AgentTable):
         shown = closed if len(closed) <= 12 else [*closed[:6], "…", *closed[-5:]]
         more = f" ({n_bad} agents contradict themselves in all)" if n_bad > 1 else ""
         return CycleError(
-            f"agent {agent!r}: these comparisons contradict each other: {' ≻ '.join(map(str, shown))}{more}. "
-            "Mend them, or pass on_cycle='drop' to leave such agents out, or on_cycle='keep' to keep the raw "
-            "comparisons for models with an error term",
+            Message(
+                f"agent {agent!r}: these comparisons contradict each other: {' ≻ '.join(map(str, shown))}"
+                f"{more}. ",
+                *way_out,
+            ),
             agent=agent,
             cycle=tuple(closed),
         )
@@ -452,7 +471,10 @@ class Preferences(AgentTable):
         return [(self.items[mentioned[i]], self.items[mentioned[j]]) for i, j in np.argwhere(covers).tolist()]
 
     def pairwise_counts(self, closure: bool = True) -> Array:
-        """Count, for every pair of items, the agents who prefer the first to the second.
+        """Count, for every pair of items, the votes that put the first above the second.
+
+        An agent has as many votes for a pair as comparisons that state it, and one where the pair only
+        follows from levels or from other comparisons. ``counts`` multiplies them.
 
         Parameters
         ----------
@@ -463,12 +485,22 @@ class Preferences(AgentTable):
         Returns
         -------
         ndarray of float, shape (items, items)
-            ``W[a, b]`` agents put a above b; each agent counts once for a pair.
+            ``W[a, b]`` votes put a above b.
+
+        Examples
+        --------
+        >>> from permix import Preferences
+        >>> trials = [(0, "a", "b")] * 9 + [(0, "b", "a"), (1, "b", "a")]
+        >>> Preferences.from_pairs(trials, on_cycle="keep").pairwise_counts()
+        array([[0., 9.],
+               [2., 0.]])
         """
         from permix.kernels.pairwise_counts import preference_pair_counts
 
         implied = self.consistent if closure else np.zeros(len(self), dtype=np.bool_)
-        return np.asarray(preference_pair_counts(self.arrays(), implied, self.counts, self.n_items))
+        return np.asarray(
+            preference_pair_counts(self.arrays(), implied, self.counts, self.n_items, repeats=True)
+        )
 
     def to_rankings(self) -> Rankings:
         """Return the same as :class:`Rankings`; refused where there are ties, comparisons or no levels."""
@@ -503,23 +535,6 @@ class Preferences(AgentTable):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         raise TypeError("Preferences have no array form; see .pairs, .level_items and .pairwise_counts()")
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Preferences):
-            return NotImplemented
-        return self._same_frame(other) and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in _STATEMENTS
-        )
-
-    def __repr__(self) -> str:
-        from permix.data.display import text_of
-
-        return text_of(self)
-
-    def _repr_html_(self) -> str:
-        from permix.data.display import html_of
-
-        return html_of(self)
-
     def _row(self, row: int) -> int:
         if isinstance(row, bool) or not isinstance(row, int | np.integer):
             raise IndexError(f"{row!r} is not a row number; rows are counted from 0")
@@ -544,18 +559,8 @@ class Preferences(AgentTable):
             metadata=self.metadata,
         )
 
-    def _replaced(self, **changes: Any) -> Self:
-        values: dict[str, Any] = {name: getattr(self, name) for name in _STATEMENTS}
-        values |= {
-            "items": self.items,
-            "counts": self.counts,
-            "agents": self._agents,
-            "metadata": self.metadata,
-        }
-        return type(self)._from_arrays(**(values | changes))
-
     def _row_keys(self) -> list[bytes]:
-        """Agents say the same when levels, rest and the set of comparisons are the same, in any order."""
+        """Agents say the same when levels, rest and comparisons (each as often) are alike, in any order."""
         agent = np.repeat(np.arange(len(self)), np.diff(self.pair_indptr))
         pairs = sorted_pairs(agent, self.pairs, self.n_items)
         flags = self.rest_below + 2 * self.consistent
@@ -567,16 +572,13 @@ class Preferences(AgentTable):
     def _joined(cls, parts: list[Self], **common: Any) -> Self:
         joined: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts])
-            for name in _STATEMENTS
+            for name in cls._statements
             if not name.endswith("indptr")
         }
         for name in ("level_indptr", "pair_indptr"):
             sizes = np.concatenate([np.diff(getattr(part, name)) for part in parts])
             joined[name] = indptr_of(sizes)
         return cls._from_arrays(**joined, **common)
-
-
-_STATEMENTS = ("level_indptr", "level_items", "levels", "rest_below", "pair_indptr", "pairs", "consistent")
 
 
 def _int32(values: Array | None) -> Array:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from permix.data.agent_table import AgentTable, row_name
 from permix.data.labels import Array, Label, as_column, clean_agents, clean_counts, clean_items, encode_items
-from permix.errors import DataError
+from permix.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,9 +49,8 @@ class Rankings(AgentTable):
     orders: Array
     lengths: Array
     unlisted_below: Array
-
-    def __init__(self) -> None:
-        raise TypeError("build Rankings with Rankings.from_orders(...) or Rankings.from_ranks(...)")
+    _statements: ClassVar = ("orders", "unlisted_below")
+    _of_items: ClassVar = ("orders",)
 
     @classmethod
     def _from_arrays(
@@ -63,22 +62,15 @@ class Rankings(AgentTable):
         unlisted_below: Array | bool = True,
         metadata: dict[str, Any] | None = None,
     ) -> Self:
-        """Build from arrays that are known to be right; shared, not copied."""
-        self = object.__new__(cls)
         names = tuple(items)
         orders = np.asarray(orders, dtype=np.int32)
         lengths = np.count_nonzero(orders >= 0, axis=1).astype(np.int64)
         longest = int(lengths.max(initial=0))
-        self._store(
-            orders=np.ascontiguousarray(orders[:, :longest]),
-            lengths=lengths,
-            unlisted_below=np.asarray(unlisted_below, dtype=np.bool_) | (lengths == len(names)),
-            items=names,
-            counts=np.ones(len(orders), dtype=np.int64) if counts is None else np.asarray(counts, np.int64),
-            _agents=clean_agents(agents, len(orders)),
-            metadata=dict(metadata or {}),
+        below = np.asarray(unlisted_below, dtype=np.bool_) | (lengths == len(names))
+        orders = np.ascontiguousarray(orders[:, :longest])
+        return object.__new__(cls)._fill(
+            names, len(orders), counts, agents, metadata, orders=orders, lengths=lengths, unlisted_below=below
         )
-        return self
 
     @classmethod
     def from_orders(
@@ -239,25 +231,6 @@ class Rankings(AgentTable):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.array(self.orders, dtype=dtype, copy=copy)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Rankings):
-            return NotImplemented
-        return (
-            self._same_frame(other)
-            and np.array_equal(self.orders, other.orders)
-            and np.array_equal(self.unlisted_below, other.unlisted_below)
-        )
-
-    def __repr__(self) -> str:
-        from permix.data.display import text_of
-
-        return text_of(self)
-
-    def _repr_html_(self) -> str:
-        from permix.data.display import html_of
-
-        return html_of(self)
-
     def _take(self, rows: Array) -> Self:
         return type(self)._from_arrays(
             self.orders[rows],
@@ -267,17 +240,6 @@ class Rankings(AgentTable):
             self.unlisted_below[rows],
             self.metadata,
         )
-
-    def _replaced(self, **changes: Any) -> Self:
-        values: dict[str, Any] = {
-            "orders": self.orders,
-            "items": self.items,
-            "counts": self.counts,
-            "agents": self._agents,
-            "unlisted_below": self.unlisted_below,
-            "metadata": self.metadata,
-        }
-        return type(self)._from_arrays(**(values | changes))
 
     def _row_keys(self) -> list[bytes]:
         rows = np.column_stack([self.orders, self.unlisted_below.astype(np.int32)]).astype(np.int32)
@@ -412,7 +374,7 @@ def _unlisted_below(unlisted: object, n: int) -> Array:
         )
     bad = (kinds != "below") & (kinds != "unknown")
     if n and np.any(bad):
-        raise DataError(f"unlisted={kinds.tolist()[int(np.argmax(bad))]!r} must be 'below' or 'unknown'")
+        raise ParameterError("unlisted", kinds.tolist()[int(np.argmax(bad))], "'below' or 'unknown'")
     return np.asarray(kinds == "below", dtype=np.bool_)
 
 

@@ -2,13 +2,14 @@
 
 Generators (``make_…``) return a named tuple: ``data`` first, then the truth by name. Loaders (``load_…``)
 look into the folder named by ``PERMIX_DATA`` and the user's cache before they download;
-:func:`describe` lists them with their licences.
+:func:`describe` lists them with their licenses.
 """
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
+
+from permix.runtime.lazy import exports
 
 if TYPE_CHECKING:
     from permix.datasets.fetch import cache_folder as cache_folder
@@ -39,34 +40,12 @@ _MODULES = {
     "generators_matrices": ("make_grid_coclusters", "make_mondrian_matrix"),
     "generators_rankings": ("make_angle_mixture", "make_generalized_mallows_mixture", "make_mallows_mixture"),
     "generators_vectors": (
-        "make_categorical_clusters",
-        "make_documents",
-        "make_dp_gaussian",
-        "make_gaussian_clusters",
+        *("make_categorical_clusters", "make_documents", "make_dp_gaussian", "make_gaussian_clusters"),
     ),
     "loaders": (
-        "Dataset",
-        "describe",
-        "load_ap",
-        "load_apa",
-        "load_jester",
-        "load_movielens",
-        "load_preflib",
-        "load_sushi",
+        *("Dataset", "describe", "load_ap", "load_apa", "load_jester", "load_movielens"),
+        *("load_preflib", "load_sushi"),
     ),
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
-
-__all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module 'permix.datasets' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"permix.datasets.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+__all__ = sorted(name for names in _MODULES.values() for name in names)
+__getattr__, __dir__ = exports(__name__, _MODULES)

@@ -6,7 +6,6 @@ by ``PERMIX_CACHE``). What is downloaded is checked before it is kept, and kept 
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import io
 import os
@@ -75,17 +74,6 @@ def obtain(source: Source, *names: str, download: bool = True) -> list[Path]:
         _download(source, missing)
     paths = [find(source, name) for name in names]
     return [path for path in paths if path is not None]
-
-
-def read_bytes(path: Path) -> bytes:
-    """Return the content of a file, decompressed where its name ends in ``.gz``."""
-    raw = path.read_bytes()
-    if path.suffix != ".gz":
-        return raw
-    try:
-        return gzip.decompress(raw)
-    except (EOFError, OSError) as error:
-        raise FileFormatError(f"{path}: the gzip stream is damaged ({error})", path) from error
 
 
 def _what_to_do(source: Source, missing: list[str], download: bool) -> str:

@@ -9,23 +9,14 @@ from numpy.typing import ArrayLike
 
 from permix.data.rankings import Rankings
 from permix.datasets.generators_rankings import Orders, make_generalized_mallows_mixture
-from permix.datasets.truth import Floats, Ints, RandomState, at_least, mixture_weights, readable
+from permix.datasets.truth import Floats, Ints, at_least, mixture_weights, readable
 from permix.errors import DataError
+from permix.runtime.seeds import RandomState, generator
 
 # Subjects in the order of their numbers of courses; neighbors are alike, the last is a neighbor of the first.
 SUBJECTS = (
-    "Business",
-    "Computing",
-    "Engineering",
-    "Science",
-    "Nursing",
-    "Medicine",
-    "Teaching",
-    "Arts",
-    "Design",
-    "Media",
-    "Law",
-    "Tourism",
+    *("Business", "Computing", "Engineering", "Science", "Nursing", "Medicine", "Teaching"),
+    *("Arts", "Design", "Media", "Law", "Tourism"),
 )
 TOWNS = ("Dublin", "Cork", "Galway", "Limerick", "Waterford", "Maynooth", "Athlone", "Sligo")
 TOWN_SHARES = (0.36, 0.14, 0.11, 0.12, 0.09, 0.07, 0.06, 0.05)
@@ -42,6 +33,7 @@ OTHER_SHARES = (5.6, 1.1)
 FILLED = 0.6
 
 
+@readable
 class CollegeApplicationsData(NamedTuple):
     """Lists of courses with the generalized Mallows mixture that made them.
 
@@ -58,7 +50,7 @@ class CollegeApplicationsData(NamedTuple):
     weights : array (n_components,)
         Falling.
     themes : tuple of str
-        What each component looks for, such as ``"Business, Dublin"``.
+        What each group looks for, such as ``"Business, Dublin"``.
     popularity : array (n_items,)
         Share of each course in the general demand, from which all centers are tilted.
     """
@@ -70,9 +62,6 @@ class CollegeApplicationsData(NamedTuple):
     weights: Floats
     themes: tuple[str, ...]
     popularity: Floats
-
-    def __repr__(self) -> str:
-        return readable(self)
 
 
 def make_college_applications(
@@ -88,22 +77,22 @@ def make_college_applications(
     """Draw applications to courses, of the shape of the Irish college data of the year 2000.
 
     Section 8 of Meilă & Chen (2010) analyzes 53,757 lists of up to ten out of 533 courses; they are not
-    public. Here every course has a subject and a town, and courses differ widely in popularity. Each kind of
-    applicant looks for a subject in Dublin or outside it, or for a town, and its center is the order of
-    popularity, tilted towards what it looks for: centers share popular courses further down. Lists are drawn
-    from a generalized Mallows model around the center of the applicant's kind.
+    public. Here every course has a subject and a town, and courses differ widely in popularity. Each group of
+    applicants looks for a subject in Dublin or outside it, or for a town, and its center is the order of
+    popularity, tilted toward what it looks for: centers share popular courses further down. Lists are drawn
+    from a generalized Mallows model around the center of the applicant's group.
 
     Parameters
     ----------
     n_samples, n_items, n_components : int
-        Applicants, courses, and kinds of applicants.
+        Applicants, courses, and groups of applicants.
     longest : int
         Length of the longest lists. Lengths have P(l) ∝ exp(c l) on 1 ... ``longest``, c such that the
         mean is 6.4 for lists of up to ten.
     theta : float, array (longest,) or array (n_components, longest), optional
         Decay of each stage. By default it falls evenly from 1.5 to 0.6: first choices are clearer.
     weights : array, optional
-        Shares of the kinds; by default like the paper's clusters, falling from 8 % to 1 % for 30.
+        Shares of the groups; by default like those in the paper, falling from 8 % to 1 % for 30.
     random_state : int, Generator or None
 
     Examples
@@ -113,7 +102,7 @@ def make_college_applications(
     >>> applications.themes[0], int(applications.data.lengths.max())
     ('Business, Dublin', 10)
     """
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     at_least("n_items", n_items, 1)
     if not 1 <= longest <= n_items:
         raise DataError(f"longest must lie between 1 and {n_items}, not {longest}")
@@ -211,8 +200,7 @@ def _lengths(rng: np.random.Generator, n_samples: int, longest: int) -> Ints:
 
     def probabilities(c: float) -> Floats:
         weight = np.exp(c * steps)
-        law: Floats = weight / weight.sum()
-        return law
+        return np.asarray(weight / weight.sum())
 
     c = brentq(lambda c: probabilities(c) @ steps - FILLED * steps[-1], 0.0, 5.0)
     return 1 + rng.choice(longest, size=n_samples, p=probabilities(c))

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from permix.datasets.truth import (
     Floats,
     Ints,
-    RandomState,
     at_least,
     draw_categories,
     draw_labels,
@@ -20,12 +19,14 @@ from permix.datasets.truth import (
 )
 from permix.errors import DataError
 from permix.partitions.mondrian import MondrianTree, sample_mondrian
+from permix.runtime.seeds import RandomState, generator
 
 CellFamily = Literal["categorical", "gaussian", "poisson", "bernoulli"]
 
 
+@readable
 class GridCoClusters(NamedTuple):
-    """A matrix with the row and column clusters that made it.
+    """A matrix with the row and column groups that made it.
 
     Attributes
     ----------
@@ -42,10 +43,8 @@ class GridCoClusters(NamedTuple):
     column_labels: Ints
     parameters: Floats
 
-    def __repr__(self) -> str:
-        return readable(self)
 
-
+@readable
 class MondrianMatrix(NamedTuple):
     """A matrix with the Mondrian partition that made it.
 
@@ -70,9 +69,6 @@ class MondrianMatrix(NamedTuple):
     tree: MondrianTree
     parameters: Floats
 
-    def __repr__(self) -> str:
-        return readable(self)
-
 
 def make_grid_coclusters(
     n_rows: int = 100,
@@ -88,7 +84,7 @@ def make_grid_coclusters(
     column_weights: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> GridCoClusters:
-    """Draw a matrix whose cell law depends on the row's cluster and the column's cluster.
+    """Draw a matrix whose cells depend on the row's group and the column's group.
 
     Parameters
     ----------
@@ -102,7 +98,7 @@ def make_grid_coclusters(
     missing : float
         Share of cells missing at random.
     row_weights, column_weights : array, optional
-        Cluster weights, equal by default.
+        Group weights, equal by default.
     random_state : int, Generator or None
 
     Examples
@@ -112,7 +108,7 @@ def make_grid_coclusters(
     >>> matrix.parameters.shape
     (3, 2)
     """
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     row_labels = draw_labels(rng, n_rows, mixture_weights(row_weights, n_row_clusters))
     column_labels = draw_labels(rng, n_columns, mixture_weights(column_weights, n_column_clusters))
     n_blocks = n_row_clusters * n_column_clusters
@@ -148,7 +144,7 @@ def make_mondrian_matrix(
     >>> bool(matrix.blocks.max() < matrix.tree.n_blocks)
     True
     """
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     at_least("n_rows", n_rows, 1)
     at_least("n_columns", n_columns, 1)
     tree = sample_mondrian(rng, budget)

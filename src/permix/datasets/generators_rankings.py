@@ -9,17 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.datasets.truth import (
-    Floats,
-    Ints,
-    RandomState,
-    at_least,
-    draw_labels,
-    fraction,
-    mixture_weights,
-    readable,
-)
+from permix.datasets.truth import Floats, Ints, at_least, draw_labels, fraction, mixture_weights, readable
 from permix.errors import DataError
+from permix.runtime.seeds import RandomState, generator
 
 Orders = NDArray[np.int32]
 
@@ -32,6 +24,7 @@ MEILA_CHEN = {
 }
 
 
+@readable
 class MallowsMixtureData(NamedTuple):
     """Rankings or preferences with the Mallows mixture that made them.
 
@@ -56,10 +49,8 @@ class MallowsMixtureData(NamedTuple):
     weights: Floats
     complete: Orders
 
-    def __repr__(self) -> str:
-        return readable(self)
 
-
+@readable
 class GeneralizedMallowsMixtureData(NamedTuple):
     """Top lists with the generalized Mallows mixture that made them.
 
@@ -80,10 +71,8 @@ class GeneralizedMallowsMixtureData(NamedTuple):
     theta: Floats
     weights: Floats
 
-    def __repr__(self) -> str:
-        return readable(self)
 
-
+@readable
 class AngleMixtureData(NamedTuple):
     """Full rankings with the mixture of angle-based models that made them.
 
@@ -105,9 +94,6 @@ class AngleMixtureData(NamedTuple):
     concentrations: Floats
     weights: Floats
     exact: bool
-
-    def __repr__(self) -> str:
-        return readable(self)
 
 
 def make_mallows_mixture(
@@ -152,7 +138,7 @@ def make_mallows_mixture(
     """
     from permix.kernels.insertion import sample_mallows
 
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     at_least("n_items", n_items, 1)
     shares = mixture_weights(weights, n_components)
     dispersions = np.broadcast_to(np.asarray(dispersion, dtype=float), (n_components,)).copy()
@@ -211,7 +197,7 @@ def make_generalized_mallows_mixture(
         Central orderings; uniformly random by default.
     preset : {"meila-chen-1", "meila-chen-2", "meila-chen-3", "meila-chen-4"}, optional
         The data sets of section 6 of Meilă & Chen (2010): 20 items, 500 lists from each of 10
-        clusters, lists of 10 or 19 items, θ = 1 or falling from 1.5. All arguments above are then
+        groups, lists of 10 or 19 items, θ = 1 or falling from 1.5. All arguments above are then
         fixed by the preset.
     center_weight : float
         For presets: the strength with which the centers are pulled together (see Notes).
@@ -220,7 +206,7 @@ def make_generalized_mallows_mixture(
     Notes
     -----
     The paper draws each center "from the conjugate posterior of σ, conditioned on 100 permutations
-    drawn randomly from a GM with θ = 0.7" so that clusters overlap. With the full weight of 100
+    drawn randomly from a GM with θ = 0.7" so that groups overlap. With the full weight of 100
     observations that posterior is all but a point mass and the ten centers coincide, so the 100
     permutations enter here as one observation with their average statistics (the equivalent
     sample size ν = 1 that the paper uses for its priors). ``center_weight`` scales this: 100 is
@@ -235,7 +221,7 @@ def make_generalized_mallows_mixture(
     """
     from permix.kernels.insertion import sample_top_lists
 
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     if preset is None:
         at_least("n_items", n_items, 1)
         shares = mixture_weights(weights, n_components)
@@ -296,9 +282,9 @@ def make_angle_mixture(
     >>> rankings.exact
     True
     """
-    from permix.distributions.angle import Angle
+    from permix.distributions.angle.angle import Angle
 
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     at_least("n_items", n_items, 2)
     shares = mixture_weights(weights, n_components)
     kappa = np.broadcast_to(np.asarray(concentration, dtype=float), (n_components,)).copy()

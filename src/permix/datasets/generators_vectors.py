@@ -1,4 +1,4 @@
-"""Synthetic clusters of points, documents and questionnaires."""
+"""Synthetic groups of points, documents and questionnaires."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from permix.datasets.truth import (
     Floats,
     Ints,
-    RandomState,
     at_least,
     draw_categories,
     draw_labels,
@@ -20,13 +19,15 @@ from permix.datasets.truth import (
     readable,
 )
 from permix.errors import DataError
+from permix.runtime.seeds import RandomState, generator
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
+@readable
 class GaussianClusters(NamedTuple):
-    """Points with the clusters that made them.
+    """Points with the groups that made them.
 
     Attributes
     ----------
@@ -45,10 +46,8 @@ class GaussianClusters(NamedTuple):
     weights: Floats
     noise_scale: float
 
-    def __repr__(self) -> str:
-        return readable(self)
 
-
+@readable
 class Documents(NamedTuple):
     """Word counts with the topics that made them.
 
@@ -67,12 +66,10 @@ class Documents(NamedTuple):
     topics: Floats
     weights: Floats
 
-    def __repr__(self) -> str:
-        return readable(self)
 
-
+@readable
 class CategoricalClusters(NamedTuple):
-    """Answers to questions with the clusters that made them.
+    """Answers to questions with the groups that made them.
 
     Attributes
     ----------
@@ -89,9 +86,6 @@ class CategoricalClusters(NamedTuple):
     probabilities: Floats
     weights: Floats
 
-    def __repr__(self) -> str:
-        return readable(self)
-
 
 def make_gaussian_clusters(
     n_samples: int = 500,
@@ -103,15 +97,15 @@ def make_gaussian_clusters(
     weights: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> GaussianClusters:
-    """Draw points from spherical Gaussian clusters.
+    """Draw points from spherical Gaussian groups.
 
     Parameters
     ----------
     n_samples, n_features, n_clusters : int
     separation : float
-        Root-mean-square distance between two cluster means, in units of ``noise_scale``.
+        Root-mean-square distance between two group means, in units of ``noise_scale``.
     noise_scale : float
-        Standard deviation within a cluster.
+        Standard deviation within a group.
     weights : array, optional
         Mixture weights, equal by default.
     random_state : int, Generator or None
@@ -123,7 +117,7 @@ def make_gaussian_clusters(
     >>> points.data.shape, points.means.shape
     ((200, 3), (4, 3))
     """
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     at_least("n_features", n_features, 1)
     at_least("separation", separation, 0)
     at_least("noise_scale", noise_scale, 0)
@@ -147,8 +141,8 @@ def make_dp_gaussian(
 ) -> GaussianClusters:
     """Draw points from a Dirichlet-process mixture of Gaussians.
 
-    Cluster sizes follow the Chinese restaurant process; means are normal around 0 with standard
-    deviation ``mean_scale`` in every coordinate. Clusters are numbered in order of first appearance.
+    Group sizes follow the Chinese restaurant process; means are normal around 0 with standard
+    deviation ``mean_scale`` in every coordinate. Groups are numbered in order of first appearance.
 
     Examples
     --------
@@ -157,7 +151,7 @@ def make_dp_gaussian(
     >>> len(points.means) == len(set(points.labels.tolist()))
     True
     """
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     at_least("n_samples", n_samples, 1)
     at_least("n_features", n_features, 1)
     if not 0 < concentration < np.inf:
@@ -201,7 +195,7 @@ def make_documents(
     document_length : float
         Mean length: one word and a Poisson number more.
     topic_concentration : float
-        Parameter of the symmetric Dirichlet law of each topic; small values give topics that share
+        Parameter of the symmetric Dirichlet prior of each topic; small values give topics that share
         few words.
     weights : array, optional
         Mixture weights, equal by default.
@@ -216,7 +210,7 @@ def make_documents(
     """
     from scipy.sparse import coo_matrix
 
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     at_least("n_words", n_words, 1)
     at_least("document_length", document_length, 1)
     shares = mixture_weights(weights, n_topics)
@@ -251,7 +245,7 @@ def make_categorical_clusters(
     n_samples, n_features, n_clusters : int
     n_categories : int or one int per feature
     answer_concentration : float
-        Parameter of the symmetric Dirichlet law of each class's answers to a question.
+        Parameter of the symmetric Dirichlet prior of each class's answers to a question.
     missing : float
         Share of answers missing at random, coded -1.
     weights : array, optional
@@ -265,7 +259,7 @@ def make_categorical_clusters(
     >>> int(answers.data.min()), int(answers.data.max())
     (-1, 3)
     """
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     at_least("n_features", n_features, 1)
     sizes = np.broadcast_to(np.asarray(n_categories, dtype=np.int64), (n_features,))
     at_least("n_categories", int(sizes.min()), 1)

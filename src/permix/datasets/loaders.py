@@ -1,4 +1,4 @@
-"""Public data sets, ready to use. Their licences are in the docstrings and in every result."""
+"""Public data sets, ready to use. Their licenses are in the docstrings and in every result."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ import numpy as np
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.datasets import registry
-from permix.datasets.fetch import find, obtain, read_bytes
+from permix.datasets.fetch import find, obtain
 from permix.datasets.registry import Source
 from permix.errors import DataError, FileFormatError
+from permix.files import read_unpacked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,14 +37,14 @@ class Dataset:
         Names of a matrix's rows and columns; empty for rankings, which carry their own.
     details : mapping
         Further columns about the rows, by name.
-    description, licence, citation, source : str
+    description, license, citation, source : str
         What it is; what is allowed; what to cite; who publishes it.
     """
 
     name: str
     data: Any
     description: str
-    licence: str
+    license: str
     citation: str
     source: str
     row_names: tuple[Any, ...] = ()
@@ -54,13 +55,13 @@ class Dataset:
         named = isinstance(self.data, Rankings | Preferences)
         data = repr(self.data).splitlines()[0] if named else f"{type(self.data).__name__} {self.data.shape}"
         return (
-            f"Dataset {self.name}: {self.description}\n  data: {data}\n  licence: {self.licence}\n"
+            f"Dataset {self.name}: {self.description}\n  data: {data}\n  license: {self.license}\n"
             f"  cite: {self.citation}\n  source: {self.source}"
         )
 
 
 def _dataset(source: Source, data: Any, description: str, **more: Any) -> Dataset:
-    return Dataset(source.key, data, description, source.licence, source.citation, source.homepage, **more)
+    return Dataset(source.key, data, description, source.license, source.citation, source.homepage, **more)
 
 
 def load_sushi(
@@ -71,7 +72,7 @@ def load_sushi(
 ) -> Dataset:
     """Load the sushi preferences of Kamishima (2003).
 
-    Licence: any research purpose, citing the authors; "You must not redistribute without our permission".
+    License: any research purpose, citing the authors; "You must not redistribute without our permission".
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ def load_sushi(
         raise DataError(f"kind is 'a', 'b' or 'scores', not {kind!r}")
     paths = obtain(registry.SUSHI, "README-en.txt", "sushi3.udata", files[kind], download=download)
     names = _sushi_names(paths[0], "A" if kind == "a" else "B")
-    users = np.loadtxt(io.BytesIO(read_bytes(paths[1])), dtype=np.int64)
+    users = np.loadtxt(io.BytesIO(read_unpacked(paths[1])), dtype=np.int64)
     columns = {
         "gender": 1,
         "age": 2,
@@ -107,7 +108,7 @@ def load_sushi(
         "east_west_now": 9,
     }
     details = {name: users[:, column] for name, column in columns.items()}
-    raw = io.BytesIO(read_bytes(paths[2]))
+    raw = io.BytesIO(read_unpacked(paths[2]))
     data: Any
     if kind == "scores":
         scores = np.loadtxt(raw, dtype=np.int64)
@@ -126,7 +127,7 @@ def load_sushi(
 
 def _sushi_names(readme: Path, item_set: str) -> list[str]:
     """Item names from the list in the README; a name that occurs twice gets its number."""
-    text = read_bytes(readme).decode("utf-8", errors="replace")
+    text = read_unpacked(readme).decode("utf-8", errors="replace")
     start = text.find(f"ID for the item set {item_set}")
     end = text.find("ID for the item set B", start + 1) if item_set == "A" else text.find("###", start)
     found = re.findall(r"(?m)(?:^|\s)(\d+):(\S+(?: roll)?)", text[start:end]) if start >= 0 else []
@@ -139,7 +140,7 @@ def _sushi_names(readme: Path, item_set: str) -> list[str]:
 def load_apa(year: int = 1980, *, ballots: Literal["all", "full"] = "all", download: bool = True) -> Dataset:
     """Load ballots of a presidential election of the American Psychological Association.
 
-    Licence: 1980 is published with the R package PLMIX under "GPL (>= 2)"; 1998-2009 are PrefLib series
+    License: 1980 is published with the R package PLMIX under "GPL (>= 2)"; 1998-2009 are PrefLib series
     00028, GPL-3.0 with required citations.
 
     Parameters
@@ -162,7 +163,7 @@ def load_apa(year: int = 1980, *, ballots: Literal["all", "full"] = "all", downl
             "elections. Decision."
         )
     elif year == 1980:
-        from permix.data.tables import read_table
+        from permix.data.io.tables import read_table
 
         (path,) = obtain(registry.APA_1980, "apa1980_top_orderings.csv", download=download)
         numbered = read_table(path, layout="orders", items=range(1, 6), count_column="count")
@@ -174,13 +175,13 @@ def load_apa(year: int = 1980, *, ballots: Literal["all", "full"] = "all", downl
         data = data[data.lengths == data.n_items]
     which = "full ballots" if ballots == "full" else "ballots"
     text = f"{data.n_agents:,} {which} over 5 candidates, APA election of {year}"
-    return Dataset("apa", data, text, source.licence, citation, source.homepage)
+    return Dataset("apa", data, text, source.license, citation, source.homepage)
 
 
 def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = True) -> Dataset:
     """Load MovieLens ratings as a sparse matrix, users by movies.
 
-    Licence: research use with acknowledgement; "The user may not redistribute the data without separate
+    License: research use with acknowledgement; "The user may not redistribute the data without separate
     permission", no commercial use without permission.
 
     Parameters
@@ -204,7 +205,7 @@ def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = Tru
     if size == "100k":
         source = registry.MOVIELENS_100K
         ratings, movies = obtain(source, "u.data", "u.item", download=download)
-        rows = np.loadtxt(io.BytesIO(read_bytes(ratings)), dtype=np.int64, usecols=(0, 1, 2))
+        rows = np.loadtxt(io.BytesIO(read_unpacked(ratings)), dtype=np.int64, usecols=(0, 1, 2))
         separator = "|"
     else:
         source = registry.MOVIELENS_1M
@@ -212,11 +213,11 @@ def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = Tru
         if find(source, name) is None and find(source, "ratings_no_timestamp.dat") is not None:
             name = "ratings_no_timestamp.dat"
         ratings, movies = obtain(source, name, "movies.dat", download=download)
-        table = read_bytes(ratings).replace(b"::", b"\t")
+        table = read_unpacked(ratings).replace(b"::", b"\t")
         rows = np.loadtxt(io.BytesIO(table), dtype=np.int64, usecols=(0, 1, 2))
         separator = "::"
     titles = {}
-    for line in read_bytes(movies).decode("latin-1").splitlines():
+    for line in read_unpacked(movies).decode("latin-1").splitlines():
         number, title = line.split(separator)[:2]
         titles[int(number)] = title
     users, user = np.unique(rows[:, 0], return_inverse=True)
@@ -250,13 +251,13 @@ def _distinct(titles: list[str], numbers: list[int]) -> tuple[str, ...]:
 def load_jester(*, download: bool = True) -> Dataset:
     """Load the Jester joke ratings, data set 1, part 1, as a matrix with NaN where a joke was not rated.
 
-    Licence: "freely available for research use" when Goldberg et al. (2001) is cited.
+    License: "freely available for research use" when Goldberg et al. (2001) is cited.
 
     The publisher offers an Excel sheet without a checksum, so nothing is downloaded: where the file is not
     in place, the error says what to do.
     """
     (path,) = obtain(registry.JESTER, "jester-data-1.csv", download=download)
-    table = np.loadtxt(io.BytesIO(read_bytes(path)), delimiter=",")
+    table = np.loadtxt(io.BytesIO(read_unpacked(path)), delimiter=",")
     if table.ndim != 2 or table.shape[1] != 101:
         raise FileFormatError(f"{path}: expected 101 columns, found {table.shape[-1]}", path)
     ratings = np.where(table[:, 1:] == 99, np.nan, table[:, 1:])
@@ -282,14 +283,14 @@ def load_jester(*, download: bool = True) -> Dataset:
 def load_ap(*, download: bool = True) -> Dataset:
     """Load word counts of Associated Press articles as a sparse matrix, documents by terms.
 
-    Licence: none is stated for the corpus, a subset of the TREC AP collection; for research only.
+    License: none is stated for the corpus, a subset of the TREC AP collection; for research only.
     """
     from scipy.sparse import csr_matrix
 
     counts, vocabulary = obtain(registry.AP, "ap.dat", "vocab.txt", download=download)
-    terms = read_bytes(vocabulary).decode("utf-8").split()
+    terms = read_unpacked(vocabulary).decode("utf-8").split()
     indptr, term, count = [0], [], []
-    for number, line in enumerate(read_bytes(counts).decode("ascii").splitlines(), start=1):
+    for number, line in enumerate(read_unpacked(counts).decode("ascii").splitlines(), start=1):
         size, *entries = line.split()
         pairs = [entry.partition(":") for entry in entries]
         if int(size) != len(pairs):
@@ -311,7 +312,7 @@ def load_preflib(
 ) -> Dataset:
     """Load a PrefLib file by number, for example ``load_preflib("00001-00000002", ".soi")``.
 
-    Licence: the PrefLib-Data repository is under GPL-3.0; the citations on the data set's page are required.
+    License: the PrefLib-Data repository is under GPL-3.0; the citations on the data set's page are required.
 
     Parameters
     ----------
@@ -324,8 +325,8 @@ def load_preflib(
     download : bool
         Whether the file may be fetched; files whose checksum is not known must be in place.
     """
-    from permix.data.preflib import read_preflib
-    from permix.data.preflib_writer import SUFFIXES
+    from permix.data.io.preflib import read_preflib
+    from permix.data.io.preflib_writer import SUFFIXES
 
     kind = ending.removeprefix(".")
     if not re.fullmatch(r"\d{5}-\d{8}", number) or kind not in SUFFIXES:
@@ -340,7 +341,7 @@ def load_preflib(
 
 
 def describe() -> pd.DataFrame:
-    """Return a table of the public data sets: size, licence, publisher, and where the files come from here.
+    """Return a table of the public data sets: size, license, publisher, and where the files come from here.
 
     Examples
     --------
@@ -352,15 +353,14 @@ def describe() -> pd.DataFrame:
 
     rows = []
     for source in registry.SOURCES.values():
-        names = list(source.members) or ["apa1980_top_orderings.csv", "jester-data-1.csv"]
-        here = any(find(source, name) is not None for name in names)
+        here = any(find(source, name) is not None for name in source.members)
         files = "on this machine" if here else "download" if source.url else "by hand"
         rows.append(
             {
                 "name": source.key,
                 "title": source.title,
                 "size": source.size,
-                "licence": source.licence,
+                "license": source.license,
                 "source": source.homepage,
                 "files": files,
             }

@@ -1,4 +1,4 @@
-"""What permix knows about public data sets: files, publishers, checksums and licences.
+"""What permix knows about public data sets: files, publishers, checksums and licenses.
 
 No data set is part of permix. Archive checksums (md5) are those GroupLens publishes; the sha256 of single
 files were computed from public copies of the publishers' files. A data set whose files cannot be checked, or
@@ -20,16 +20,15 @@ class Source:
     ----------
     key : str
         Name, and the folder of its files under ``PERMIX_DATA`` and in the cache.
-    title, size, licence, citation, homepage : str
+    title, size, license, citation, homepage : str
         For the reader.
     url : str or None
         What to download: an archive, or a folder of single files; None when there is no download.
     checksum : str or None
         ``"md5:…"`` or ``"sha256:…"`` of the archive.
-    members : mapping
-        File name here to its path in the archive or below ``url``.
-    sha256 : mapping
-        File name here to the checksum of its (decompressed) bytes.
+    files : mapping
+        Path of each file in the archive, or below ``url``, to the sha256 of its (decompressed) bytes; empty
+        where none is known. Here a file has the last part of its path for a name.
     manual : str
         What to do by hand when there is no download.
     """
@@ -37,14 +36,23 @@ class Source:
     key: str
     title: str
     size: str
-    licence: str
+    license: str
     citation: str
     homepage: str
     url: str | None = None
     checksum: str | None = None
-    members: Mapping[str, str] = field(default_factory=dict)
-    sha256: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
     manual: str = ""
+
+    @property
+    def members(self) -> dict[str, str]:
+        """Path of each file by its name here."""
+        return {path.rpartition("/")[2]: path for path in self.files}
+
+    @property
+    def sha256(self) -> dict[str, str]:
+        """Known checksums by name."""
+        return {path.rpartition("/")[2]: digest for path, digest in self.files.items() if digest}
 
 
 _GROUPLENS = (
@@ -56,80 +64,75 @@ _HARPER = (
     "F. M. Harper and J. A. Konstan (2015). The MovieLens Datasets: History and Context. "
     "ACM Transactions on Interactive Intelligent Systems 5(4), 19."
 )
-_PREFLIB = (
-    "The PrefLib-Data repository is under GPL-3.0; use of a data set asks for the citations listed on its "
-    "page, besides PrefLib's own."
-)
-_PREFLIB_CITATION = (
-    "N. Mattei and T. Walsh (2013). PrefLib: A Library for Preferences. Proceedings of ADT 2013, Springer."
-)
 
 SUSHI = Source(
     key="sushi",
     title="Sushi preferences of 5000 people in Japan",
     size="A: 5000 full rankings of 10; B: 5000 rankings of 10 out of 100, and scores 0-4 of the same",
-    licence=('Any research purpose, citing the authors. "You must not redistribute without our permission."'),
+    license=('Any research purpose, citing the authors. "You must not redistribute without our permission."'),
     citation=(
         "T. Kamishima (2003). Nantonac Collaborative Filtering: Recommendation Based on Order Responses. "
         "Proceedings of KDD 2003, 583-588."
     ),
     homepage="https://www.kamishima.net/sushi/",
     url="https://www.kamishima.net/asset/sushi3-2016.zip",
-    members={
-        "README-en.txt": "sushi3-2016/README-en.txt",
-        "sushi3.udata": "sushi3-2016/sushi3.udata",
-        "sushi3a.5000.10.order": "sushi3-2016/sushi3a.5000.10.order",
-        "sushi3b.5000.10.order": "sushi3-2016/sushi3b.5000.10.order",
-        "sushi3b.5000.10.score": "sushi3-2016/sushi3b.5000.10.score",
-    },
-    sha256={
-        "README-en.txt": "deb639156f15fd4ba5659c62bdac752f99e232db3b93b4d3c9f04d86c3a11d56",
-        "sushi3.udata": "592d345613b6fbc1d7d126775eb5fb5628619e855c292166250f09651716eca2",
-        "sushi3a.5000.10.order": "c56da325c0f58f9a38bafc650ed699b48dd2fb9f6ad64ba61ffc288d1ae4cc24",
-        "sushi3b.5000.10.order": "a241c87331e4eabea5841aae0c8a982453cccd01b0a0f3b6a4e9cfabcdab563b",
-        "sushi3b.5000.10.score": "f11fe3299b5cc099d70d36ae202f417f96be65454ad79d47d841f7b1efed4c6a",
+    files={
+        f"sushi3-2016/{name}": sha256
+        for name, sha256 in {
+            "README-en.txt": "deb639156f15fd4ba5659c62bdac752f99e232db3b93b4d3c9f04d86c3a11d56",
+            "sushi3.udata": "592d345613b6fbc1d7d126775eb5fb5628619e855c292166250f09651716eca2",
+            "sushi3a.5000.10.order": "c56da325c0f58f9a38bafc650ed699b48dd2fb9f6ad64ba61ffc288d1ae4cc24",
+            "sushi3b.5000.10.order": "a241c87331e4eabea5841aae0c8a982453cccd01b0a0f3b6a4e9cfabcdab563b",
+            "sushi3b.5000.10.score": "f11fe3299b5cc099d70d36ae202f417f96be65454ad79d47d841f7b1efed4c6a",
+        }.items()
     },
 )
 
-MOVIELENS_100K = Source(
-    key="movielens-100k",
-    title="MovieLens 100K",
-    size="100,000 ratings 1-5 by 943 users of 1682 movies",
-    licence=_GROUPLENS,
-    citation=_HARPER,
-    homepage="https://grouplens.org/datasets/movielens/100k/",
-    url="https://files.grouplens.org/datasets/movielens/ml-100k.zip",
-    checksum="md5:0e33842e24a9c977be4e0107933c0723",
-    members={"u.data": "ml-100k/u.data", "u.item": "ml-100k/u.item"},
-    sha256={
+
+def _movielens(name: str, size: str, md5: str, files: Mapping[str, str]) -> Source:
+    return Source(
+        key=f"movielens-{name}",
+        title=f"MovieLens {name.upper()}",
+        size=size,
+        license=_GROUPLENS,
+        citation=_HARPER,
+        homepage=f"https://grouplens.org/datasets/movielens/{name}/",
+        url=f"https://files.grouplens.org/datasets/movielens/ml-{name}.zip",
+        checksum=f"md5:{md5}",
+        files={f"ml-{name}/{file}": sha256 for file, sha256 in files.items()},
+    )
+
+
+MOVIELENS_100K = _movielens(
+    "100k",
+    "100,000 ratings 1-5 by 943 users of 1682 movies",
+    "0e33842e24a9c977be4e0107933c0723",
+    {
         "u.data": "06416e597f82b7342361e41163890c81036900f418ad91315590814211dca490",
         "u.item": "553841ebc7de3a0fd0d6b62a204ea30c1e651aacfb2814c7a6584ac52f2c5701",
     },
 )
-
-MOVIELENS_1M = Source(
-    key="movielens-1m",
-    title="MovieLens 1M",
-    size="1,000,209 ratings 1-5 by 6040 users of 3706 movies",
-    licence=_GROUPLENS,
-    citation=_HARPER,
-    homepage="https://grouplens.org/datasets/movielens/1m/",
-    url="https://files.grouplens.org/datasets/movielens/ml-1m.zip",
-    checksum="md5:c4d9eecfca2ab87c1945afe126590906",
-    members={"ratings.dat": "ml-1m/ratings.dat", "movies.dat": "ml-1m/movies.dat"},
-    sha256={"movies.dat": "c377f92ce09ac7ec6cc78465886cf1848b49c40e1259a83bdeb51d6faa94a26a"},
+MOVIELENS_1M = _movielens(
+    "1m",
+    "1,000,209 ratings 1-5 by 6040 users of 3706 movies",
+    "c4d9eecfca2ab87c1945afe126590906",
+    {
+        "ratings.dat": "",
+        "movies.dat": "c377f92ce09ac7ec6cc78465886cf1848b49c40e1259a83bdeb51d6faa94a26a",
+    },
 )
 
 JESTER = Source(
     key="jester",
     title="Jester joke ratings, data set 1, part 1",
     size="1,810,455 ratings from -10 to 10 by 24,983 users of 100 jokes",
-    licence='"Freely available for research use" when the paper of Goldberg et al. is cited.',
+    license='"Freely available for research use" when the paper of Goldberg et al. is cited.',
     citation=(
         "K. Goldberg, T. Roeder, D. Gupta and C. Perkins (2001). Eigentaste: A Constant Time Collaborative "
         "Filtering Algorithm. Information Retrieval 4(2), 133-151."
     ),
     homepage="https://goldberg.berkeley.edu/jester-data/",
+    files={"jester-data-1.csv": ""},
     manual=(
         "the publisher offers jester-data-1.zip with an Excel 97 sheet and no checksum. Download it from "
         "https://goldberg.berkeley.edu/jester-data/, save the sheet as CSV without a header (24,983 lines of "
@@ -141,14 +144,13 @@ AP = Source(
     key="ap",
     title="Associated Press articles (the sample of lda-c)",
     size="2246 documents, 10,473 terms, 435,838 tokens",
-    licence="No licence is stated for the corpus, a subset of the TREC AP collection; for research only.",
+    license="No license is stated for the corpus, a subset of the TREC AP collection; for research only.",
     citation="D. M. Blei, A. Y. Ng and M. I. Jordan (2003). Latent Dirichlet Allocation. JMLR 3, 993-1022.",
     homepage="https://www.cs.columbia.edu/~blei/lda-c/",
     url="https://www.cs.columbia.edu/~blei/lda-c/ap.tgz",
-    members={"ap.dat": "ap/ap.dat", "vocab.txt": "ap/vocab.txt"},
-    sha256={
-        "ap.dat": "ef1003dad74df696cdd3bab85e7c1d20a3eb1494a9e847e899224894d5ccf6d9",
-        "vocab.txt": "fbf0d0f836cb2b0360bd3cae0f71c2f34b140b1dd8dd0d0bdb618a64704337f6",
+    files={
+        "ap/ap.dat": "ef1003dad74df696cdd3bab85e7c1d20a3eb1494a9e847e899224894d5ccf6d9",
+        "ap/vocab.txt": "fbf0d0f836cb2b0360bd3cae0f71c2f34b140b1dd8dd0d0bdb618a64704337f6",
     },
 )
 
@@ -156,13 +158,14 @@ APA_1980 = Source(
     key="apa1980",
     title="American Psychological Association, presidential election 1980",
     size="15,449 ballots over 5 candidates, 5738 of them full",
-    licence='Published with the R package PLMIX under "GPL (>= 2)".',
+    license='Published with the R package PLMIX under "GPL (>= 2)".',
     citation=(
         "P. Diaconis (1988). Group Representations in Probability and Statistics. IMS; "
         "C. Mollica and L. Tardella (2017). Bayesian Plackett-Luce mixture models for partially ranked data. "
         "Psychometrika 82(2), 442-458."
     ),
     homepage="the R package PLMIX, data set d_apa",
+    files={"apa1980_top_orderings.csv": ""},
     manual=(
         "the ballots are the data set d_apa of the R package PLMIX, a 15,449 x 5 matrix of orderings with 0 "
         "for places left empty. Write its distinct rows with their counts as CSV with the header "
@@ -215,12 +218,17 @@ PREFLIB = Source(
     key="preflib",
     title="PrefLib files by number",
     size=f"{len(_PREFLIB_SHA256)} files with known checksums; any other file once it is in place",
-    licence=_PREFLIB,
-    citation=_PREFLIB_CITATION,
+    license=(
+        "The PrefLib-Data repository is under GPL-3.0; use of a data set asks for the citations listed on "
+        "its page, besides PrefLib's own."
+    ),
+    citation=(
+        "N. Mattei and T. Walsh (2013). PrefLib: A Library for Preferences. Proceedings of ADT 2013, "
+        "Springer."
+    ),
     homepage="https://www.preflib.org/",
     url="https://raw.githubusercontent.com/PrefLib/PrefLib-Data/main/datasets/",
-    members={name: f"{name[:5]} - {PREFLIB_SERIES[name[:5]]}/{name}" for name in _PREFLIB_SHA256},
-    sha256=_PREFLIB_SHA256,
+    files={f"{name[:5]} - {PREFLIB_SERIES[name[:5]]}/{name}": sha for name, sha in _PREFLIB_SHA256.items()},
     manual=(
         "no checksum of this file is known, so it is not downloaded. Get it from the series' folder at "
         "https://github.com/PrefLib/PrefLib-Data/tree/main/datasets"

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from permix.errors import DataError
 
-RandomState = int | np.integer[Any] | Sequence[int] | np.random.SeedSequence | np.random.Generator | None
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+T = TypeVar("T")
 
 
-def readable(result: Any) -> str:
-    """Return a one-field-per-line repr that shows shapes instead of numbers."""
-    lines = [f"{type(result).__name__}("]
-    for name, value in zip(result._fields, result, strict=True):
-        lines.append(f"    {name}={_brief(value)},")
-    return "\n".join([*lines, ")"])
+def readable(result: type[T]) -> type[T]:
+    """Give a named tuple a repr with one field per line that shows shapes instead of numbers."""
+
+    def shown(self: Any) -> str:
+        lines = [f"    {name}={_brief(value)}," for name, value in zip(self._fields, self, strict=True)]
+        return "\n".join([f"{type(self).__name__}(", *lines, ")"])
+
+    result.__repr__ = shown  # type: ignore[method-assign]
+    return result
 
 
 def _brief(value: Any) -> str:
@@ -41,7 +43,7 @@ def at_least(name: str, value: float, least: float) -> None:
 
 
 def fraction(name: str, value: float) -> None:
-    """Refuse what is no fraction."""
+    """Refuse what is not a fraction."""
     if not 0 <= value <= 1:
         raise DataError(f"{name} is a fraction between 0 and 1, not {value}")
 

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import abc
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Set
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from permix.data.agent_table import AgentTable
-from permix.data.labels import Array, Label, some_names
+from permix.data.labels import Array, Label, OverItems, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import DataError
-
-if TYPE_CHECKING:
-    from permix.distributions.angle import Angle
+from permix.errors import DataError, Message
+from permix.runtime.seeds import RandomState, stream_key
+from permix.runtime.threads import over_rows
 
 Table = TypeVar("Table", bound=AgentTable)
-RandomState = int | np.random.SeedSequence | np.random.Generator | None
-# Rows × items below which starting threads costs more than it saves.
-WORTH_THREADS = 50_000
 
 
 class Estimate(float):
@@ -61,20 +54,11 @@ class Estimate(float):
         return f"{float(self)!r} (standard error {self.standard_error:.2g})"
 
 
-class RankingDistribution(abc.ABC):
-    """Base of distributions over full rankings that grow around a center by repeated insertion.
-
-    The items of the center are inserted one after the other, best first, into the ranking of those before
-    them: ``center_order[i]`` is the item inserted at step i = 0, 1, ….
-    """
+class Distribution(OverItems, abc.ABC):
+    """Base of all distributions over full rankings of named items."""
 
     name: ClassVar[str]
-
-    def __init__(self, center: object, items: Iterable[object] | None) -> None:
-        table = central_ordering(center, items)
-        self._items = table.items
-        # Compiled code is specialised for writable arrays, so those kept for it are; users see views.
-        self._order = np.array(table.orders[0], dtype=np.int32)
+    _items: tuple[Label, ...]
 
     @property
     def items(self) -> tuple[Label, ...]:
@@ -82,9 +66,84 @@ class RankingDistribution(abc.ABC):
         return self._items
 
     @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return len(self._items)
+    @abc.abstractmethod
+    def mode(self) -> tuple[Label, ...]:
+        """A most probable ranking, best first."""
+
+    @abc.abstractmethod
+    def sample(self, size: int = 1, random_state: RandomState = None) -> Rankings:
+        """Draw full rankings independently.
+
+        Parameters
+        ----------
+        size : int
+            Number of rankings.
+        random_state : int, SeedSequence, Generator or None
+            The same seed gives the same rankings, whatever the number of threads; and the first rows of
+            a larger sample are those of a smaller one.
+
+        Returns
+        -------
+        Rankings
+        """
+
+    @abc.abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Return name and parameters as plain JSON values."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.describe() == other.describe()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._items))
+
+
+def chain_text(names: Iterable[Label], most: int = 8) -> str:
+    """First names of a ranking, best first, and how many more there are."""
+    listed = [str(name) for name in names]
+    rest = f" ≻ … ({len(listed) - most} more)" if len(listed) > most else ""
+    return " ≻ ".join(listed[:most]) + rest
+
+
+class Given(OverItems):
+    """A distribution and the preferences of one agent, one row, in the order of its items."""
+
+    distribution: RankingDistribution
+
+    @property
+    def items(self) -> tuple[Label, ...]:
+        """Item names."""
+        return self.distribution.items
+
+    def _one_row(self, table: Table, what: str) -> Table:
+        if len(table) != 1:
+            raise DataError(
+                f"condition(...) needs the {what} of one agent, but here are {len(table)} rows; take one of "
+                "them, such as [0]"
+            )
+        return aligned(table, self.items)
+
+
+class RankingDistribution(Distribution):
+    """Base of distributions over full rankings that grow around a center by repeated insertion.
+
+    The items of the center are inserted one after the other, best first, into the ranking of those before
+    them: ``center_order[i]`` is the item inserted at step i = 0, 1, ….
+    """
+
+    # What to do about rankings of a subset of the items.
+    _about_subsets: ClassVar[Message] = Message(
+        "its probability is a sum over all rankings that agree. Use "
+        ".condition(rankings[row]).log_normalizer()"
+    )
+
+    def __init__(self, center: object, items: Iterable[object] | None) -> None:
+        table = central_ordering(center, items)
+        self._items = table.items
+        # Compiled code is specialized for writable arrays, so those kept for it are; users see views.
+        self._order = np.array(table.orders[0], dtype=np.int32)
 
     @property
     def center_order(self) -> Array:
@@ -97,13 +156,9 @@ class RankingDistribution(abc.ABC):
         return tuple(self._items[index] for index in self._order)
 
     @property
-    @abc.abstractmethod
     def mode(self) -> tuple[Label, ...]:
-        """A most probable ranking, best first."""
-
-    @abc.abstractmethod
-    def sample(self, size: int = 1, random_state: RandomState = None) -> Rankings:
-        """Draw full rankings independently and exactly."""
+        """The center; other rankings are as probable where a dispersion is 1, or a decay 0."""
+        return self.center
 
     def log_prob(self, rankings: object) -> Array:
         """Log-probability of each row, whatever its count.
@@ -143,9 +198,25 @@ class RankingDistribution(abc.ABC):
     def _before(self, first: Array, second: Array) -> Array:
         """P(one item before another) for some pairs."""
 
+    def _insert(
+        self, steps: tuple[Array, Array, Array, Array], size: int, random_state: RandomState
+    ) -> Rankings:
+        """Draw by repeated insertion; ``steps`` say where items go (see ``insertion_jit.sample_rows``)."""
+        from permix.distributions.insertion_jit import place_scratch, sample_rows
+
+        key = stream_key(random_state)
+        out = np.empty((sample_size(size), self.n_items), dtype=np.int32)
+
+        def draw(first: int, last: int) -> None:
+            places = place_scratch(self.n_items, last - first)
+            sample_rows(key, first, last, self._order, *steps, places, out)
+
+        over_rows(draw, len(out), self.n_items)
+        return Rankings._from_arrays(out, self.items)
+
     def _before_by_steps(self, first: Array, second: Array, decays: Array, matrix: Array) -> Array:
-        """Answer some pairs under insertion laws: by the table of all, n³ operations, or by n² for each."""
-        from permix.kernels.insertion_laws import pair_order
+        """Answer some pairs by steps of insertion: by the table of all, n³ operations, or by n² for each."""
+        from permix.distributions.insertion_jit import pair_order
 
         pairs, row = np.unique(np.stack([first, second], axis=1), axis=0, return_inverse=True)
         if len(pairs) >= self.n_items:
@@ -161,9 +232,11 @@ class RankingDistribution(abc.ABC):
         long = np.flatnonzero(~table.unlisted_below & (table.lengths > 2))
         if len(long):
             raise DataError(
-                f"{table.row_name(int(long[0]))} ranks {table.lengths[long[0]]} of {self.n_items} items and "
-                f"leaves the rest unknown ({len(long)} such row(s)); its probability is a sum over all "
-                "rankings that agree. Use .condition(rankings[row]).log_normalizer()"
+                Message(
+                    f"{table.row_name(int(long[0]))} ranks {table.lengths[long[0]]} of {self.n_items} items "
+                    f"and leaves the rest unknown ({len(long)} such row(s)); ",
+                    *self._about_subsets.parts,
+                )
             )
 
     @abc.abstractmethod
@@ -189,10 +262,6 @@ class RankingDistribution(abc.ABC):
         Entries above the diagonal are minus infinity. It has n² entries.
         """
 
-    @abc.abstractmethod
-    def describe(self) -> dict[str, Any]:
-        """Return name and parameters as plain JSON values."""
-
     def condition(self, preferences: object) -> Any:
         """Return this distribution given what one agent said.
 
@@ -206,14 +275,13 @@ class RankingDistribution(abc.ABC):
         The conditioned distribution, with ``sample``, ``log_prob``, ``log_normalizer``, ``pairwise`` and
         ``rank_marginals``.
         """
-        from permix.distributions.conditioned import condition
+        from permix.distributions.conditioning.conditioned import condition
 
         return condition(self, preferences)
 
     def __repr__(self) -> str:
-        shown = " ≻ ".join(str(name) for name in self.center[:8])
-        rest = f" ≻ … ({self.n_items - 8} more)" if self.n_items > 8 else ""
-        return f"{type(self).__name__}: {self.n_items} items, {self._parameters_text()}center {shown}{rest}"
+        parameters = self._parameters_text()
+        return f"{type(self).__name__}: {self.n_items} items, {parameters}center {chain_text(self.center)}"
 
     def _by_item(self, by_step: Array) -> Array:
         """Turn a matrix over pairs of steps into one over pairs of items."""
@@ -222,14 +290,6 @@ class RankingDistribution(abc.ABC):
 
     def _parameters_text(self) -> str:
         return ""
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return self.describe() == other.describe()
-
-    def __hash__(self) -> int:
-        return hash((type(self), self._items, self._order.tobytes()))
 
     def _rankings(self, rankings: object) -> Rankings:
         """Rows over this distribution's items: Rankings, or orderings by name or index."""
@@ -286,11 +346,9 @@ def central_ordering(center: object, items: Iterable[object] | None) -> Rankings
 
 def aligned(table: Table, items: tuple[Label, ...], of: str = "center") -> Table:
     """Return the table with its items in this order; both must have the same items."""
-    if table.items == items:
-        return table
-    position = {name: index for index, name in enumerate(items)}
-    strangers = [name for name in table.items if name not in position]
-    absent = [name for name in items if name not in set(table.items)]
+    wanted, known = set(items), set(table.items)
+    strangers = [name for name in table.items if name not in wanted]
+    absent = [name for name in items if name not in known]
     if strangers or absent:
         reasons = [f"the {of} does not rank {some_names(strangers)}"] * bool(strangers)
         reasons += [f"the data do not know {some_names(absent)}"] * bool(absent)
@@ -298,11 +356,7 @@ def aligned(table: Table, items: tuple[Label, ...], of: str = "center") -> Table
             f"the data and the {of} are over different items: {'; '.join(reasons)}. "
             "Build both with the same items="
         )
-    new = np.array([position[name] for name in table.items] + [-1], dtype=np.int32)
-    if isinstance(table, Rankings):
-        return table._replaced(items=items, orders=new[table.orders])
-    assert isinstance(table, Preferences)
-    return table._replaced(items=items, level_items=new[table.level_items], pairs=new[table.pairs])
+    return table._reindexed(items)
 
 
 def read_only(array: Array) -> Array:
@@ -324,61 +378,7 @@ def whole_number(name: str, value: int, least: int) -> int:
     return int(value)
 
 
-def generator(random_state: RandomState) -> np.random.Generator:
-    """Make a generator of a seed, or say what is wrong with it."""
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"random_state={random_state!r} is not None, a whole number from 0, a SeedSequence or a Generator"
-        ) from error
-
-
-def stream_key(random_state: RandomState) -> Array:
-    """Draw the key of the counter-based streams, of which each row has its own."""
-    return generator(random_state).integers(0, 2**64, size=2, dtype=np.uint64)
-
-
-class _Threads(threading.local):
-    """Whether the present thread may start others."""
-
-    allowed = True
-
-
-_threads = _Threads()
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Keep :func:`over_rows` in the calling thread: for work that is itself one of many in parallel."""
-    before, _threads.allowed = _threads.allowed, False
-    try:
-        yield
-    finally:
-        _threads.allowed = before
-
-
-def over_rows(task: Callable[[int, int], object], n_rows: int, n_items: int) -> None:
-    """Call ``task(first, last)`` over all rows, in threads where that pays.
-
-    The compiled functions called release the GIL, share nothing, and draw from per-row streams: the
-    result does not depend on how the rows are divided.
-    """
-    from numba import get_num_threads
-
-    n_threads = int(get_num_threads())
-    if n_threads == 1 or not _threads.allowed or n_rows * n_items < WORTH_THREADS:
-        task(0, n_rows)
-        return
-    task(0, 0)  # compile, or load from the cache, once
-    n_parts = 4 * n_threads  # more than threads, so that a busy core holds up a small part only
-    ends = [n_rows * part // n_parts for part in range(n_parts + 1)]
-    with ThreadPoolExecutor(n_threads) as pool:
-        for done in [pool.submit(task, *ends[part : part + 2]) for part in range(n_parts)]:
-            done.result()
-
-
-def distribution_from_description(description: Mapping[str, Any]) -> RankingDistribution | Angle:
+def distribution_from_description(description: Mapping[str, Any]) -> Distribution:
     """Rebuild what ``describe`` of a distribution gave, for example from a file.
 
     Examples
@@ -388,13 +388,13 @@ def distribution_from_description(description: Mapping[str, Any]) -> RankingDist
     >>> distribution_from_description(model.describe()) == model
     True
     """
-    from permix.distributions.angle import Angle
-    from permix.distributions.generalized_mallows import GeneralizedMallows
+    from permix.distributions.angle.angle import Angle
+    from permix.distributions.generalized.generalized_mallows import GeneralizedMallows
     from permix.distributions.insertion import RepeatedInsertion
     from permix.distributions.mallows import Mallows
 
     settings = dict(description)
-    kinds: dict[str, Callable[..., RankingDistribution | Angle]] = {
+    kinds: dict[str, Callable[..., Distribution]] = {
         kind.name: kind for kind in (Angle, GeneralizedMallows, Mallows, RepeatedInsertion)
     }
     name = settings.pop("name", None)

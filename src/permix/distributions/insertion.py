@@ -9,18 +9,10 @@ import numpy as np
 
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
-from permix.distributions.base import (
-    Estimate,
-    RandomState,
-    RankingDistribution,
-    generator,
-    over_rows,
-    read_only,
-    sample_size,
-    stream_key,
-    whole_number,
-)
+from permix.distributions.base import Estimate, RankingDistribution, read_only, sample_size, whole_number
 from permix.errors import DataError
+from permix.runtime.seeds import RandomState, generator
+from permix.runtime.threads import over_rows
 
 # Called with the ranking so far (names, best first) and the item to insert.
 Rule = Callable[[tuple[Label, ...], Label], Sequence[float]]
@@ -112,35 +104,15 @@ class RepeatedInsertion(RankingDistribution):
         return tuple(ranking)
 
     def sample(self, size: int = 1, random_state: RandomState = None) -> Rankings:
-        """Draw full rankings independently and exactly.
+        """Draw full rankings exactly; see :meth:`Distribution.sample`."""
+        if self._rule is None:
+            from permix.distributions.insertion_jit import general_steps
 
-        Parameters
-        ----------
-        size : int
-            Number of rankings.
-        random_state : int, SeedSequence, Generator or None
-            The same seed gives the same rankings, whatever the number of threads.
-
-        Returns
-        -------
-        Rankings
-        """
+            return self._insert(general_steps(self._matrix), size, random_state)
         out = np.empty((sample_size(size), self.n_items), dtype=np.int32)
-        if self._rule is not None:
-            index = {name: position for position, name in enumerate(self.items)}
-            for row, ranking in enumerate(self._grown(len(out), random_state)):
-                out[row] = [index[name] for name in ranking.names]
-            return Rankings._from_arrays(out, self.items)
-        from permix.kernels import insertion_laws as kernels
-
-        key = stream_key(random_state)
-        cumulative = kernels.cumulate(self._matrix)
-
-        def draw(first: int, last: int) -> None:
-            places = kernels.place_scratch(self.n_items, last - first)
-            kernels.sample_insertion_rows(key, first, last, self._order, cumulative, places, out)
-
-        over_rows(draw, len(out), self.n_items)
+        index = {name: position for position, name in enumerate(self.items)}
+        for row, ranking in enumerate(self._grown(len(out), random_state)):
+            out[row] = [index[name] for name in ranking.names]
         return Rankings._from_arrays(out, self.items)
 
     def entropy(self, n_draws: int = 1000, random_state: RandomState = None) -> float:
@@ -166,14 +138,14 @@ class RepeatedInsertion(RankingDistribution):
 
     def pairwise(self) -> Array:
         """Matrix of P(item a before item b), 0 on the diagonal; exact, in n³ operations."""
-        from permix.kernels.insertion_laws import insertion_marginals
+        from permix.distributions.insertion_jit import insertion_marginals
 
         self._need_matrix("pairwise")
         return self._by_item(insertion_marginals(self._matrix)[1])
 
     def rank_marginals(self) -> Array:
         """Matrix of P(item a has rank r), column 0 = best; exact, in n³ operations."""
-        from permix.kernels.insertion_laws import insertion_marginals
+        from permix.distributions.insertion_jit import insertion_marginals
 
         self._need_matrix("rank_marginals")
         return np.ascontiguousarray(insertion_marginals(self._matrix)[0].T[np.argsort(self._order)])
@@ -220,15 +192,15 @@ class RepeatedInsertion(RankingDistribution):
         if self._rule is not None:
             self._score_by_rule(table, out)
             return
-        from permix.kernels import insertion_laws as kernels
+        from permix.distributions.insertion_jit import insertion_log_prob_rows
 
-        step_of = np.argsort(self._order)
-        tails = kernels.tail_matrix(self._matrix) if not table.is_full else np.zeros((0, 0))
+        tails = np.zeros((0, 0))
+        if not table.is_full:  # P(place >= j) at step i
+            tails = np.ascontiguousarray(np.minimum(1.0, np.cumsum(self._matrix[:, ::-1], axis=1)[:, ::-1]))
+        rows = (table.orders, table.lengths, np.argsort(self._order))
 
         def score(first: int, last: int) -> None:
-            kernels.insertion_log_prob_rows(
-                first, last, table.orders, table.lengths, step_of, self._matrix, tails, out
-            )
+            insertion_log_prob_rows(first, last, *rows, np.zeros(0), self._matrix, tails, out)
 
         over_rows(score, len(table), self.n_items)
 

@@ -9,15 +9,10 @@ import numpy as np
 
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
-from permix.distributions.base import (
-    RandomState,
-    RankingDistribution,
-    over_rows,
-    read_only,
-    sample_size,
-    stream_key,
-)
+from permix.distributions.base import RankingDistribution, read_only
 from permix.errors import DataError
+from permix.runtime.seeds import RandomState
+from permix.runtime.threads import over_rows
 
 
 class Mallows(RankingDistribution):
@@ -86,11 +81,6 @@ class Mallows(RankingDistribution):
         """Whether each item has a dispersion of its own."""
         return self._dispersion.ndim == 1
 
-    @property
-    def mode(self) -> tuple[Label, ...]:
-        """The center; where a dispersion is 1, other rankings are as probable."""
-        return self.center
-
     def log_normalizer(self) -> float:
         """Logarithm of Z = Σ over all rankings of dispersion^distance = Π_i (1 + φ_i + … + φ_i^(i-1))."""
         from permix.kernels import mallows as kernels
@@ -100,36 +90,12 @@ class Mallows(RankingDistribution):
         return float(kernels.log_normalizer(self._decay[0], self.n_items))
 
     def sample(self, size: int = 1, random_state: RandomState = None) -> Rankings:
-        """Draw full rankings independently and exactly, by repeated insertion.
+        """Draw full rankings exactly, by repeated insertion; see :meth:`Distribution.sample`."""
+        from permix.distributions.insertion_jit import geometric_steps, weighted_steps
 
-        Parameters
-        ----------
-        size : int
-            Number of rankings.
-        random_state : int, SeedSequence, Generator or None
-            The same seed gives the same rankings, whatever the number of threads; and the first rows of
-            a larger sample are those of a smaller one.
-
-        Returns
-        -------
-        Rankings
-        """
-        from permix.kernels import insertion_laws as kernels
-
-        n = self.n_items
-        key = stream_key(random_state)
-        out = np.empty((sample_size(size), n), dtype=np.int32)
-        table, guide = kernels.displacement_table(self._decay[0], n)
-
-        def draw(first: int, last: int) -> None:
-            places = kernels.place_scratch(n, last - first)
-            if self.is_weighted:
-                kernels.sample_weighted_rows(key, first, last, self._order, self._decay, places, out)
-            else:
-                kernels.sample_mallows_rows(key, first, last, self._order, table, guide, places, out)
-
-        over_rows(draw, len(out), n)
-        return Rankings._from_arrays(out, self.items)
+        weighted = self.is_weighted
+        steps = weighted_steps(self._decay) if weighted else geometric_steps(self._decay[0], self.n_items)
+        return self._insert(steps, size, random_state)
 
     def entropy(self) -> float:
         """Entropy in nats, Σ_i ln Z_i + λ_i E[k_i], exact."""
@@ -159,12 +125,13 @@ class Mallows(RankingDistribution):
         array([[0. , 0.8],
                [0.2, 0. ]])
         """
-        from permix.kernels import insertion_laws, mallows
+        from permix.distributions.insertion_jit import insertion_marginals
+        from permix.kernels.mallows import pairwise_by_step
 
         if self.is_weighted:
-            by_step = insertion_laws.insertion_marginals(np.exp(self.insertion_log_probabilities()))[1]
+            by_step = insertion_marginals(np.exp(self.insertion_log_probabilities()))[1]
         else:
-            by_step = mallows.pairwise_by_step(self._decay[0], self.n_items)
+            by_step = pairwise_by_step(self._decay[0], self.n_items)
         return self._by_item(by_step)
 
     def rank_marginals(self) -> Array:
@@ -175,7 +142,7 @@ class Mallows(RankingDistribution):
         ndarray, shape (items, items)
             Rows by position in ``items``; column 0 is the best rank. Rows and columns sum to one.
         """
-        from permix.kernels.insertion_laws import insertion_marginals
+        from permix.distributions.insertion_jit import insertion_marginals
 
         places = insertion_marginals(np.exp(self.insertion_log_probabilities()))[0]
         return np.ascontiguousarray(places.T[np.argsort(self._order)])
@@ -199,17 +166,17 @@ class Mallows(RankingDistribution):
         }
 
     def _score_top_lists(self, table: Rankings, out: Array) -> None:
-        from permix.kernels import insertion_laws as kernels
+        from permix.distributions.insertion_jit import insertion_log_prob_rows, mallows_log_prob_rows
 
-        orders, lengths, step_of = table.orders, table.lengths, np.argsort(self._order)
+        rows, none = (table.orders, table.lengths, np.argsort(self._order)), np.zeros((0, 0))
 
         def score(first: int, last: int) -> None:
             if self.is_weighted:
-                kernels.weighted_log_prob_rows(first, last, orders, lengths, step_of, self._decay, out)
+                insertion_log_prob_rows(first, last, *rows, self._decay, none, none, out)
             else:
-                kernels.mallows_log_prob_rows(first, last, orders, lengths, step_of, self._decay[0], out)
+                mallows_log_prob_rows(first, last, *rows, self._decay[0], out)
 
-        over_rows(score, len(table), orders.shape[1])
+        over_rows(score, len(table), table.orders.shape[1])
 
     def _before(self, first: Array, second: Array) -> Array:
         if self.is_weighted:

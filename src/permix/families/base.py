@@ -1,13 +1,14 @@
 """What a family is to the rest of permix: hyper-parameters, a way to encode data, empty statistics.
 
 A family object is a frozen dataclass of hyper-parameters. ``resolve`` fills in what depends on the
-data (dimensions, defaults scaled to the data); the compiled side is in the ``*_kernel`` files.
+data (dimensions, defaults scaled to the data); the compiled side is in the ``*_jit.py`` files.
 """
 
 from __future__ import annotations
 
 import abc
 import dataclasses
+import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -15,12 +16,22 @@ import numpy as np
 
 from permix.errors import CellError, DataError
 
+#: Numbers beyond this, in absolute value, overflow once they are squared and added up.
+LARGEST = 1e100
+DATES = "turn dates into numbers, such as days since the first, or leave them out."
+
 
 @dataclasses.dataclass(frozen=True)
 class Family(abc.ABC):
     """Base of all families."""
 
+    #: What users and files call it; the key in :data:`permix.registries.FAMILIES`.
     name: ClassVar[str]
+    #: Which of :meth:`parameters` tables of groups show: one number for each of :meth:`parameter_names`.
+    main_parameter: ClassVar[str]
+    #: The arrays that :meth:`pack` gives: for each its type and the names of its dimensions, in the words of
+    #: :mod:`permix.estimators.fields`.
+    packed: ClassVar[Mapping[str, tuple[str, ...]]] = {"table": ("real", "observations", "columns")}
     accepts_sparse: ClassVar[bool] = False
     #: Whether the marginal likelihood of a cluster costs less than scoring its members.
     quick_marginal: ClassVar[bool] = True
@@ -31,25 +42,36 @@ class Family(abc.ABC):
     def resolve(self, X: Any) -> Self:
         """Return a copy whose hyper-parameters are all set for data like ``X``."""
 
+    def candidates(self, X: Any) -> list[Self]:
+        """Resolved copies among which a fit chooses; more than one where hyper-parameters were left open."""
+        return [self.resolve(X)]
+
     @abc.abstractmethod
     def encode(self, X: Any) -> Any:
         """Check ``X`` and turn it into what the compiled code reads."""
 
     @abc.abstractmethod
     def statistics(self, capacity: int) -> NamedTuple:
-        """Return statistics with room for ``capacity`` clusters; the caller clears them."""
+        """Return statistics with room for ``capacity`` groups; the caller clears them."""
 
     @abc.abstractmethod
     def decode(self, rows: np.ndarray) -> Any:
         """Turn drawn rows back into the user's terms."""
 
-    def decode_data(self, data: Any) -> Any:
-        """Turn encoded data back into the user's units; families that rescale say how."""
-        return data
+    def points(self, data: Any) -> tuple[np.ndarray, bool]:
+        """Return encoded data as points to draw, and whether these are the user's columns as they are.
+
+        Families of data that are no points say which vectors stand for them.
+        """
+        return data, True
+
+    def parameter_names(self, columns: Sequence[str]) -> list[str]:
+        """Name the entries of a row of the main parameter, by default one for each column of the data."""
+        return list(columns)
 
     @abc.abstractmethod
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
-        """Posterior means of the clusters' parameters, one row a cluster."""
+        """Posterior means of the groups' parameters, one row a group."""
 
     def doubts(self, data: Any) -> list[tuple[int, str]]:
         """Columns of the encoded data that the hyper-parameters do not seem to be meant for, and why."""
@@ -115,8 +137,44 @@ class Family(abc.ABC):
         return hash(repr(self.describe()))
 
 
+def refuse_odd_cells(X: Any) -> None:
+    """Refuse arrays with masked cells, and with dates, which NumPy would take for numbers."""
+    if isinstance(X, np.ma.MaskedArray) and np.ma.getmaskarray(X).any():
+        row, column = _first(np.ma.getmaskarray(X))
+        raise CellError(
+            row,
+            column,
+            "{place} is masked, and a mask is not read: leave out or fill in such rows (X.filled(...)); for "
+            "family='categorical', None in an array of objects is a missing answer.",
+        )
+    if not isinstance(X, np.ndarray | list | tuple):
+        return
+    try:
+        array = np.asarray(X)
+    except ValueError:  # rows of different lengths, refused elsewhere
+        return
+    if array.dtype.kind in "mM":
+        dates = np.ones(array.shape, dtype=np.bool_)
+    elif array.dtype.kind == "O":
+        kinds = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+        dates = np.reshape([isinstance(entry, kinds) for entry in array.ravel()], array.shape)
+    else:
+        return
+    if dates.any():
+        row, column = _first(dates)
+        entry = str(array[dates][0]).replace("{", "").replace("}", "")
+        raise CellError(row, column, f"{{place}} is a date or time ({entry}); {DATES}")
+
+
+def _first(mask: np.ndarray) -> tuple[int, int]:
+    """Row and column of the first true entry."""
+    place = np.argwhere(mask)[0].tolist()
+    return int(place[0]), int(place[1]) if len(place) > 1 else 0
+
+
 def finite_matrix(X: Any, family: str) -> np.ndarray:
     """Return ``X`` as a C-ordered float array; the error names the first bad cell and how many there are."""
+    refuse_odd_cells(X)
     # Compiled code is specialised for writable arrays: a read-only one would be compiled for once more.
     array = np.require(X, dtype=np.float64, requirements=["C", "W"])
     if array.ndim != 2:
@@ -131,6 +189,23 @@ def finite_matrix(X: Any, family: str) -> np.ndarray:
             column,
             f"Input contains {value}: {{place}}{f' (and {others} more cells)' if others else ''}. "
             f"The {family} family needs a number in every cell: leave out or fill in these rows.",
+        )
+    return array
+
+
+def fitting_matrix(X: Any, family: str) -> np.ndarray:
+    """Return ``X`` as :func:`finite_matrix` does; numbers too large to be squared and added up are refused.
+
+    That is for data to fit to: a new row may be so far away that its probability is zero.
+    """
+    array = finite_matrix(X, family)
+    if np.any(np.abs(array) > LARGEST):
+        row, column = _first(np.abs(array) > LARGEST)
+        raise CellError(
+            row,
+            column,
+            f"{{place}} is {array[row, column]:g}, and numbers beyond {LARGEST:g} cannot be squared and "
+            "added up: measure the column in other units.",
         )
     return array
 

@@ -1,17 +1,17 @@
-"""Clusters of categorical answers, some of them missing."""
+"""Groups of categorical answers, some of them missing."""
 
 from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from permix.errors import CellError, DataError, PermixWarning
-from permix.families.base import Family, check_number
-from permix.families.categorical_kernel import CategoricalStats
+from permix.families.base import Family, check_number, refuse_odd_cells
+from permix.families.categorical_jit import CategoricalStats
 
 # A column whose answers all differ is suspected to name the rows, from this many rows on.
 FEWEST_IDS = 20
@@ -19,7 +19,7 @@ FEWEST_IDS = 20
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Categorical(Family):
-    """Clusters of categorical vectors: each column has its own answers; missing ones say nothing.
+    """Groups of categorical vectors: each column has its own answers; missing ones say nothing.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Categorical(Family):
 
     Notes
     -----
-    Columns are independent within a cluster (a latent class model). Missing entries are NaN, None or an
+    Columns are independent within a group (a latent class model). Missing entries are NaN, None or an
     empty string, and are taken to be missing at random.
 
     Examples
@@ -44,6 +44,8 @@ class Categorical(Family):
     levels: Sequence[Sequence[Any]] | None = None
 
     name: ClassVar[str] = "categorical"
+    main_parameter: ClassVar[str] = "probabilities"
+    packed: ClassVar[Mapping[str, tuple[str, ...]]] = {"table": ("int32", "observations", "columns")}
     accepts_missing: ClassVar[bool] = True
     accepts_categories: ClassVar[bool] = True
 
@@ -121,7 +123,7 @@ class Categorical(Family):
         return codes
 
     def statistics(self, capacity: int) -> CategoricalStats:
-        """Return room for ``capacity`` clusters."""
+        """Return room for ``capacity`` groups."""
         assert self.levels is not None
         n_levels = np.array([len(column) for column in self.levels], dtype=np.int64)
         offsets = np.concatenate([[0], np.cumsum(n_levels)])
@@ -146,6 +148,18 @@ class Categorical(Family):
         decoded = np.stack(columns, axis=1)
         numeric = all(isinstance(level, int | float) for levels in self.levels for level in levels)
         return decoded.astype(np.float64) if numeric else decoded
+
+    def points(self, data: Any) -> tuple[np.ndarray, bool]:
+        """Return an indicator for every answer."""
+        assert self.levels is not None
+        indicators = [data[:, [j]] == np.arange(len(levels)) for j, levels in enumerate(self.levels)]
+        return np.concatenate(indicators, axis=1).astype(float), False
+
+    def parameter_names(self, columns: Sequence[str]) -> list[str]:
+        """Name the answers, as column=answer."""
+        assert self.levels is not None
+        pairs = zip(columns, self.levels, strict=True)
+        return [f"{column}={level}" for column, levels in pairs for level in levels]
 
     def check_encoded(self, data: Any, n: int) -> None:
         """Refuse codes that are not codes of this family's answers."""
@@ -174,6 +188,7 @@ def _columns(X: Any) -> list[np.ndarray]:
 
         frame = nw.from_native(X, eager_only=True)
         return [column.to_numpy() for column in frame.iter_columns()]
+    refuse_odd_cells(X)
     # dtype=object for lists: [["yes", 1]] must not become text.
     array = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
     if array.ndim != 2:

@@ -1,4 +1,4 @@
-"""Gaussian clusters with known noise."""
+"""Gaussian groups with known noise."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from permix.errors import DataError
-from permix.families.base import Family, check_positive, finite_matrix, vector_of
-from permix.families.gaussian_kernel import GaussianStats
+from permix.families.base import Family, check_positive, finite_matrix, fitting_matrix, vector_of
+from permix.families.gaussian_jit import GaussianStats
 
 # Root mean square distance from the prior mean, in prior deviations, beyond which the scales look mistaken.
 FAR = 10.0
@@ -18,20 +18,20 @@ FAR = 10.0
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Gaussian(Family):
-    """Gaussian clusters of known noise; only the centre of a cluster is learned.
+    """Gaussian groups of known noise; only the center of a group is learned.
 
     Parameters
     ----------
     noise_scale : float or sequence of float
-        Standard deviation within a cluster: one number, or one per column.
+        Standard deviation within a group: one number, or one per column.
     prior_mean : float or sequence of float
-        Where cluster centres are expected.
+        Where group centers are expected.
     prior_scale : float or sequence of float
-        Standard deviation of cluster centres around ``prior_mean``.
+        Standard deviation of group centers around ``prior_mean``.
 
     Notes
     -----
-    With x ~ N(μ, σ²) and μ ~ N(m, s²) per column, a cluster of n points predicts
+    With x ~ N(μ, σ²) and μ ~ N(m, s²) per column, a group of n points predicts
     N((m/s² + Σx/σ²)/(1/s² + n/σ²), σ² + 1/(1/s² + n/σ²)).
 
     Examples
@@ -45,6 +45,7 @@ class Gaussian(Family):
     prior_scale: float | Sequence[float] | np.ndarray = 10.0
 
     name: ClassVar[str] = "gaussian"
+    main_parameter: ClassVar[str] = "mean"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,7 +61,7 @@ class Gaussian(Family):
 
     def resolve(self, X: Any) -> Self:
         """Give every hyper-parameter one value per column."""
-        columns = finite_matrix(X, self.name).shape[1]
+        columns = fitting_matrix(X, self.name).shape[1]
         return dataclasses.replace(
             self,
             noise_scale=vector_of(self.noise_scale, columns, "noise_scale"),
@@ -83,7 +84,7 @@ class Gaussian(Family):
         ]
 
     def statistics(self, capacity: int) -> GaussianStats:
-        """Return room for ``capacity`` clusters."""
+        """Return room for ``capacity`` groups."""
         noise = np.asarray(self.noise_scale, dtype=np.float64)
         ratio = (noise / np.asarray(self.prior_scale)) ** 2
         d = ratio.shape[0]
@@ -105,10 +106,10 @@ class Gaussian(Family):
         """Drawn rows are in the user's units already."""
         return rows
 
-    def decode_data(self, data: Any) -> Any:
+    def points(self, data: Any) -> tuple[np.ndarray, bool]:
         """Multiply by the noise scale."""
-        return data * np.asarray(self.noise_scale)
+        return data * np.asarray(self.noise_scale), True
 
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
-        """Posterior mean of each cluster's centre."""
+        """Posterior mean of each group's center."""
         return {"mean": (stats.means[:, :n_clusters] * np.asarray(self.noise_scale)[:, None]).T.copy()}

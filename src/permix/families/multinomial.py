@@ -1,4 +1,4 @@
-"""Clusters of counts: documents, baskets, profiles."""
+"""Groups of counts: documents, baskets, profiles."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from permix.errors import CellError, DataError
-from permix.families.base import Family, check_positive, check_whole, vector_of
-from permix.families.multinomial_kernel import Counts, MultinomialStats
+from permix.families.base import Family, check_positive, check_whole, refuse_odd_cells, vector_of
+from permix.families.multinomial_jit import Counts, MultinomialStats
 
 # A drawn document is put together word by word.
 LONGEST_DOCUMENT = 10_000_000
@@ -18,7 +18,7 @@ LONGEST_DOCUMENT = 10_000_000
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Multinomial(Family):
-    """Multinomial clusters of counts, dense or sparse, with a Dirichlet prior.
+    """Multinomial groups of counts, dense or sparse, with a Dirichlet prior.
 
     Parameters
     ----------
@@ -42,6 +42,14 @@ class Multinomial(Family):
     document_length: int | None = None
 
     name: ClassVar[str] = "multinomial"
+    main_parameter: ClassVar[str] = "probabilities"
+    packed: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "indptr": ("int64", "pointers"),
+        "indices": ("int32", "cells?"),
+        "values": ("real", "cells?"),
+        "totals": ("real", "observations"),
+        "log_coefficient": ("real", "observations"),
+    }
     accepts_sparse: ClassVar[bool] = True
     quick_marginal: ClassVar[bool] = False
 
@@ -87,7 +95,7 @@ class Multinomial(Family):
         )
 
     def statistics(self, capacity: int) -> MultinomialStats:
-        """Return room for ``capacity`` clusters."""
+        """Return room for ``capacity`` groups."""
         pseudo = np.asarray(self.pseudo_count, dtype=np.float64)
         assert self.document_length is not None
         return MultinomialStats(
@@ -104,6 +112,14 @@ class Multinomial(Family):
     def decode(self, rows: np.ndarray) -> np.ndarray:
         """Counts are whole numbers."""
         return rows.astype(np.int64)
+
+    def points(self, data: Any) -> tuple[np.ndarray, bool]:
+        """Return the square roots of shares, whose distances are Hellinger's."""
+        from scipy import sparse
+
+        shape = (len(data.totals), self.n_features)
+        dense = sparse.csr_array((data.values, data.indices, data.indptr), shape=shape).toarray()
+        return np.sqrt(dense / np.maximum(dense.sum(axis=1, keepdims=True), 1.0)), False
 
     def pack(self, data: Any) -> dict[str, np.ndarray]:
         """Return the arrays of the sparse rows."""
@@ -140,7 +156,7 @@ class Multinomial(Family):
         return 1.0 / np.sqrt(np.maximum(totals, 1.0))
 
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
-        """Posterior mean of each cluster's probabilities."""
+        """Posterior mean of each group's probabilities."""
         weights = (stats.pseudo_counts[:, None] + stats.counts[:, :n_clusters]).T
         return {"probabilities": weights / weights.sum(axis=1, keepdims=True)}
 
@@ -149,6 +165,7 @@ def _count_matrix(X: Any) -> Any:
     """Return ``X`` as CSR without explicit zeros or duplicates; the error names the first bad cell."""
     from scipy import sparse
 
+    refuse_odd_cells(X)
     rows: Any = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
     matrix = sparse.csr_array(rows)
     if matrix.ndim != 2:

@@ -1,4 +1,4 @@
-"""Gaussian clusters with unknown covariance."""
+"""Gaussian groups with unknown covariance."""
 
 from __future__ import annotations
 
@@ -8,33 +8,41 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from permix.errors import DataError
-from permix.families.base import Family, check_number, finite_matrix, vector_of
-from permix.families.niw_kernel import NIWStats
+from permix.errors import CellError, DataError
+from permix.families.base import LARGEST, Family, check_number, finite_matrix, fitting_matrix, vector_of
+from permix.families.niw_jit import NIWStats
 
-# By default a cluster is expected to be this fraction of the whole cloud's variance in each column.
+# Where nothing chooses, a cluster is expected to have this share of the data's variance in each column.
 DEFAULT_WITHIN_SHARE = 0.1
+# What a fit chooses from.
+WITHIN_SHARES = (0.1, 0.3, 0.6, 1.0)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GaussianNIW(Family):
-    """Gaussian clusters whose mean and covariance are both learned.
+    """Gaussian groups whose mean and covariance are both learned.
 
     Parameters
     ----------
     prior_mean : sequence of float, optional
-        Expected centre; default the mean of the data.
+        Expected center; default the mean of the data.
     prior_strength : float
         How many points the prior mean is worth (κ).
     degrees_of_freedom : float, optional
-        How many points the prior covariance is worth (ν > d - 1); default d + 2, for d columns.
+        How many points the prior covariance is worth (ν > d - 1), for d columns. Left out, a fit chooses
+        d + 2, 2d + 2 or 4d + 2.
     scale : array of shape (d, d) or sequence of float, optional
-        Scale matrix Ψ of the inverse Wishart law, or its diagonal. The expected covariance of a cluster is
-        Ψ/(ν - d - 1). By default a tenth of the data's variance in each column.
+        Scale matrix Ψ of the inverse Wishart distribution, or its diagonal. The expected covariance of a
+        group is Ψ/(ν - d - 1). Left out, a fit chooses it such that this is 0.1, 0.3, 0.6 or 1 times the
+        data's variance in each column.
 
     Notes
     -----
-    The predictive of a cluster is a multivariate Student t; see the notation page of the documentation.
+    :class:`~permix.DPMixture` chooses what is left out by short chains under every candidate: the one whose
+    best partition has the largest log joint with the data is taken. A ``scale`` that is given leaves nothing
+    to choose, and the degrees of freedom are d + 2 unless they are given too.
+
+    The predictive of a group is a multivariate Student t; see the notation page of the documentation.
 
     Examples
     --------
@@ -49,6 +57,7 @@ class GaussianNIW(Family):
     scale: Sequence[float] | np.ndarray | None = None
 
     name: ClassVar[str] = "gaussian-niw"
+    main_parameter: ClassVar[str] = "mean"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -67,17 +76,14 @@ class GaussianNIW(Family):
 
     def resolve(self, X: Any) -> Self:
         """Take what was left open from the data."""
-        array = finite_matrix(X, self.name)
+        array = fitting_matrix(X, self.name)
         d = array.shape[1]
         freedom = float(d + 2 if self.degrees_of_freedom is None else self.degrees_of_freedom)
         if freedom <= d - 1:
             raise DataError(f"degrees_of_freedom must be above {d - 1} for {d} columns, got {freedom:g}")
         mean = array.mean(axis=0) if self.prior_mean is None else vector_of(self.prior_mean, d, "prior_mean")
         if self.scale is None:
-            # A constant column has no scale of its own: any positive value does. Its variance need not be
-            # exactly zero, since its mean may be rounded.
-            variance = np.where(np.ptp(array, axis=0) > 0, array.var(axis=0), 1.0)
-            scale = np.diag(DEFAULT_WITHIN_SHARE * variance * max(freedom - d - 1, 1.0))
+            scale = _share_of_variance(array, freedom, DEFAULT_WITHIN_SHARE)
         else:
             scale = np.asarray(self.scale, dtype=np.float64)
             scale = np.diag(scale) if scale.ndim == 1 else scale
@@ -87,12 +93,28 @@ class GaussianNIW(Family):
             raise DataError("scale must be symmetric and positive definite")
         return dataclasses.replace(self, prior_mean=mean, degrees_of_freedom=freedom, scale=scale)
 
+    def candidates(self, X: Any) -> list[Self]:
+        """Every scale and degrees of freedom that a fit may choose; one where the scale is given."""
+        if self.scale is not None:
+            return [self.resolve(X)]
+        array = finite_matrix(X, self.name)
+        d = array.shape[1]
+        given = self.degrees_of_freedom
+        freedoms = [m * d + 2.0 for m in (1, 2, 4)] if given is None else [given]
+        return [
+            dataclasses.replace(
+                self, degrees_of_freedom=freedom, scale=_share_of_variance(array, freedom, share)
+            ).resolve(array)
+            for freedom in freedoms
+            for share in WITHIN_SHARES
+        ]
+
     def encode(self, X: Any) -> np.ndarray:
         """Check that all cells are finite; the result is a copy that later changes to ``X`` do not reach."""
         return finite_matrix(X, self.name).copy()
 
     def statistics(self, capacity: int) -> NIWStats:
-        """Return room for ``capacity`` clusters."""
+        """Return room for ``capacity`` groups."""
         mean = np.asarray(self.prior_mean, dtype=np.float64)
         d = mean.shape[0]
         assert self.degrees_of_freedom is not None
@@ -118,11 +140,11 @@ class GaussianNIW(Family):
         return rows
 
     def direction_scales(self, data: Any) -> np.ndarray:
-        """Measure columns by the spread expected within a cluster."""
+        """Measure columns by the spread expected within a group."""
         return 1.0 / np.sqrt(np.diag(np.asarray(self.scale, dtype=np.float64)))
 
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
-        """Posterior means of each cluster's centre and covariance."""
+        """Posterior means of each group's center and covariance."""
         d = stats.prior_mean.shape[0]
         factors = np.moveaxis(stats.cholesky[:, :, :n_clusters], 2, 0)
         lower = np.tril(factors)
@@ -131,3 +153,18 @@ class GaussianNIW(Family):
         with np.errstate(divide="ignore"):
             covariance = np.where((freedom > 0)[:, None, None], scales / freedom[:, None, None], np.nan)
         return {"mean": stats.means[:, :n_clusters].T.copy(), "covariance": covariance}
+
+
+def _share_of_variance(array: np.ndarray, freedom: float, share: float) -> np.ndarray:
+    """Scale matrix with which a group is expected to have this share of each column's variance."""
+    # A constant column has no scale of its own: any positive value does. Its variance need not be
+    # exactly zero, since its mean may be rounded.
+    variance = np.where(np.ptp(array, axis=0) > 0, array.var(axis=0), 1.0)
+    vanished = np.flatnonzero(variance < LARGEST**-2)
+    if vanished.size:
+        raise CellError(
+            None,
+            int(vanished[0]),
+            "{place}: its values differ too little to be squared; measure it in other units.",
+        )
+    return np.diag(share * variance * max(freedom - array.shape[1] - 1, 1.0))

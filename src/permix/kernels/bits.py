@@ -22,14 +22,15 @@ def popcount(typing_context, word):
 
 
 @intrinsic
-def multiply_high(typing_context, a, b):
-    """Return the upper 64 bits of the 128-bit product of two ``uint64``."""
-    signature = types.uint64(types.uint64, types.uint64)
+def multiply(typing_context, a, b):
+    """Return the upper and the lower half of the 128-bit product of two ``uint64``."""
+    signature = types.UniTuple(types.uint64, 2)(types.uint64, types.uint64)
 
     def build(context, builder, sig, args):
         wide, narrow = ir.IntType(128), ir.IntType(64)
         product = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
-        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), narrow)
+        high = builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), narrow)
+        return context.make_tuple(builder, sig.return_type, [high, builder.trunc(product, narrow)])
 
     return signature, build
 

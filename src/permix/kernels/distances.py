@@ -6,12 +6,11 @@ Kendall, Cayley and Ulam are read off x; the other three are sums over items, wi
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from permix.kernels.bits import popcount
 from permix.kernels.fenwick import WORD, count_inversions
-from permix.kernels.jit import kernel, parallel_kernel
+from permix.kernels.jit import kernel
 
 KENDALL, CAYLEY, ULAM, FOOTRULE, SPEARMAN, HAMMING = range(6)
 METRICS = {
@@ -120,8 +119,8 @@ def row_distances(metric, orders_a, ranks_a, ranks_b):
     return out
 
 
-# All pairs. Work on row i of a symmetric matrix falls with i, so the parallel loop takes rows i and
-# m-1-i together.
+# All pairs. Functions of a range of pairs of rows run in threads. Work on row i of a symmetric matrix falls
+# with i, so rows i and m-1-i are taken together.
 
 
 @kernel
@@ -137,11 +136,14 @@ def _fill_row(metric, i, symmetric, orders_a, ranks_a, ranks_b, out):
             out[j, i] = out[i, j]
 
 
-@parallel_kernel
-def distance_matrix(metric, symmetric, orders_a, ranks_a, ranks_b, out):
-    """Set ``out[i, j]`` to the distance of ``a[i]`` and ``b[j]``; with ``symmetric`` b is a."""
+@kernel
+def distance_matrix(start, stop, metric, symmetric, orders_a, ranks_a, ranks_b, out):
+    """Set ``out[i, j]`` to the distance of ``a[i]`` and ``b[j]``; with ``symmetric`` b is a.
+
+    Pairs of rows i and m-1-i from ``start`` to ``stop`` of (m + 1) // 2.
+    """
     m = ranks_a.shape[0]
-    for pair in numba.prange((m + 1) // 2):
+    for pair in range(start, stop):
         _fill_row(metric, pair, symmetric, orders_a, ranks_a, ranks_b, out)
         if m - 1 - pair > pair:
             _fill_row(metric, m - 1 - pair, symmetric, orders_a, ranks_a, ranks_b, out)
@@ -168,14 +170,16 @@ def pair_bits(ranks, out):
         out[index] = word
 
 
-@parallel_kernel
-def all_pair_bits(ranks):
-    """Return the pair bits of all rows."""
-    n = ranks.shape[1]
-    out = np.empty((ranks.shape[0], (n * (n - 1) // 2 + WORD - 1) // WORD), np.uint64)
-    for row in numba.prange(ranks.shape[0]):
+def words_of_pairs(n):
+    """Number of words that the pair bits of n items take."""
+    return (n * (n - 1) // 2 + WORD - 1) // WORD
+
+
+@kernel
+def all_pair_bits(start, stop, ranks, out):
+    """Write the pair bits of rows from ``start`` to ``stop``."""
+    for row in range(start, stop):
         pair_bits(ranks[row], out[row])
-    return out
 
 
 @kernel
@@ -193,11 +197,11 @@ def _fill_row_of_bits(i, symmetric, bits_a, bits_b, out):
             out[j, i] = differing
 
 
-@parallel_kernel
-def kendall_matrix_of_bits(symmetric, bits_a, bits_b, out):
-    """Fill the Kendall distance matrix from pair bits."""
+@kernel
+def kendall_matrix_of_bits(start, stop, symmetric, bits_a, bits_b, out):
+    """Fill the Kendall distance matrix from pair bits; rows as in :func:`distance_matrix`."""
     m = bits_a.shape[0]
-    for pair in numba.prange((m + 1) // 2):
+    for pair in range(start, stop):
         _fill_row_of_bits(pair, symmetric, bits_a, bits_b, out)
         if m - 1 - pair > pair:
             _fill_row_of_bits(m - 1 - pair, symmetric, bits_a, bits_b, out)

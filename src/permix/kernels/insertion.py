@@ -10,20 +10,8 @@ import numpy as np
 
 from permix.kernels.fenwick import take_in_turn
 from permix.kernels.jit import kernel
+from permix.kernels.orders import ordering_from_places
 from permix.kernels.random import truncated_geometric_log
-
-
-@kernel
-def ordering_from_places(center, places, slots, out):
-    """Set ``out`` to the ordering that inserting ``center[i]`` at place ``places[i]`` of 0..i in turn makes.
-
-    ``slots`` is scratch of the same length. Read backwards, the last item inserted stands at its
-    place for good, and each earlier one at the ``places[i]``-th slot that is left.
-    """
-    n = center.size
-    take_in_turn(places, n, n, True, slots)
-    for i in range(n):
-        out[slots[i]] = center[i]
 
 
 @kernel
@@ -39,21 +27,6 @@ def sample_mallows(rng, center, theta, out):
     for row in range(out.shape[0]):
         for i in range(n):
             places[i] = i - truncated_geometric_log(rng, theta, i + 1)
-        ordering_from_places(center, places, slots, out[row])
-
-
-@kernel
-def sample_repeated_insertion(rng, center, cumulative, out):
-    """Fill the rows of ``out`` with repeated-insertion draws.
-
-    ``cumulative[i, k]`` is the probability that ``center[i]`` is inserted at one of the places 0..k.
-    """
-    n = center.size
-    places = np.empty(n, np.int64)
-    slots = np.empty(n, np.int64)
-    for row in range(out.shape[0]):
-        for i in range(n):
-            places[i] = min(i, np.searchsorted(cumulative[i, : i + 1], rng.random(), side="right"))
         ordering_from_places(center, places, slots, out[row])
 
 

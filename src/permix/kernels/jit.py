@@ -14,21 +14,20 @@ import numba
 from numba.core import types
 from numba.extending import overload
 
+from permix.kernels.compile_cache import ContentCache, note_implementation
+
 F = TypeVar("F", bound=Callable[..., object])
 
 
-def kernel(function: F) -> F:
+def kernel(function: Callable[..., object]) -> Any:
     """Compile ``function`` on first call; later processes load it from the cache."""
-    return _once_for_all_constants(numba.njit(cache=True, nogil=True)(function))
+    return _kept(_once_for_all_constants(numba.njit(nogil=True)(function)))
 
 
-def parallel_kernel(function: F) -> F:
-    """Like :func:`kernel`, with ``numba.prange`` loops spread over threads.
-
-    Loop bodies must draw from :mod:`permix.kernels.streams` (never from a shared generator), so
-    that results do not depend on the number of threads.
-    """
-    return _once_for_all_constants(numba.njit(cache=True, nogil=True, parallel=True)(function))
+def _kept(compiled: Any) -> Any:
+    """Keep on disk what is compiled, found again by the content of its sources."""
+    compiled._cache = ContentCache(compiled.py_func)
+    return compiled
 
 
 def _once_for_all_constants(compiled: Any) -> Any:
@@ -49,9 +48,10 @@ def _once_for_all_constants(compiled: Any) -> Any:
     return compiled
 
 
-def ufunc(function: F) -> F:
+def ufunc(function: Callable[..., object]) -> Any:
     """Compile a function of numbers into a NumPy ufunc; compiled code calls it like any other kernel."""
-    compiled: F = numba.vectorize(cache=True, nopython=True)(function)
+    compiled: Any = numba.vectorize(nopython=True)(function)
+    compiled._dispatcher.cache = ContentCache(function)
     return compiled
 
 
@@ -76,6 +76,7 @@ def implements(declared: Callable[..., object], of: type, argument: str = "stats
         # Numba compares the signatures of declaration and implementation, names included.
         choose.__signature__ = signature
         overload(declared)(choose)
+        note_implementation(of, implementation)
         return implementation
 
     return register

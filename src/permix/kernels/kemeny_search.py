@@ -26,7 +26,7 @@ def order_score(weights, order):
 def improve_by_insertion(net, order, tolerance):
     """Move single items to their best places until no move gains more than ``tolerance``.
 
-    Each item sees all its places in one walk, since stepping past a neighbour changes one pair only: O(n^2)
+    Each item sees all its places in one walk, since stepping past a neighbor changes one pair only: O(n^2)
     for a pass over all items. The result is also a local Kemeny order (no adjacent exchange gains).
     """
     n = order.size

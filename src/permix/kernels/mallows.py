@@ -76,7 +76,7 @@ def displacement_moments(decay, places):
     if reach <= 1.0:
         mean = 0.5 * (places - 1) + _regular(decay) - places * _regular(reach)
         return mean, places * places * _regular_slope(reach) - _regular_slope(decay)
-    # That of the unbounded geometric law less what lies beyond the last place.
+    # That of the unbounded geometric distribution less what lies beyond the last place.
     near, far = -np.expm1(-decay), np.exp(-reach)
     outside = places / (1.0 - far)
     mean = np.exp(-decay) / near

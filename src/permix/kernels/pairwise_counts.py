@@ -1,4 +1,4 @@
-"""How many agents put item a before item b, for all pairs.
+"""How many votes put item a before item b, for all pairs.
 
 Rows that put the rest below would touch every item; instead a listed item gets its count once for all
 others, and the listed items behind which it does not stand are taken out again. The cost of a row is the
@@ -53,8 +53,13 @@ def spread(pair_counts, above_all):
 
 
 @kernel
-def preference_pair_counts(arrays: PreferenceArrays, implied: Array, counts: Array, n_items: int) -> Array:
-    """Count pairs over preferences: what is implied where ``implied``, else levels and stated pairs."""
+def preference_pair_counts(
+    arrays: PreferenceArrays, implied: Array, counts: Array, n_items: int, repeats: bool
+) -> Array:
+    """Count pairs over preferences: what is implied where ``implied``, else levels and stated pairs.
+
+    An agent counts for a pair as often as its comparisons state it where ``repeats``, else once.
+    """
     n = len(counts)
     pair_counts = np.zeros((n_items, n_items))
     above_all = np.zeros(n_items)
@@ -67,6 +72,8 @@ def preference_pair_counts(arrays: PreferenceArrays, implied: Array, counts: Arr
             add_levels(arrays, i, counts[i], pair_counts, above_all)
             if has_pairs:
                 _add_stated(arrays, i, graph, counts[i], pair_counts, n_items)
+        if has_pairs and repeats:
+            _add_repeats(arrays, i, counts[i], pair_counts, n_items)
     spread(pair_counts, above_all)
     return pair_counts
 
@@ -95,12 +102,8 @@ def add_levels(arrays, i, count, pair_counts, above_all):
 def _add_stated(arrays, i, graph, count, pair_counts, n_items):
     """Add stated comparisons that levels do not already imply, each once."""
     _, n_listed, _ = build_graph(arrays, i, graph)
-    first, last = arrays.pair_indptr[i], arrays.pair_indptr[i + 1]
     level_from = arrays.level_indptr[i]
-    keys = np.empty(last - first, dtype=np.int64)
-    for p in range(first, last):
-        keys[p - first] = np.int64(arrays.pairs[p, 0]) * n_items + arrays.pairs[p, 1]
-    keys.sort()
+    keys = _sorted_keys(arrays, i, n_items)
     for place in range(len(keys)):
         if place > 0 and keys[place] == keys[place - 1]:
             continue
@@ -114,6 +117,26 @@ def _add_stated(arrays, i, graph, count, pair_counts, n_items):
             elif arrays.rest_below[i]:
                 continue
         pair_counts[a, b] += count
+
+
+@kernel
+def _add_repeats(arrays, i, count, pair_counts, n_items):
+    """Add stated comparisons once more for every time they are stated after the first."""
+    keys = _sorted_keys(arrays, i, n_items)
+    for place in range(1, len(keys)):
+        if keys[place] == keys[place - 1]:
+            pair_counts[keys[place] // n_items, keys[place] % n_items] += count
+
+
+@kernel
+def _sorted_keys(arrays, i, n_items):
+    """Comparisons of agent i as numbers, equal ones together."""
+    first, last = arrays.pair_indptr[i], arrays.pair_indptr[i + 1]
+    keys = np.empty(last - first, dtype=np.int64)
+    for p in range(first, last):
+        keys[p - first] = np.int64(arrays.pairs[p, 0]) * n_items + arrays.pairs[p, 1]
+    keys.sort()
+    return keys
 
 
 @kernel

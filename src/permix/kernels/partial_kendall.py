@@ -4,60 +4,16 @@ A pair of items that both rankings order costs 1 when they disagree; a pair that
 costs a penalty p (Fagin et al. 2006: a metric on rankings with ties for p in [1/2, 1]); a pair that neither
 orders costs nothing.
 
-Three forms of a partial order: *levels* (one number per item below the number of items, small is good,
-equal = not ordered, -1 = nothing said about the item), *listed levels* (only the items an agent mentioned),
-and *keys*: the transitively closed pairs as sorted numbers ``better * n_items + worse``, for orders that are
-not made of levels.
+Two forms of a partial order: *levels* (one number per item below the number of items, small is good,
+equal = not ordered, -1 = nothing said about the item), and *keys*: the transitively closed pairs as sorted
+numbers ``better * n_items + worse``, for orders that are not made of levels.
 """
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-from permix.kernels.fenwick import count_below, insert, n_words
-from permix.kernels.jit import kernel, parallel_kernel
-
-
-@kernel
-def discordant_pairs(pairs, ranks):
-    """Count the pairs (better, worse) that the full ranking with vector ``ranks`` orders the other way."""
-    count = 0
-    for row in range(pairs.shape[0]):
-        count += ranks[pairs[row, 0]] > ranks[pairs[row, 1]]
-    return count
-
-
-@kernel
-def discordant_with_levels(items, levels, rest_below, ranks):
-    """Count the pairs ordered by listed levels that a full ranking orders the other way.
-
-    ``items`` are the k listed items, ``levels`` theirs, non-decreasing; with ``rest_below`` all others are
-    below them. O(k log k), however many items there are.
-    """
-    k = items.size
-    listed_ranks = np.empty(k, np.int64)
-    for i in range(k):
-        listed_ranks[i] = ranks[items[i]]
-    ascending = np.argsort(listed_ranks)
-    place = np.empty(k, np.int64)  # rank among the listed items
-    count = 0
-    for i in range(k):
-        place[ascending[i]] = i
-        if rest_below:
-            count += listed_ranks[ascending[i]] - i  # unlisted items ranked above this one
-    words = np.zeros(n_words(k), np.uint64)
-    tree = np.zeros(words.size + 1, np.int32)
-    start = 0
-    while start < k:  # one level at a time: its items are compared with those of better levels only
-        stop = start
-        while stop < k and levels[stop] == levels[start]:
-            count += start - count_below(words, tree, place[stop])
-            stop += 1
-        for i in range(start, stop):
-            insert(words, tree, place[i])
-        start = stop
-    return count
+from permix.kernels.jit import kernel
 
 
 @kernel
@@ -134,47 +90,41 @@ def kendall_of_levels(levels_a, levels_b, ordered_a, ordered_b, penalty, work):
 
 
 @kernel
-def kendall_of_keys(keys_a, keys_b, n_items, penalty):
-    """Kendall's distance with penalty between two closed partial orders given by sorted keys."""
-    agreed = 0
+def _in_both(keys_a, keys_b):
+    """Count the keys that two sorted arrays have in common."""
+    common = 0
     i = j = 0
     while i < keys_a.size and j < keys_b.size:
-        if keys_a[i] == keys_b[j]:
-            agreed += 1
-            i += 1
-            j += 1
-        elif keys_a[i] < keys_b[j]:
+        common += keys_a[i] == keys_b[j]
+        if keys_a[i] <= keys_b[j]:
             i += 1
         else:
             j += 1
+    return common
+
+
+@kernel
+def kendall_of_keys(keys_a, keys_b, n_items, penalty):
+    """Kendall's distance with penalty between two closed partial orders given by sorted keys."""
     reversed_b = np.empty(keys_b.size, np.int64)
     for j in range(keys_b.size):
         reversed_b[j] = (keys_b[j] % n_items) * n_items + keys_b[j] // n_items
     reversed_b.sort()
-    discordant = 0
-    i = j = 0
-    while i < keys_a.size and j < reversed_b.size:
-        if keys_a[i] == reversed_b[j]:
-            discordant += 1
-            i += 1
-            j += 1
-        elif keys_a[i] < reversed_b[j]:
-            i += 1
-        else:
-            j += 1
+    agreed, discordant = _in_both(keys_a, keys_b), _in_both(keys_a, reversed_b)
     return discordant + penalty * (keys_a.size + keys_b.size - 2 * (agreed + discordant))
 
 
-@parallel_kernel
-def kendall_matrix_of_levels(levels_a, levels_b, penalty, out):
-    """Fill the matrix of Kendall distances with penalty between rows of level vectors."""
-    n = levels_a.shape[1]
-    n_a, n_b = levels_a.shape[0], levels_b.shape[0]
+@kernel
+def kendall_matrix_of_levels(start, stop, levels_a, levels_b, penalty, out):
+    """Fill rows ``start`` to ``stop`` of the Kendall distances with penalty between level vectors."""
+    if start == stop:
+        return
+    n, n_b = levels_a.shape[1], levels_b.shape[0]
+    work = np.empty((3, n + 1), np.int64)
     ordered_b = np.empty(n_b, np.int64)
     for j in range(n_b):
-        ordered_b[j] = ordered_pairs(levels_b[j], np.empty(n, np.int64))
-    for i in numba.prange(n_a):
-        work = np.empty((3, n + 1), np.int64)
+        ordered_b[j] = ordered_pairs(levels_b[j], work[0])
+    for i in range(start, stop):
         ordered_a = ordered_pairs(levels_a[i], work[0])
         for j in range(n_b):
             out[i, j] = kendall_of_levels(levels_a[i], levels_b[j], ordered_a, ordered_b[j], penalty, work)
@@ -194,10 +144,10 @@ def kendall_rows_of_levels(levels_a, levels_b, penalty):
     return out
 
 
-@parallel_kernel
-def kendall_matrix_of_keys(indptr_a, keys_a, indptr_b, keys_b, n_items, penalty, out):
-    """Fill the matrix of Kendall distances with penalty between closed partial orders (keys in CSR form)."""
-    for i in numba.prange(indptr_a.size - 1):
+@kernel
+def kendall_matrix_of_keys(start, stop, indptr_a, keys_a, indptr_b, keys_b, n_items, penalty, out):
+    """Fill rows of the Kendall distances with penalty between closed partial orders (keys in CSR form)."""
+    for i in range(start, stop):
         mine = keys_a[indptr_a[i] : indptr_a[i + 1]]
         for j in range(indptr_b.size - 1):
             out[i, j] = kendall_of_keys(mine, keys_b[indptr_b[j] : indptr_b[j + 1]], n_items, penalty)

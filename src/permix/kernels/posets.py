@@ -1,6 +1,6 @@
 """Partial orders of many agents: cycles and reachability, linear in what was stated.
 
-The graph of one agent has a node per mentioned item and one auxiliary node between neighbouring levels
+The graph of one agent has a node per mentioned item and one auxiliary node between neighboring levels
 (items of level l → auxiliary node → items of level l + 1), so that levels cost as many edges as they have
 items. Where the rest is below, a last auxiliary node leads to mentioned items outside the levels. Items are
 renumbered per agent by means of stamps; nothing of the size of the item set is cleared between agents.
@@ -66,6 +66,17 @@ def room_for_graphs(arrays: PreferenceArrays, n_items: int, first: int, last: in
 
 
 @kernel
+def _add_edge(graph: Graph, counting: bool, source: int, target: int) -> None:
+    """Count an edge, or put it where the counts say."""
+    if counting:
+        graph.start[source + 1] += 1
+        graph.in_degree[target] += 1
+    else:
+        graph.targets[graph.cursor[source]] = target
+        graph.cursor[source] += 1
+
+
+@kernel
 def build_graph(arrays: PreferenceArrays, i: int, graph: Graph) -> tuple[int, int, int]:
     """Fill ``graph`` with agent i's statements; return the numbers of items, of listed items, of nodes."""
     stamp = i + 1
@@ -95,51 +106,27 @@ def build_graph(arrays: PreferenceArrays, i: int, graph: Graph) -> tuple[int, in
     n_nodes = n_mentioned + n_between
     rest = n_nodes - 1 if n_between > 0 and n_between == arrays.levels[level_to - 1] + 1 else -1
 
-    start, in_degree, cursor, targets = graph.start, graph.in_degree, graph.cursor, graph.targets
     for node in range(n_nodes):
-        start[node + 1] = 0
-        in_degree[node] = 0
-    start[0] = 0
+        graph.start[node + 1] = 0
+        graph.in_degree[node] = 0
+    graph.start[0] = 0
     # Two rounds over the same edges: count, then place.
-    for counting in range(2):
+    for counting in (True, False):
         for node in range(n_listed):
             level = arrays.levels[level_from + node]
             if level < n_between:
-                if counting == 0:
-                    start[node + 1] += 1
-                    in_degree[n_mentioned + level] += 1
-                else:
-                    targets[cursor[node]] = n_mentioned + level
-                    cursor[node] += 1
+                _add_edge(graph, counting, node, n_mentioned + level)
             if level > 0:
-                above = n_mentioned + level - 1
-                if counting == 0:
-                    start[above + 1] += 1
-                    in_degree[node] += 1
-                else:
-                    targets[cursor[above]] = node
-                    cursor[above] += 1
+                _add_edge(graph, counting, n_mentioned + level - 1, node)
         if rest >= 0:
             for node in range(n_listed, n_mentioned):
-                if counting == 0:
-                    start[rest + 1] += 1
-                    in_degree[node] += 1
-                else:
-                    targets[cursor[rest]] = node
-                    cursor[rest] += 1
+                _add_edge(graph, counting, rest, node)
         for p in range(pair_from, pair_to):
-            better = graph.local[arrays.pairs[p, 0]]
-            worse = graph.local[arrays.pairs[p, 1]]
-            if counting == 0:
-                start[better + 1] += 1
-                in_degree[worse] += 1
-            else:
-                targets[cursor[better]] = worse
-                cursor[better] += 1
-        if counting == 0:
+            _add_edge(graph, counting, graph.local[arrays.pairs[p, 0]], graph.local[arrays.pairs[p, 1]])
+        if counting:
             for node in range(n_nodes):
-                cursor[node] = start[node]
-                start[node + 1] += start[node]
+                graph.cursor[node] = graph.start[node]
+                graph.start[node + 1] += graph.start[node]
     return n_mentioned, n_listed, n_nodes
 
 

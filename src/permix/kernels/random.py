@@ -15,14 +15,20 @@ NEGLIGIBLE = 40.0
 
 
 @kernel
+def _largest(values, n):
+    largest = -np.inf
+    for i in range(n):
+        largest = max(largest, values[i])
+    return largest
+
+
+@kernel
 def categorical_log_quantile(u, log_weights, n):
     """Return the first index whose share of ``exp(log_weights[:n])``, cumulated, exceeds ``u`` in [0, 1).
 
     Weights of minus infinity are never chosen; when all are, the answer is -1.
     """
-    largest = -np.inf
-    for i in range(n):
-        largest = max(largest, log_weights[i])
+    largest = _largest(log_weights, n)
     if largest == -np.inf:
         return -1
     floor = largest - NEGLIGIBLE
@@ -57,9 +63,7 @@ def categorical_log_overwrite(rng, log_weights, n):
     The same generator state gives the same index up to rounding of the cumulated weights.
     """
     u = rng.random()
-    largest = -np.inf
-    for i in range(n):
-        largest = max(largest, log_weights[i])
+    largest = _largest(log_weights, n)
     if largest == -np.inf:
         return -1
     floor = largest - NEGLIGIBLE
@@ -102,19 +106,10 @@ def truncated_geometric_log(rng, theta, n):
 
 
 @kernel
-def truncated_geometric(rng, phi, n):
-    """Draw k in 0..n-1 with P(k) ∝ phi^k, ``phi`` in [0, 1]; one uniform."""
-    theta = np.inf
-    if phi > 0.0:
-        theta = -np.log(phi)
-    return truncated_geometric_quantile(rng.random(), theta, n)
-
-
-@kernel
 def gamma_log(rng, shape):
     """Draw the logarithm of a Gamma(shape, 1) variate; right for shapes as small as 1e-300.
 
-    For shape < 1: Gamma(shape) has the law of Gamma(shape + 1) U^(1/shape), which underflows unless
+    For shape < 1: Gamma(shape) is distributed as Gamma(shape + 1) U^(1/shape), which underflows unless
     taken in logarithms. Shape 0 gives minus infinity.
     """
     if shape >= 1.0:
@@ -175,39 +170,8 @@ def von_mises_fisher_gap(rng, d, kappa):
 
 
 @kernel
-def von_mises_fisher(rng, mean_direction, kappa, out):
-    """Fill ``out`` with a draw from the von Mises–Fisher law, density ∝ exp(kappa mean_direction'x).
-
-    Dimension >= 2. ``mean_direction`` has length 1; ``out`` must not be the same array.
-    """
-    d = mean_direction.size
-    t = von_mises_fisher_gap(rng, d, kappa)
-    # A uniform direction orthogonal to the mean: a normal vector less its projection.
-    norm = 0.0
-    while norm == 0.0:
-        projection = 0.0
-        for i in range(d):
-            out[i] = rng.standard_normal()
-            projection += out[i] * mean_direction[i]
-        for i in range(d):
-            out[i] -= projection * mean_direction[i]
-            norm += out[i] * out[i]
-    scale = np.sqrt(t * (2.0 - t) / norm)
-    for i in range(d):
-        out[i] = (1.0 - t) * mean_direction[i] + scale * out[i]
-
-
-@kernel
 def shuffle(rng, values):
     """Put ``values`` into uniformly random order in place (Fisher–Yates)."""
     for i in range(values.size - 1, 0, -1):
-        j = np.int64(rng.random() * (i + 1))  # five times faster than rng.integers, same law to 2^-53
+        j = np.int64(rng.random() * (i + 1))  # five times faster than rng.integers, exact to 2^-53
         values[i], values[j] = values[j], values[i]
-
-
-@kernel
-def random_permutation(rng, out):
-    """Fill ``out`` with a uniformly random permutation of 0..out.size-1."""
-    for i in range(out.size):
-        out[i] = i
-    shuffle(rng, out)

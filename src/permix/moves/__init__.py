@@ -1,4 +1,7 @@
-"""Sampler moves, one per file, and moves made of moves."""
+"""Sampler moves, one per file, and moves made of moves.
+
+:data:`permix.registries.MOVES` lists those that have names.
+"""
 
 from __future__ import annotations
 

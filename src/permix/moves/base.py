@@ -23,7 +23,7 @@ class Info(NamedTuple):
     """What a step did; ``parts`` holds the reports of the moves it is made of.
 
     ``work`` is what a step costs, counted rather than timed, so that it is the same on every machine. The
-    unit is one of the many scores of a datum against a cluster in a Gibbs sweep.
+    unit is one of the many scores of a datum against a group in a Gibbs sweep.
     """
 
     name: str
@@ -36,8 +36,10 @@ class Info(NamedTuple):
 class Move(abc.ABC):
     """Base of all moves."""
 
-    #: Whether the posterior is left invariant. Optimisers say False and are for burn-in only.
+    #: Whether the posterior is left invariant. Optimizers say False and are for burn-in only.
     exact: bool = True
+    #: Whether it draws a concentration that is learned anew; a chain in which nothing does would be wrong.
+    draws_concentration: bool = False
 
     @abc.abstractmethod
     def step(self, rng: np.random.Generator, state: Any) -> Info:

@@ -8,15 +8,17 @@ import numpy as np
 
 from permix.moves.base import Info, Move
 from permix.moves.state import PartitionState, learned_concentration
-from permix.partitions.priors_kernel import update_concentration
+from permix.partitions.priors_jit import update_concentration
 
 
 @dataclasses.dataclass
 class Concentration(Move):
-    """Draw the concentration given the number of clusters (Escobar & West 1995, section 6).
+    """Draw the concentration given the number of groups (Escobar & West 1995, section 6).
 
     Does nothing where the concentration is a fixed number.
     """
+
+    draws_concentration = True
 
     def step(self, rng: np.random.Generator, state: PartitionState) -> Info:
         """One auxiliary-variable update."""

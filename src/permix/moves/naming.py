@@ -6,22 +6,12 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from permix.errors import DataError
+from permix.errors import Argument, DataError, Message
 from permix.moves.balance import Balanced
 from permix.moves.base import Compound, Cycle, Move, RandomScan, Repeat
 from permix.moves.concentration import Concentration
-from permix.moves.gibbs import Gibbs
-from permix.moves.permutation import Permutation
-from permix.moves.projection import Projection
-from permix.moves.split_merge import SplitMerge
+from permix.registries import MOVES, move_names
 
-NAMED: dict[str, type[Move]] = {
-    "gibbs": Gibbs,
-    "split-merge": SplitMerge,
-    "permutation": Permutation,
-    "projection": Projection,
-    "concentration": Concentration,
-}
 # Moves made of moves, by the names they have in files.
 COMPOUND: dict[str, type[Compound]] = {
     "cycle": Cycle,
@@ -48,12 +38,14 @@ def move_from(moves: Moves, name: str = "moves") -> Move:
     elif isinstance(moves, Iterable):
         listed = list(moves)
     else:
-        raise DataError(f"{name} must be a name, a move or a list of these, got {moves!r}; {_known(name)}")
+        raise DataError(
+            Message(Argument(name, moves), f" must be a name, a move or a list of these; {_known(name)}")
+        )
     if not listed:
-        raise DataError(f"{name} is empty; {_known(name)}")
+        raise DataError(Message(Argument(name), f" is empty; {_known(name)}"))
     cycle = [_one_move(entry, name) for entry in listed]
     if all(isinstance(move, Concentration) for move in cycle):
-        raise DataError(f"nothing in {name} changes the clusters: add 'gibbs'")
+        raise DataError(Message("nothing in ", Argument(name), " changes the groups: add 'gibbs'"))
     if not any(updates_concentration(move) for move in cycle):
         cycle.append(Concentration())
     return cycle[0] if len(cycle) == 1 else Cycle(cycle)
@@ -62,43 +54,43 @@ def move_from(moves: Moves, name: str = "moves") -> Move:
 def _one_move(entry: Any, name: str) -> Move:
     if isinstance(entry, Move):
         return entry
-    if isinstance(entry, str) and entry in NAMED:
-        return NAMED[entry]()
-    if entry == "auto":
-        raise DataError(f"'auto' in {name} stands alone; {_known(name)}")
+    if isinstance(entry, str) and entry in MOVES:
+        move: Move = MOVES[entry]()
+        return move
+    if isinstance(entry, str) and entry == "auto":
+        raise DataError(Message("'auto' in ", Argument(name), f" stands alone; {_known(name)}"))
     if isinstance(entry, type) and issubclass(entry, Move):
         raise DataError(f"{name} takes moves, not classes: write {entry.__name__}()")
-    raise DataError(f"unknown move {entry!r} in {name}; {_known(name)}")
+    raise DataError(Message(f"unknown move {entry!r} in ", Argument(name), f"; {_known(name)}"))
 
 
 def _known(name: str) -> str:
-    known = [key for key, cls in NAMED.items() if cls.exact or name != "moves"]
-    return f"known names are auto, {', '.join(known)}"
+    return f"known names are auto, {', '.join(move_names(burn_in=name != 'moves'))}"
 
 
 def updates_concentration(move: Move) -> bool:
     """Say whether a move draws the concentration anew, where that is learned."""
     if isinstance(move, Compound):
         return any(updates_concentration(part) for part in move.moves)
-    return isinstance(move, Concentration) or (isinstance(move, Permutation) and move.integrate)
+    return move.draws_concentration
 
 
-def optimisers_in(move: Move) -> list[str]:
+def optimizers_in(move: Move) -> list[str]:
     """Names of the moves in it that are for burn-in only."""
     if isinstance(move, Compound):
-        return [name for part in move.moves for name in optimisers_in(part)]
+        return [name for part in move.moves for name in optimizers_in(part)]
     return [] if move.exact else [str(describe_move(move).get("class", describe_move(move)["move"]))]
 
 
 def describe_move(move: Move) -> dict[str, Any]:
     """Return a move as plain JSON values; a user's own move is named but cannot be rebuilt."""
-    for name, cls in {**NAMED, **COMPOUND}.items():
-        if type(move) is cls:
-            assert dataclasses.is_dataclass(move)
-            fields = dataclasses.fields(move)
-            settings = {field.name: _plain(getattr(move, field.name)) for field in fields}
-            return {"move": name, **{RENAMED.get(key, key): value for key, value in settings.items()}}
-    return {"move": "custom", "class": f"{type(move).__module__}.{type(move).__qualname__}"}
+    compound = next((name for name, cls in COMPOUND.items() if type(move) is cls), None)
+    name = compound or MOVES.name_of(type(move))
+    if name is None:
+        return {"move": "custom", "class": f"{type(move).__module__}.{type(move).__qualname__}"}
+    assert dataclasses.is_dataclass(move)
+    settings = {field.name: _plain(getattr(move, field.name)) for field in dataclasses.fields(move)}
+    return {"move": name, **{RENAMED.get(key, key): value for key, value in settings.items()}}
 
 
 def described_moves(moves: Moves) -> Any:
@@ -125,7 +117,7 @@ def move_from_description(description: Mapping[str, Any]) -> Move:
     name = description.get("move")
     back = {new: old for old, new in RENAMED.items()}
     settings = {back.get(key, key): _rebuilt(value) for key, value in description.items() if key != "move"}
-    cls = {**NAMED, **COMPOUND}.get(str(name))
+    cls: Any = {**MOVES, **COMPOUND}.get(str(name))
     if cls is None:
         raise DataError(
             f"cannot rebuild the move {description.get('class', name)!r}: it is not one of permix's own"

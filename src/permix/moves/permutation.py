@@ -14,7 +14,7 @@ import numpy.typing as npt
 from permix.errors import DataError
 from permix.families.base import check_number
 from permix.moves.base import Info, Move, check_at_least
-from permix.moves.permutation_kernel import (
+from permix.moves.permutation_jit import (
     approximate_program,
     beam_program,
     draw_approximate,
@@ -30,8 +30,8 @@ from permix.moves.permutation_kernel import (
     write_size_weights,
 )
 from permix.moves.state import MixtureState, PartitionState, learned_concentration
-from permix.partitions.concentration_kernel import draw_concentration, log_mean_power
-from permix.partitions.priors import FiniteDirichlet
+from permix.partitions.concentration_jit import draw_concentration, log_mean_power
+from permix.partitions.priors_jit import FiniteMixturePrior
 
 FloatArray = npt.NDArray[np.float64]
 Method = Literal["beam", "approximate", "exact"]
@@ -42,10 +42,10 @@ MOST_DATA = {"approximate": 5000, "exact": 1000}
 
 @dataclasses.dataclass
 class Permutation(Move):
-    """Draw an ordering of the data given the clusters, then clusters given the ordering.
+    """Draw an ordering of the data given the groups, then groups given the ordering.
 
-    In the ordering every cluster is a segment. All ways to cut it into segments are then summed over by
-    dynamic programming and one is drawn, so that many clusters may change at once. Sections are those of
+    In the ordering every group is a segment. All ways to cut it into segments are then summed over by
+    dynamic programming and one is drawn, so that many groups may change at once. Sections are those of
     Liang, Jordan & Taskar (2007).
 
     Parameters
@@ -55,19 +55,19 @@ class Permutation(Move):
         "approximate" replaces 1/K! by β^-K, in O(n²), and corrects by a Metropolis step (section 3.2). "beam"
         also follows only a few segments at each position, in O(n) (section 3.3).
     order : "uniform" or "markov"
-        How an ordering is drawn: uniformly, or by Markov Gibbs scans, which put similar data of a cluster
-        side by side (section 4.1) and cost O(m²) for a cluster of m.
+        How an ordering is drawn: uniformly, or by Markov Gibbs scans, which put similar data of a group
+        side by side (section 4.1) and cost O(m²) for a group of m.
     width : int
         Segments kept by the beam at each position.
     tolerance : float
         Share of the sum that the beam may leave out at each position beyond that.
     n_clusters : float, optional
-        Number of clusters K₀ about which 1/K! is approximated: β = exp Ψ(K₀ + 1). Left out, it is learned
-        during burn-in as the mean number of clusters and then stays fixed; a β that follows the chain after
+        Number of groups K₀ about which 1/K! is approximated: β = exp Ψ(K₀ + 1). Left out, it is learned
+        during burn-in as the mean number of groups and then stays fixed; a β that follows the chain after
         burn-in would make it wrong. Without burn-in it is the prior mean.
     integrate : bool
         Where the concentration is learned: sum over it inside the program, and draw it anew given the
-        clusters. Otherwise the move keeps its present value.
+        groups. Otherwise the move keeps its present value.
 
     Notes
     -----
@@ -89,13 +89,14 @@ class Permutation(Move):
         if self.order not in ("uniform", "markov"):
             raise DataError(
                 f"order must be 'uniform' or 'markov', got {self.order!r}; random projections are an "
-                "optimiser for burn-in: see permix.moves.Projection"
+                "optimizer for burn-in: see permix.moves.Projection"
             )
         check_beam(self.width, self.tolerance)
         if self.n_clusters is not None:
             check_number(self.n_clusters, "n_clusters")
         if not isinstance(self.integrate, bool):
             raise DataError(f"integrate must be True or False, got {self.integrate!r}")
+        self.draws_concentration = self.integrate
         self._expected = self.n_clusters
         self._scratch: Scratch | None = None
 
@@ -170,14 +171,14 @@ class Permutation(Move):
         if gamma is not None and self.integrate:
             below = max(math.floor(at), 1)
             return log_count(below + 1) - log_count(below)
-        if isinstance(state.prior_spec, FiniteDirichlet):
-            at = min(at, state.prior_spec.n - 0.5)
+        if isinstance(state.prior, FiniteMixturePrior):
+            at = min(at, state.prior_spec.most_clusters(state.n) - 0.5)
         return float(log_weight_of_one_more(state.prior, at)) - float(digamma(at + 1.0))
 
     def _propose(self, rng: np.random.Generator, state: MixtureState, scratch: Scratch, slope: float) -> int:
-        """Draw a clustering from the approximation; returns its number of clusters, -1 when it is none."""
+        """Draw a clustering from the approximation; returns its number of groups, -1 when it is none."""
         markov = self.order == "markov"
-        points = (scratch.single, state.data, state.empty_scores, scratch.order, scratch.size_weights)
+        points = scratch.points(state)
         if self.method == "approximate":
             fill_scores(scratch.stats, *points, markov, scratch.scores)
             approximate_program(scratch.scores, slope, scratch.sums[0])
@@ -211,7 +212,7 @@ class Permutation(Move):
 
 @dataclasses.dataclass
 class LearningPermutation(Move):
-    """A permutation move that approximates 1/K! about the present number of clusters, and averages it.
+    """A permutation move that approximates 1/K! about the present number of groups, and averages it.
 
     Not exact: for burn-in only (section 3.2). In the mean the t-th step has weight t.
     """
@@ -258,6 +259,10 @@ class Scratch:
     scores: FloatArray
     sums: FloatArray
     work: FloatArray
+
+    def points(self, state: MixtureState) -> tuple[Any, Any, Any, Any, Any]:
+        """The data in their order, as programs over segments take them."""
+        return self.single, state.data, state.empty_scores, self.order, self.size_weights
 
 
 def scratch_for(
@@ -315,16 +320,7 @@ def _draw_exact(
     markov: bool,
 ) -> int:
     """Draw from p(C | π, x) (section 3.1)."""
-    fill_scores(
-        scratch.stats,
-        scratch.single,
-        state.data,
-        state.empty_scores,
-        scratch.order,
-        scratch.size_weights,
-        markov,
-        scratch.scores,
-    )
+    fill_scores(scratch.stats, *scratch.points(state), markov, scratch.scores)
     exact_program(scratch.scores, scratch.sums)
     count_weights = np.array([-np.inf, *(log_count(k) for k in range(1, state.n + 1))])
     return int(draw_exact(rng, scratch.scores, scratch.sums, count_weights, scratch.work, scratch.bounds))

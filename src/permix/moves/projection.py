@@ -8,13 +8,13 @@ import numpy as np
 
 from permix.moves.base import Info, Move, check_at_least
 from permix.moves.permutation import Scratch, check_beam, scratch_for
-from permix.moves.permutation_kernel import (
+from permix.moves.permutation_jit import (
     beam_program,
     draw_beam,
     log_new_clusters,
     log_weight_of_one_more,
 )
-from permix.moves.projection_kernel import order_along
+from permix.moves.projection_jit import order_along
 from permix.moves.state import MixtureState
 
 # Tries to find a clustering with no more clusters than a finite prior allows.
@@ -23,9 +23,9 @@ MAX_TRIES = 12
 
 @dataclasses.dataclass
 class Projection(Move):
-    """Order clusters, and the data in each, along a random direction; then draw clusters that are segments.
+    """Order groups, and the data in each, along a random direction; then draw groups that are segments.
 
-    An optimiser: the probability of such an ordering given the clusters is not known, so the posterior is not
+    An optimizer: the probability of such an ordering given the groups is not known, so the posterior is not
     left invariant. Use it during burn-in only; chains refuse it afterwards.
 
     Parameters
@@ -35,8 +35,8 @@ class Projection(Move):
     tolerance : float
         Share of the sum that may be left out at each position beyond that.
     max_turns : int
-        Within a cluster the direction is first turned a random number of times, at most so many, towards the
-        cluster's main axis; 0 leaves it as it was drawn, as in the paper.
+        Within a group the direction is first turned a random number of times, at most so many, towards the
+        group's main axis; 0 leaves it as it was drawn, as in the paper.
 
     Notes
     -----
@@ -82,11 +82,7 @@ class Projection(Move):
         for attempt in range(MAX_TRIES):
             beam_program(
                 scratch.stats,
-                scratch.single,
-                state.data,
-                state.empty_scores,
-                scratch.order,
-                scratch.size_weights,
+                *scratch.points(state),
                 slope,
                 False,
                 self.width,
@@ -98,7 +94,7 @@ class Projection(Move):
             n_segments = int(draw_beam(rng, scratch.kept_starts, scratch.kept_terms, scratch.bounds))
             if n_segments <= 0 or log_new_clusters(state.prior, n_segments) > -np.inf:
                 break
-            # More clusters than a finite prior has components: make new ones dearer.
+            # More clusters than a finite prior has components: make new ones less probable.
             slope -= 10.0 * 2.0**attempt
             n_segments = -1
         state.n_moved = 0

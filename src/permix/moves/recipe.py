@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from permix.errors import DataError
+from permix.errors import Argument, DataError, Message
 from permix.moves.balance import Opening
 from permix.moves.base import Cycle, Move
 from permix.moves.concentration import Concentration
 from permix.moves.gibbs import Gibbs
-from permix.moves.naming import Moves, describe_move, move_from, optimisers_in
+from permix.moves.naming import Moves, describe_move, move_from, optimizers_in
 from permix.moves.projection import Projection
 from permix.moves.split_merge import SplitMerge
 
@@ -26,11 +26,17 @@ def moves_of(moves: Moves, burn_in_moves: Moves, n_burn_in: int, n: int = 0) -> 
     learns. What was asked for goes on to the end where there is nothing to learn.
     """
     following = _usual(n) if _is_auto(moves) else move_from(moves)
-    if optimisers_in(following):
-        names = ", ".join(optimisers_in(following))
+    if optimizers_in(following):
+        names = ", ".join(optimizers_in(following))
         raise DataError(
-            f"{names} in moves is an optimiser, for burn-in only: it does not leave the posterior "
-            "invariant, so the draws would be wrong. Name it in burn_in_moves."
+            Message(
+                f"{names} in ",
+                Argument("moves"),
+                " is an optimizer, for burn-in only: it does not leave the posterior invariant, so the draws "
+                "would be wrong. Name it in ",
+                Argument("burn_in_moves"),
+                ".",
+            )
         )
     learning = following.during_burn_in()
     if _is_auto(burn_in_moves):
@@ -38,8 +44,17 @@ def moves_of(moves: Moves, burn_in_moves: Moves, n_burn_in: int, n: int = 0) -> 
         return Opening(climb, min(MAX_CLIMBS, n_burn_in // 2), learning), following
     given = move_from(burn_in_moves, "burn_in_moves")
     if n_burn_in == 0:
-        raise DataError("burn_in_moves are given, but n_burn_in is 0")
+        raise DataError(
+            Message(Argument("burn_in_moves"), " are given, but ", Argument("n_burn_in"), " is 0")
+        )
     return (given if learning is following else Opening(given, n_burn_in // 2, learning)), following
+
+
+def checked_moves(moves: Moves, name: str) -> Moves:
+    """Return what a user gave as ``moves`` or ``burn_in_moves``, if moves can be made of it."""
+    if not _is_auto(moves):
+        move_from(moves, name)
+    return moves
 
 
 def describe_burn_in(move: Move) -> Any:

@@ -1,4 +1,4 @@
-"""Split-merge: whole clusters are split and merged."""
+"""Split-merge: whole groups are split and merged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from permix.errors import DataError
 from permix.moves.base import Info, Move, check_at_least
-from permix.moves.split_merge_kernel import Room, split_merge, tabulate_joining, tabulate_opening
+from permix.moves.split_merge_jit import Room, Sequential, split_merge, tabulate_joining, tabulate_opening
 from permix.moves.state import MixtureState
 
 PROPOSALS = ("sequential", "restricted-gibbs")
@@ -21,7 +21,7 @@ SCORE_ALONE = 10.0
 
 @dataclasses.dataclass
 class SplitMerge(Move):
-    """Propose to split a cluster or to merge two, so that many data change clusters at once.
+    """Propose to split a group or to merge two, so that many data change groups at once.
 
     Parameters
     ----------
@@ -37,10 +37,10 @@ class SplitMerge(Move):
 
     Notes
     -----
-    A proposal scores the members of the clusters that it is about three times (2 ``n_scans`` + 5 times for
-    "restricted-gibbs"), whatever the number of data and of other clusters. Half of the proposals are merges,
+    A proposal scores the members of the groups that it is about three times (2 ``n_scans`` + 5 times for
+    "restricted-gibbs"), whatever the number of data and of other groups. Half of the proposals are merges,
     most of which one look at marginal likelihoods refuses; published moves draw pairs uniformly, so that with
-    many clusters nearly all are merges.
+    many groups nearly all are merges.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class SplitMerge(Move):
         if state.n < 2:
             return Info("split-merge", 0, 0)
         state.require_seated("split-merge")
-        n_scans = 0 if self.proposal == "sequential" else self.n_scans or USUAL_SCANS
+        how = self._how()
         workspace = _WORKSPACES.get(state)
         if workspace is None:
             workspace = _WORKSPACES[state] = Workspace(state)
@@ -82,7 +82,7 @@ class SplitMerge(Move):
             now_made, state.n_clusters, now_accepted, now_work = split_merge(
                 rng,
                 self.n_proposals - made,
-                n_scans,
+                how,
                 state.family.quick_marginal,
                 workspace.joining,
                 workspace.totals,
@@ -101,6 +101,14 @@ class SplitMerge(Move):
             accepted += now_accepted
             work += now_work
         return Info("split-merge", made, accepted, work=state.n + SCORE_ALONE * work)
+
+    def _how(self) -> tuple[int]:
+        """How splits are drawn, for compiled code: what is not asked for is not compiled."""
+        if self.proposal == "sequential":
+            return Sequential(0)
+        from permix.moves.published_jit import RestrictedGibbs
+
+        return RestrictedGibbs(self.n_scans or USUAL_SCANS)
 
 
 class Workspace:

@@ -6,23 +6,32 @@ from typing import Literal
 
 import numpy as np
 
-from permix.errors import DataError
+from permix.errors import Argument, DataError, Message
 from permix.moves.state import MixtureState
-from permix.partitions.priors import FiniteDirichlet, PartitionPrior
+from permix.partitions.priors import PartitionPrior
 
-Start = Literal["sequential", "one-cluster", "random"] | int
-STARTS = ("sequential", "one-cluster", "random")
+Start = Literal["both", "sequential", "one-cluster", "random"] | int
 
 
 def check_start(init: Start, n: int, prior: PartitionPrior) -> None:
-    """Refuse a start that does not exist or that these data or this prior cannot have."""
-    if isinstance(init, str) and init in STARTS:
-        return
-    if isinstance(init, bool) or not isinstance(init, int):
-        raise DataError(f"init must be {', '.join(map(repr, STARTS))} or a number of clusters, got {init!r}")
-    most = min(n, prior.n) if isinstance(prior, FiniteDirichlet) else n
-    if not 1 <= init <= most:
-        raise DataError(f"init must be from 1 to {most:,} clusters for these data and this prior, got {init}")
+    """Refuse a number of groups that these data or this prior cannot have."""
+    most = prior.most_clusters(n)
+    if isinstance(init, int) and not 1 <= init <= most:
+        raise DataError(
+            Message(
+                Argument("init", init), f" must be from 1 to {most:,} groups for these data and this prior"
+            )
+        )
+
+
+def start_of_chain(init: Start, chain: int) -> Start:
+    """Return where a chain starts: with ``"both"`` from sequential prediction and from one cluster in turn.
+
+    Chains that start alike may all stay where they are and agree; chains from either side then do not.
+    """
+    if init == "both":
+        return "sequential" if chain % 2 == 0 else "one-cluster"
+    return init
 
 
 def seat_all_data(rng: np.random.Generator, state: MixtureState, init: Start) -> None:

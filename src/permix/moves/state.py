@@ -11,12 +11,12 @@ import numpy as np
 
 from permix.errors import DataError
 from permix.families import Family
-from permix.families.contract_kernel import prior_predictive, seat_all, total_log_marginal
-from permix.moves.gibbs_kernel import count_members, gibbs_sweep, weigh_clusters
-from permix.moves.permutation_kernel import adopt_segments
+from permix.families.contract_jit import prior_predictive, seat_all, total_log_marginal
+from permix.moves.gibbs_jit import count_members, gibbs_sweep, weigh_clusters
+from permix.moves.permutation_jit import adopt_segments
 from permix.partitions.labels import canonical_labels
 from permix.partitions.priors import DirichletProcess, Gamma, PartitionPrior
-from permix.partitions.priors_kernel import partition_log_prob
+from permix.partitions.priors_jit import partition_log_prob
 
 # Slots are 8 × an odd number: columns of cluster-last arrays then spread over all sets of the cache.
 FIRST_CAPACITY = 24
@@ -33,11 +33,11 @@ class PartitionState(abc.ABC):
     n_moved: int
 
     @property
-    def prior(self) -> tuple[float, ...]:
+    def prior(self) -> tuple[Any, ...]:
         """The prior as compiled code sees it, at the present concentration."""
         if isinstance(self.prior_spec, DirichletProcess):
-            return self.prior_spec.kernel(self.concentration)
-        return self.prior_spec.kernel()
+            return self.prior_spec.kernel(self.n, self.concentration)
+        return self.prior_spec.kernel(self.n)
 
     @property
     @abc.abstractmethod

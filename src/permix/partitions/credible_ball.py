@@ -37,9 +37,9 @@ class CredibleBall:
     horizontal : ndarray of int32, shape (bounds, n)
         Partitions in the ball that are farthest from the estimate.
     upper : ndarray of int32, shape (bounds, n)
-        Upper vertical bound: those with the fewest clusters and, among these, farthest.
+        Upper vertical bound: those with the fewest groups and, among these, farthest.
     lower : ndarray of int32, shape (bounds, n)
-        Lower vertical bound: those with the most clusters and, among these, farthest.
+        Lower vertical bound: those with the most groups and, among these, farthest.
     """
 
     level: float
@@ -81,7 +81,7 @@ def credible_ball(
     draws : array-like of int, shape (draws, n) or (chains, draws, n)
         Posterior label vectors.
     estimate : PointEstimate or array-like of int, shape (n,)
-        The centre.
+        The center.
     level : float, default 0.95
         Probability that the ball must hold, in (0, 1].
     loss : {"vi", "binder"}, optional
@@ -107,8 +107,8 @@ def credible_ball(
     loss_table(distance, 0)  # names a wrong loss
     labels = estimate.labels if isinstance(estimate, PointEstimate) else estimate
     all_draws = as_draws(draws)
-    centre = check_partition(labels, all_draws.shape[1])
-    distances = losses_to(centre, all_draws, distance)
+    center = check_partition(labels, all_draws.shape[1])
+    distances = losses_to(center, all_draws, distance)
     # The least radius at which the fraction of draws within reaches the level.
     needed = int(np.ceil(level * len(distances) - 1e-9))
     radius = float(np.sort(distances)[max(needed, 1) - 1])

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from permix.errors import DataError
 from permix.partitions.labels import IntArray, as_draws, as_labels
-from permix.partitions.threads import run_in_threads
+from permix.runtime.threads import run_in_threads
 
 FloatArray = npt.NDArray[np.float64]
 Loss = Literal["vi", "binder"]
@@ -26,7 +26,7 @@ def variation_of_information(a: npt.ArrayLike, b: npt.ArrayLike, base: float = 2
     Parameters
     ----------
     a, b : array-like of int, shape (n,)
-        Cluster of each observation; the names of clusters do not matter.
+        Group of each observation; the names of groups do not matter.
     base : float, default 2.0
         Base of the logarithm; 2 gives bits, as in Wade & Ghahramani (2018) and the R package salso.
 
@@ -49,8 +49,8 @@ def binder_loss(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
 
     Parameters
     ----------
-    a, b : array-like of int, shape (n,)
-        Cluster of each observation; the names of clusters do not matter.
+    a, b : array-like of int
+        As for :func:`variation_of_information`.
 
     Examples
     --------
@@ -66,8 +66,8 @@ def adjusted_rand(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
 
     Parameters
     ----------
-    a, b : array-like of int, shape (n,)
-        Cluster of each observation; the names of clusters do not matter.
+    a, b : array-like of int
+        As for :func:`variation_of_information`.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def adjusted_rand(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     >>> adjusted_rand([0, 0, 1, 1], [1, 1, 0, 0])
     1.0
     """
-    from permix.partitions.geometry_kernel import sum_over_sizes
+    from permix.partitions.geometry_jit import sum_over_sizes
 
     first, second = _pair(a, b)
     pairs = len(first) * (len(first) - 1) / 2
@@ -90,7 +90,7 @@ def adjusted_rand(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
 
 
 def similarity_matrix(draws: npt.ArrayLike) -> npt.NDArray[np.float32]:
-    """Posterior probability that two observations share a cluster.
+    """Posterior probability that two observations share a group.
 
     Parameters
     ----------
@@ -125,10 +125,10 @@ def similarity_matrix(draws: npt.ArrayLike) -> npt.NDArray[np.float32]:
 
 
 def assignment_confidence(draws: npt.ArrayLike, labels: npt.ArrayLike) -> FloatArray:
-    """How firmly each observation belongs to its cluster.
+    """How sure the group of each observation is.
 
-    The posterior probability that the observation shares a cluster with another member of its
-    cluster in ``labels``, averaged over those members. For an observation that is alone: the
+    The posterior probability that the observation shares a group with another member of its
+    group in ``labels``, averaged over those members. For an observation that is alone: the
     posterior probability of being alone. Costs O(draws × n), without an n × n matrix.
 
     Parameters
@@ -149,7 +149,7 @@ def assignment_confidence(draws: npt.ArrayLike, labels: npt.ArrayLike) -> FloatA
     >>> assignment_confidence([[0, 0, 0, 1], [0, 0, 1, 1]], [0, 0, 0, 1])
     array([0.75, 0.75, 0.5 , 0.5 ])
     """
-    from permix.partitions.geometry_kernel import add_agreement
+    from permix.partitions.geometry_jit import add_agreement
 
     all_draws = as_draws(draws)
     partition = check_partition(labels, all_draws.shape[1])
@@ -161,7 +161,7 @@ def assignment_confidence(draws: npt.ArrayLike, labels: npt.ArrayLike) -> FloatA
 
 
 def _add_similarity(draws: npt.NDArray[np.integer], out: npt.NDArray[np.float32], first: int) -> None:
-    from permix.partitions.geometry_kernel import similarity_rows
+    from permix.partitions.geometry_jit import similarity_rows
 
     similarity_rows(draws, first, min(first + 64, len(out)), 512, out)
 
@@ -186,7 +186,7 @@ def loss_scale(loss: str, n: int) -> float:
 
 def losses_to(labels: IntArray, draws: IntArray, loss: str) -> FloatArray:
     """Loss between one canonical partition and each canonical draw."""
-    from permix.partitions.geometry_kernel import losses_to_draws
+    from permix.partitions.geometry_jit import losses_to_draws
 
     n = len(labels)
     if n == 0:

@@ -13,7 +13,7 @@ IntArray: TypeAlias = npt.NDArray[np.int32]
 
 
 def canonical_labels(labels: npt.ArrayLike) -> IntArray:
-    """Number clusters by first appearance, from 0.
+    """Number groups by first appearance, from 0.
 
     Two label vectors describe the same partition exactly when their canonical labels are equal.
 
@@ -34,7 +34,7 @@ def canonical_labels(labels: npt.ArrayLike) -> IntArray:
     >>> canonical_labels([7, 7, -1, 3, -1])
     array([0, 0, 1, 2, 1], dtype=int32)
     """
-    from permix.partitions.geometry_kernel import canonicalise
+    from permix.partitions.geometry_jit import canonicalise
 
     array = _integers(labels)
     if array.ndim == 0:

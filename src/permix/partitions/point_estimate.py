@@ -1,4 +1,4 @@
-"""One partition to stand for many: the minimiser of the posterior expected loss."""
+"""One partition to stand for many: the minimizer of the posterior expected loss."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from permix.errors import DataError, PermixWarning
 from permix.partitions.geometry import FloatArray, Loss, loss_scale, loss_table, losses_to
 from permix.partitions.labels import IntArray, as_draws, canonical_labels
 from permix.partitions.search import Search
-from permix.partitions.threads import run_in_threads
+from permix.runtime.interrupts import Interrupts
+from permix.runtime.progress import Display
+from permix.runtime.seeds import RandomState, generator
+from permix.runtime.threads import run_in_threads
 
 if TYPE_CHECKING:
-    from permix.partitions.search_kernel import Draws
+    from permix.partitions.search_jit import Draws
 
 # All draws are compared with all others while that takes no more than this many label comparisons
 # (about ten seconds on one core); beyond, evenly spaced draws are compared with all.
@@ -27,18 +30,18 @@ LARGEST_COMPARISON = 10**10
 
 @dataclass(frozen=True)
 class PointEstimate:
-    """A partition that summarises posterior draws; see :func:`point_estimate`.
+    """A partition that summarizes posterior draws; see :func:`point_estimate`.
 
     Attributes
     ----------
     labels : ndarray of int32, shape (n,)
-        Cluster of each observation, numbered by first appearance.
+        Group of each observation, numbered by first appearance.
     n_clusters : int
-        Number of clusters.
+        Number of groups.
     sizes : ndarray of int64
-        Cluster sizes.
+        Group sizes.
     loss : {"vi", "binder"}
-        The loss whose posterior mean was minimised.
+        The loss whose posterior mean was minimized.
     expected_loss : float
         Its mean over all draws at ``labels`` (variation of information in bits).
     best_draw_loss : float
@@ -76,31 +79,35 @@ def point_estimate(
     loss: Loss = "vi",
     max_clusters: int | None = None,
     n_runs: int | None = None,
-    random_state: int | np.random.Generator | np.random.SeedSequence | None = None,
+    random_state: RandomState = None,
     n_jobs: int | None = None,
+    progress: bool | None = None,
 ) -> PointEstimate:
     """Partition of least posterior expected loss.
 
     A stochastic search in the spirit of salso (Dahl, Johnson & Müller 2022) on the expected loss
     itself, not on a bound. One run starts from the best draw, the others allocate the observations
-    one by one in random order; each then moves single observations, merges clusters, and dissolves
-    and rebuilds clusters until nothing improves. The result is at least as good as the best draw.
+    one by one in random order; each then moves single observations, merges groups, and dissolves
+    and rebuilds groups until nothing improves. The result is at least as good as the best draw.
 
     Parameters
     ----------
     draws : array-like of int, shape (draws, n) or (chains, draws, n)
         Posterior label vectors; labels need not agree between draws.
     loss : {"vi", "binder"}, default "vi"
-        Variation of information, or Binder's loss (which tends to leave many small clusters).
+        Variation of information, or Binder's loss (which tends to leave many small groups).
     max_clusters : int, optional
-        Largest number of clusters allowed. None allows twice the largest number in a draw, plus 16.
+        Largest number of groups allowed. None allows twice the largest number in a draw, plus 16.
     n_runs : int, optional
         Number of runs, the one from the best draw included. None makes 8, and fewer, down to 3, for more
         than four million labels.
     random_state : int, Generator, SeedSequence or None
         Source of randomness.
     n_jobs : int, optional
-        Number of threads; None or -1 uses all cores. The result does not depend on it.
+        Number of threads; None or -1 uses all processors. The result does not depend on it.
+    progress : bool, optional
+        True shows a display, False does not; by default it appears after two seconds in a terminal or a
+        notebook.
 
     Returns
     -------
@@ -138,18 +145,20 @@ def point_estimate(
         starts[0] = distinct[candidates[allowed][np.argmin(totals[allowed])]]
 
     shared, space = _lay_out(distinct, n_clusters, weights, f, capacity)
-    stop = np.zeros(1, np.uint8)
-    generators = np.random.default_rng(random_state).spawn(n_runs)
-    found = run_in_threads(
-        lambda task: Search(shared, capacity, space, task[0], stop).run(task[1]),
-        zip(generators, starts, strict=True),
-        n_jobs,
-        stop,
-    )
+    generators = generator(random_state).spawn(n_runs)
+    with Interrupts() as interrupts, Display(progress) as display:
+        display.begin("finding the partition nearest to all draws", n_runs)
+
+        def search(task: tuple[np.random.Generator, IntArray | None]) -> IntArray | None:
+            labels = Search(shared, capacity, space, task[0], interrupts.flag).run(task[1])
+            display.step()
+            return labels
+
+        found = run_in_threads(search, zip(generators, starts, strict=True), n_jobs, interrupts=interrupts)
     complete = [canonical_labels(labels) for labels in found if labels is not None]
     if starts[0] is not None:
         complete.append(starts[0])
-    if stop[0]:
+    if interrupts.interrupted:
         if not complete:
             raise KeyboardInterrupt
         warnings.warn(
@@ -208,7 +217,7 @@ def _losses_of_draws(
     n_jobs: int | None,
 ) -> tuple[npt.NDArray[np.int64], FloatArray]:
     """Candidate draws and their total unscaled loss over all draws."""
-    from permix.partitions.geometry_kernel import losses_to_draws, sums_over_sizes, total_losses_of_pairs
+    from permix.partitions.geometry_jit import losses_to_draws, sums_over_sizes, total_losses_of_pairs
 
     n_draws, n = distinct.shape
     if n_draws * n_draws * n <= 2 * LARGEST_COMPARISON:
@@ -238,7 +247,7 @@ def _lay_out(
     capacity: int,
 ) -> tuple[Draws, tuple[int, int]]:
     """The draws for compiled code, and the space a run needs (number of tables, length of lists)."""
-    from permix.partitions.search_kernel import Draws, lay_out
+    from permix.partitions.search_jit import Draws, lay_out
 
     n_draws, n = distinct.shape
     # A list has one entry for its length and at most one for each member.

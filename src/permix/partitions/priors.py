@@ -1,7 +1,7 @@
 """Priors over partitions, as the user writes them.
 
 Each specification is a frozen dataclass of plain numbers. Compiled code sees it through
-``spec.kernel()``, the NamedTuple on whose type :mod:`permix.partitions.priors_kernel` dispatches.
+``spec.kernel(n)``, the NamedTuple on whose type :mod:`permix.partitions.priors_jit` dispatches.
 """
 
 from __future__ import annotations
@@ -10,20 +10,25 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from permix.errors import DataError
 from permix.partitions.labels import IntArray, as_labels
+from permix.registries import PRIORS
+from permix.runtime.seeds import RandomState, generator
 
 if TYPE_CHECKING:
-    from permix.partitions.priors_kernel import DirichletProcessPrior, FiniteDirichletPrior, PitmanYorPrior
+    from permix.partitions.priors_jit import DirichletProcessPrior, FiniteMixturePrior, PitmanYorPrior
 
 FloatArray = npt.NDArray[np.float64]
-RandomState = int | np.random.Generator | np.random.SeedSequence | None
+
+# Beyond this, sums over numbers of groups overflow; weights are equal long before.
+MOST_PSEUDO_COUNT = 1e100
 
 
 @dataclass(frozen=True)
@@ -63,64 +68,28 @@ class Gamma:
 
 
 class PartitionPrior(ABC):
-    """What the three priors share: all are members of Pitman's two-parameter family."""
+    """What priors over partitions share."""
 
     _parameters: ClassVar[tuple[str, ...]]
 
-    @abstractmethod
-    def kernel(self, concentration: float | None = None) -> tuple[float, ...]:
-        """NamedTuple for compiled code, with the present value of a concentration that is being learned."""
+    @classmethod
+    def named(cls, **settings: Any) -> Self:
+        """Return the prior of a user who gives its name, and perhaps some of its parameters."""
+        return cls(**settings)
 
     @abstractmethod
-    def _two_parameters(self) -> tuple[float, float, float]:
-        """Concentration, discount and largest number of clusters in the two-parameter form."""
-
-    def log_prob(self, labels: npt.ArrayLike) -> float:
-        """Exact log probability of a partition.
+    def kernel(self, n: int, concentration: float | None = None) -> tuple[Any, ...]:
+        """NamedTuple for compiled code.
 
         Parameters
         ----------
-        labels : array-like of int, shape (n,)
-            Cluster of each observation. The names of clusters do not matter.
-
-        Returns
-        -------
-        float
-            Minus infinity when the partition is impossible (too many clusters for a finite prior).
+        n : int
+            Number of observations of the whole partition, the one being seated included.
+        concentration : float, optional
+            The present value of a concentration that is being learned.
         """
-        return self._log_prob_of_sizes(np.bincount(as_labels(labels)))
 
-    def _log_prob_of_sizes(self, sizes: npt.NDArray[np.int64]) -> float:
-        from permix.partitions.priors_kernel import partition_log_prob
-
-        return float(partition_log_prob(self.kernel(), sizes))
-
-    def sequential_log_weights(self, sizes: npt.ArrayLike, normalised: bool = True) -> FloatArray:
-        """Log weights with which the next observation joins each cluster or opens a new one.
-
-        Parameters
-        ----------
-        sizes : array-like of int, shape (K,)
-            Present sizes of the clusters, all positive.
-        normalised : bool, default True
-            Whether to divide by the total, so that the weights are probabilities.
-
-        Returns
-        -------
-        ndarray, shape (K + 1,)
-            The existing clusters in the order given, then the new one.
-        """
-        weights = self._log_weights(_check_sizes(sizes))
-        if normalised:
-            weights -= np.logaddexp.reduce(weights)
-        return weights
-
-    def _log_weights(self, sizes: npt.NDArray[np.int64]) -> FloatArray:
-        from permix.partitions.priors_kernel import seat_log_weights
-
-        weights: FloatArray = seat_log_weights(self.kernel(), sizes)
-        return weights
-
+    @abstractmethod
     def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
         """Draw partitions of ``n`` observations.
 
@@ -138,18 +107,60 @@ class PartitionPrior(ABC):
         ndarray of int32, shape (n,) or (size, n)
             Labels numbered by first appearance.
         """
-        from permix.partitions.priors_kernel import sample_two_parameter
 
-        labels = np.empty((1 if size is None else _count(size, "size"), _count(n, "n")), np.int32)
-        sample_two_parameter(np.random.default_rng(random_state), *self._two_parameters(), labels)
-        return labels[0] if size is None else labels
-
+    @abstractmethod
     def expected_clusters(self, n: int) -> float:
-        """Prior mean of the number of clusters of ``n`` observations."""
-        from permix.partitions.priors_kernel import expected_two_parameter_clusters
+        """Prior mean of the number of groups of ``n`` observations."""
 
-        concentration, discount, _ = self._two_parameters()
-        return float(expected_two_parameter_clusters(concentration, discount, _count(n, "n")))
+    def most_clusters(self, n: int) -> int:
+        """Largest number of groups that ``n`` observations can have."""
+        return n
+
+    def log_prob(self, labels: npt.ArrayLike) -> float:
+        """Exact log probability of a partition.
+
+        Parameters
+        ----------
+        labels : array-like of int, shape (n,)
+            Group of each observation. The names of groups do not matter.
+
+        Returns
+        -------
+        float
+            Minus infinity when the partition is impossible (too many groups for a finite prior).
+        """
+        return self._log_prob_of_sizes(np.bincount(as_labels(labels)))
+
+    def _log_prob_of_sizes(self, sizes: npt.NDArray[np.int64]) -> float:
+        from permix.partitions.priors_jit import partition_log_prob
+
+        return float(partition_log_prob(self.kernel(int(sizes.sum())), sizes))
+
+    def sequential_log_weights(self, sizes: npt.ArrayLike, normalized: bool = True) -> FloatArray:
+        """Log weights with which the next observation joins each group or opens a new one.
+
+        Parameters
+        ----------
+        sizes : array-like of int, shape (K,)
+            Present sizes of the groups, all positive.
+        normalized : bool, default True
+            Whether to divide by the total, so that the weights are probabilities.
+
+        Returns
+        -------
+        ndarray, shape (K + 1,)
+            The existing groups in the order given, then the new one.
+        """
+        weights = self._log_weights(_check_sizes(sizes))
+        if normalized:
+            weights -= np.logaddexp.reduce(weights)
+        return weights
+
+    def _log_weights(self, sizes: npt.NDArray[np.int64]) -> FloatArray:
+        from permix.partitions.priors_jit import seat_log_weights
+
+        weights: FloatArray = seat_log_weights(self.kernel(int(sizes.sum()) + 1), sizes)
+        return weights
 
     def describe(self) -> dict[str, Any]:
         """Plain values for a JSON file; :func:`prior_from_description` is the way back."""
@@ -158,14 +169,37 @@ class PartitionPrior(ABC):
         return {"prior": type(self).__name__, **plain}
 
 
+class _TwoParameter(PartitionPrior):
+    """What members of Pitman's two-parameter family share; finite symmetric Dirichlets are among them."""
+
+    @abstractmethod
+    def _two_parameters(self) -> tuple[float, float, float]:
+        """Concentration, discount and largest number of groups in the two-parameter form."""
+
+    def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
+        """Draw partitions of ``n`` observations; see :meth:`PartitionPrior.sample`."""
+        from permix.partitions.priors_jit import sample_two_parameter
+
+        labels = np.empty((1 if size is None else _count(size, "size"), _count(n, "n")), np.int32)
+        sample_two_parameter(generator(random_state), *self._two_parameters(), labels)
+        return labels[0] if size is None else labels
+
+    def expected_clusters(self, n: int) -> float:
+        """Prior mean of the number of groups of ``n`` observations."""
+        from permix.partitions.priors_jit import expected_two_parameter_clusters
+
+        concentration, discount, _ = self._two_parameters()
+        return float(expected_two_parameter_clusters(concentration, discount, _count(n, "n")))
+
+
 @dataclass(frozen=True)
-class DirichletProcess(PartitionPrior):
+class DirichletProcess(_TwoParameter):
     """Partition induced by a Dirichlet process (the Chinese restaurant process).
 
     Parameters
     ----------
     concentration : float or Gamma, default 1.0
-        Positive; larger values give more clusters. A :class:`Gamma` means that it is unknown and has
+        Positive; larger values give more groups. A :class:`Gamma` means that it is unknown and has
         this prior; then every method below averages over it (by quadrature where no formula is known).
 
     Examples
@@ -185,16 +219,23 @@ class DirichletProcess(PartitionPrior):
         if not isinstance(self.concentration, Gamma):
             _store_positive(self, "concentration", " or a Gamma prior")
 
-    def kernel(self, concentration: float | None = None) -> DirichletProcessPrior:
+    @classmethod
+    def named(cls, **settings: Any) -> Self:
+        """Return the prior of a user who gives its name: unless given, the concentration is learned."""
+        return cls(**{"concentration": Gamma(1.0, 1.0), **settings})
+
+    def kernel(self, n: int, concentration: float | None = None) -> DirichletProcessPrior:
         """NamedTuple for compiled code.
 
         Parameters
         ----------
+        n : int
+            Number of observations; it does not matter here.
         concentration : float, optional
             The present value of a concentration that is being learned; left out, the number given to
             the constructor, or the mean of its Gamma prior (where a sampler may start).
         """
-        from permix.partitions.priors_kernel import DirichletProcessPrior
+        from permix.partitions.priors_jit import DirichletProcessPrior
 
         if concentration is None:
             given = self.concentration
@@ -202,7 +243,7 @@ class DirichletProcess(PartitionPrior):
         return DirichletProcessPrior(float(concentration))
 
     def _two_parameters(self) -> tuple[float, float, float]:
-        return self.kernel().concentration, 0.0, math.inf
+        return self.kernel(0).concentration, 0.0, math.inf
 
     def _log_prob_of_sizes(self, sizes: npt.NDArray[np.int64]) -> float:
         if not isinstance(self.concentration, Gamma):
@@ -228,9 +269,9 @@ class DirichletProcess(PartitionPrior):
         gamma = self.concentration
         if not isinstance(gamma, Gamma):
             return super().sample(n, random_state, size)
-        from permix.partitions.priors_kernel import SMALLEST_CONCENTRATION
+        from permix.partitions.priors_jit import SMALLEST_CONCENTRATION
 
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         draws = 1 if size is None else _count(size, "size")
         values = np.maximum(rng.gamma(gamma.shape, 1.0 / gamma.rate, draws), SMALLEST_CONCENTRATION)
         labels = np.empty((draws, _count(n, "n")), np.int32)
@@ -239,7 +280,7 @@ class DirichletProcess(PartitionPrior):
         return labels[0] if size is None else labels
 
     def expected_clusters(self, n: int) -> float:
-        """Prior mean of the number of clusters of ``n`` observations."""
+        """Prior mean of the number of groups of ``n`` observations."""
         if not isinstance(self.concentration, Gamma):
             return super().expected_clusters(n)
         from scipy.special import digamma
@@ -254,8 +295,8 @@ class DirichletProcess(PartitionPrior):
 
 
 @dataclass(frozen=True)
-class PitmanYor(PartitionPrior):
-    """Partition induced by a Pitman–Yor process: cluster sizes with power-law tails.
+class PitmanYor(_TwoParameter):
+    """Partition induced by a Pitman–Yor process: group sizes with power-law tails.
 
     Parameters
     ----------
@@ -287,9 +328,9 @@ class PitmanYor(PartitionPrior):
                 f"PitmanYor.concentration must exceed -discount = {-discount}, not {self.concentration}"
             )
 
-    def kernel(self, concentration: float | None = None) -> PitmanYorPrior:
-        """NamedTuple for compiled code; ``concentration`` replaces the constructor's."""
-        from permix.partitions.priors_kernel import PitmanYorPrior
+    def kernel(self, n: int, concentration: float | None = None) -> PitmanYorPrior:
+        """NamedTuple for compiled code, whatever ``n``; ``concentration`` replaces the constructor's."""
+        from permix.partitions.priors_jit import PitmanYorPrior
 
         value = self.concentration if concentration is None else float(concentration)
         return PitmanYorPrior(value, self.discount)
@@ -299,18 +340,18 @@ class PitmanYor(PartitionPrior):
 
 
 @dataclass(frozen=True)
-class FiniteDirichlet(PartitionPrior):
-    """Partition induced by weights from a symmetric Dirichlet over ``n`` components.
+class FiniteDirichlet(_TwoParameter):
+    """Partition induced by weights from a symmetric Dirichlet over ``n`` groups.
 
-    Components that received no observation do not count: ``log_prob`` is the probability of the
-    unlabelled partition, summed over the ``n! / (n - K)!`` ways to name its K clusters.
+    Groups without observations do not count: ``log_prob`` is the probability of the
+    unlabeled partition, summed over the ``n! / (n - K)!`` ways to name its K groups.
 
     Parameters
     ----------
     n : int
-        Number of components, the largest possible number of clusters.
+        Number of groups, some of which may have no observations.
     pseudo_count : float, default 1.0
-        Positive Dirichlet parameter of every component.
+        Positive Dirichlet parameter of every group.
 
     Examples
     --------
@@ -329,21 +370,177 @@ class FiniteDirichlet(PartitionPrior):
         object.__setattr__(self, "n", int(self.n))
         _store_positive(self, "pseudo_count")
 
-    def kernel(self, concentration: float | None = None) -> FiniteDirichletPrior:
+    def kernel(self, n: int, concentration: float | None = None) -> FiniteMixturePrior:
         """NamedTuple for compiled code; there is no concentration to replace."""
-        from permix.partitions.priors_kernel import FiniteDirichletPrior
+        _refuse_concentration(self, concentration)
+        return _tables(self, n)
 
-        if concentration is not None:
-            raise DataError("FiniteDirichlet has no concentration; its parameters are n and pseudo_count")
-        return FiniteDirichletPrior(self.n, self.pseudo_count)
+    def most_clusters(self, n: int) -> int:
+        """Largest number of groups that ``n`` observations can have."""
+        return min(n, self.n)
+
+    def _log_tables(self, n: int) -> tuple[float, FloatArray]:
+        from permix.partitions.priors_jit import log_rising_factorial
+
+        log_one = -log_rising_factorial(self.n * self.pseudo_count + 1.0, max(n - 1, 0))
+        return log_one, np.log(self.pseudo_count * (self.n - np.arange(self.most_clusters(n))))
 
     def _two_parameters(self) -> tuple[float, float, float]:
         return self.n * self.pseudo_count, -self.pseudo_count, float(self.n)
 
 
+@dataclass(frozen=True)
+class MixtureOfFiniteMixtures(PartitionPrior):
+    """Partition induced by a finite mixture with an unknown number of groups.
+
+    The number of groups K has K - 1 ~ Poisson(``rate``); given K, weights are from a symmetric Dirichlet
+    with parameter ``pseudo_count`` (Miller & Harrison 2018). Unlike a Dirichlet process, the number of groups
+    that the data show does not grow with the number of observations, and settles on the true one.
+
+    Parameters
+    ----------
+    rate : float, default 1.0
+        Positive; mean of K - 1. Large values of K are very improbable: at rate 1, K = 20 has 3e-18.
+    pseudo_count : float, default 1.0
+        Positive Dirichlet parameter of every group (γ); small values allow groups of very unequal sizes.
+
+    Examples
+    --------
+    >>> from permix import MixtureOfFiniteMixtures
+    >>> prior = MixtureOfFiniteMixtures()
+    >>> prior.expected_clusters(1000)  # doctest: +ELLIPSIS
+    1.997...
+    >>> prior.n_components_probabilities(n_clusters=3, n=100)[:6].round(3)
+    array([0.   , 0.   , 0.   , 0.962, 0.037, 0.001])
+    """
+
+    rate: float = 1.0
+    pseudo_count: float = 1.0
+    _parameters: ClassVar[tuple[str, ...]] = ("rate", "pseudo_count")
+
+    def __post_init__(self) -> None:
+        _store_positive(self, "rate")
+        _store_positive(self, "pseudo_count")
+        if self.pseudo_count > MOST_PSEUDO_COUNT:
+            raise DataError(f"pseudo_count must be {MOST_PSEUDO_COUNT:g} at most, got {self.pseudo_count:g}")
+        if self.rate > MOST_RATE:
+            raise DataError(f"MixtureOfFiniteMixtures.rate must be at most {MOST_RATE:,.0f}, not {self.rate}")
+
+    def kernel(self, n: int, concentration: float | None = None) -> FiniteMixturePrior:
+        """NamedTuple for compiled code; there is no concentration to replace."""
+        _refuse_concentration(self, concentration)
+        return _tables(self, n)
+
+    def _log_tables(self, n: int) -> tuple[float, FloatArray]:
+        log_v = self._log_v(n, n)
+        log_g = math.log(self.pseudo_count)
+        return log_g + float(log_v[1]) if n else 0.0, log_g + np.diff(log_v)
+
+    def _log_v(self, n: int, most: int) -> FloatArray:
+        """Log of V_n(t) = sum over k >= t of p(k) k! / (k - t)! / (γk)^(n), for t = 0 ... ``most``.
+
+        The term of k + 1 is at most 2 rate / (k + 1 - t) times that of k: from k = t + 4 rate on terms are at
+        least halved each time, and those left out are less than 2^-MORE_TERMS of the largest.
+        """
+        n_terms = math.ceil(4.0 * self.rate) + MORE_TERMS
+        log_terms = self._log_terms(np.arange(most + n_terms), n)
+        windows = np.lib.stride_tricks.sliding_window_view(log_terms, n_terms)
+        log_v = np.empty(most + 1)
+        step = max(1, 10**6 // n_terms)
+        for first in range(0, most + 1, step):
+            part = windows[first : first + step] - _log_factorials(n_terms)
+            log_v[first : first + step] = np.logaddexp.reduce(part, axis=1)
+        return log_v
+
+    def _log_terms(self, k: npt.NDArray[np.int64], n: int) -> FloatArray:
+        """Log of p(k) k! / (γk)^(n); there is no mixture of 0 groups."""
+        from permix.partitions.priors_jit import log_rising_factorial
+
+        terms = np.full(len(k), -np.inf)
+        for place, value in enumerate(k.tolist()):
+            if value > 0:  # k! / (k - 1)! = k, and the (k - 1)! is Poisson's
+                terms[place] = math.log(value) + (value - 1.0) * math.log(self.rate) - self.rate
+                terms[place] -= log_rising_factorial(self.pseudo_count * value, n)
+        return terms
+
+    def n_components_probabilities(self, n_clusters: int, n: int) -> FloatArray:
+        """Probabilities of the number of all groups given that ``n`` observations show ``n_clusters`` groups.
+
+        A group may exist and have no observation yet. Given the number of groups with observations, neither
+        their sizes nor the data say more: p(k | t) is proportional to p(k) k! / (k - t)! / (γk)^(n).
+
+        Parameters
+        ----------
+        n_clusters : int
+            Number of groups with observations t, from 1 to ``n`` (0 if ``n`` is 0).
+        n : int
+            Number of observations.
+
+        Returns
+        -------
+        ndarray
+            Entry k is the probability of k groups. Ends where what is left is less than 1e-12.
+        """
+        if not min(1, _count(n, "n")) <= _count(n_clusters, "n_clusters") <= n:
+            raise DataError(f"{n:,} observations cannot show {n_clusters} groups")
+        n_terms = math.ceil(4.0 * self.rate) + MORE_TERMS
+        log_terms = self._log_terms(n_clusters + np.arange(n_terms), n) - _log_factorials(n_terms)
+        probabilities = np.exp(log_terms - np.logaddexp.reduce(log_terms))
+        kept = int(np.searchsorted(-np.cumsum(probabilities[::-1])[::-1], -1e-12))
+        return np.concatenate([np.zeros(n_clusters), probabilities[:kept]])
+
+    def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
+        """Draw partitions of ``n`` observations; see :meth:`PartitionPrior.sample`."""
+        rng = generator(random_state)
+        numbers = 1 + rng.poisson(self.rate, 1 if size is None else _count(size, "size"))
+        labels = np.empty((len(numbers), _count(n, "n")), np.int32)
+        for row, number in zip(labels, numbers.tolist(), strict=True):
+            row[:] = FiniteDirichlet(number, self.pseudo_count).sample(n, rng)
+        return labels[0] if size is None else labels
+
+    def expected_clusters(self, n: int) -> float:
+        """Prior mean of the number of groups of ``n`` observations."""
+        from permix.partitions.priors_jit import log_rising_factorial
+
+        if _count(n, "n") == 0:
+            return 0.0
+        probabilities = self.n_components_probabilities(0, 0)
+        log_rising = [log_rising_factorial(self.pseudo_count * k, n) for k in range(1, len(probabilities))]
+        k = np.arange(1, len(probabilities))
+        # A component has no observation with probability (γ(k - 1))^(n) / (γk)^(n).
+        means = k * -np.expm1(np.diff([-np.inf, *log_rising]) * -1.0)
+        return float(np.dot(probabilities[1:], means))
+
+
+# The series of V_n has some 4 × rate terms.
+MOST_RATE = 10_000.0
+MORE_TERMS = 64
+
+
+@lru_cache(maxsize=8)
+def _tables(spec: FiniteDirichlet | MixtureOfFiniteMixtures, n: int) -> FiniteMixturePrior:
+    """What compiled code needs of a finite mixture; never written to."""
+    from permix.partitions.priors_jit import FiniteMixturePrior
+
+    log_one, log_new = spec._log_tables(n)
+    return FiniteMixturePrior(spec.pseudo_count, float(log_one), log_new)
+
+
+def _log_factorials(n: int) -> FloatArray:
+    """Log of 0! ... (n - 1)!."""
+    return np.cumsum(np.log(np.maximum(np.arange(n), 1)))
+
+
+def _refuse_concentration(spec: PartitionPrior, concentration: float | None) -> None:
+    if concentration is not None:
+        raise DataError(
+            f"{type(spec).__name__} has no concentration; its parameters are {' and '.join(spec._parameters)}"
+        )
+
+
 def prior_from_description(
     description: Mapping[str, Any],
-) -> DirichletProcess | PitmanYor | FiniteDirichlet | Gamma:
+) -> PartitionPrior | Gamma:
     """Rebuild a prior from what its ``describe()`` gave.
 
     Examples
@@ -353,7 +550,7 @@ def prior_from_description(
     >>> prior_from_description(PitmanYor(2.0, 0.5).describe())
     PitmanYor(concentration=2.0, discount=0.5)
     """
-    kinds = {cls.__name__: cls for cls in (DirichletProcess, PitmanYor, FiniteDirichlet, Gamma)}
+    kinds = {cls.__name__: cls for cls in (*PRIORS.values(), Gamma)}
     if not isinstance(description, Mapping) or description.get("prior") not in kinds:
         raise DataError(
             f"{description!r} does not describe a prior; its 'prior' must be one of {', '.join(kinds)}"
@@ -373,7 +570,7 @@ def prior_from_description(
 
 def _log_mean_of_power(gamma: Gamma, k: int, n: int) -> float:
     """Log of E[alpha^k / (alpha (alpha + 1) ... (alpha + n - 1))] under the Gamma prior of alpha."""
-    from permix.partitions.concentration_kernel import log_mean_power
+    from permix.partitions.concentration_jit import log_mean_power
 
     return float(log_mean_power(gamma.shape, gamma.rate, k, n)) if n else 0.0
 

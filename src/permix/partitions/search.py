@@ -10,7 +10,7 @@ import numpy.typing as npt
 from permix.partitions.labels import IntArray
 
 if TYPE_CHECKING:
-    from permix.partitions.search_kernel import Draws
+    from permix.partitions.search_jit import Draws
 
 # Clusters that one run may dissolve and rebuild.
 MAX_REBUILDS = 20
@@ -43,7 +43,7 @@ class Search:
         rng: np.random.Generator,
         stop: npt.NDArray[np.uint8],
     ) -> None:
-        from permix.partitions.search_kernel import BLOCK, Estimate
+        from permix.partitions.search_jit import BLOCK, Estimate
 
         n_tables, list_length = space
         self.draws, self.rng, self.stop = draws, rng, stop
@@ -62,7 +62,7 @@ class Search:
 
         None if the work was stopped before all observations were allocated.
         """
-        from permix.partitions.search_kernel import allocate, insert_all
+        from permix.partitions.search_jit import allocate, insert_all
 
         observations = np.arange(len(self.draws.places))
         if start is None:
@@ -76,7 +76,7 @@ class Search:
 
     def _improve(self) -> None:
         """Move observations, merge and rebuild clusters until none of these helps."""
-        from permix.partitions.search_kernel import sweeten
+        from permix.partitions.search_jit import sweeten
 
         rebuilds_left = MAX_REBUILDS
         better = True
@@ -92,7 +92,7 @@ class Search:
 
     def _merge_once(self) -> bool:
         """Unite the two clusters whose union helps most, if there are any."""
-        from permix.partitions.search_kernel import best_merge, insert_all, remove_all
+        from permix.partitions.search_jit import best_merge, insert_all, remove_all
 
         first, second, change = best_merge(self.draws, self.state)
         if change >= -self.tolerance:
@@ -104,7 +104,7 @@ class Search:
 
     def _rebuild(self, cluster: int) -> bool:
         """Dissolve a cluster and allocate its members anew; undo that unless it helps."""
-        from permix.partitions.search_kernel import allocate, insert_all, remove_all, sweeten
+        from permix.partitions.search_jit import allocate, insert_all, remove_all, sweeten
 
         members = self.rng.permutation(np.flatnonzero(self.state.labels == cluster))
         if len(members) == 0 or self.stop[0]:

@@ -1,25 +1,111 @@
-"""Pictures of fitted models. Needs matplotlib: ``pip install "permix[plot]"``."""
+"""Pictures of fitted models. Needs matplotlib: ``pip install "permix[plot]"``.
+
+Every picture takes a fitted model. Those with one panel accept ``ax`` and return matplotlib axes; those with
+several accept ``figure`` and return a figure. Saving is matplotlib's:
+``plots.overview(model).savefig("x.png")``.
+"""
 
 from __future__ import annotations
 
-from permix.plots.angle import consensus_scores, roc
-from permix.plots.blocks import blocks, mondrian
-from permix.plots.list_mixture import kinds
-from permix.plots.mixture import clusters, n_clusters, overview, similarity, traces
-from permix.plots.rankings import component_choice, components, em_history
+import importlib.util
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from permix.errors import DataError
+from permix.estimators.registry import Model, fit_of, model_of, part
+
+# What can be drawn, and what each picture shows. Which of them a model has is said in its ``pictures.py``.
+PICTURES = {
+    "overview": "Draw what the fit found at a glance.",
+    "groups": "Draw what each group is like.",
+    "n_groups": "Draw the posterior of the number of groups.",
+    "similarity": "Draw the probability that two observations are in one group, sorted by group.",
+    "traces": "Draw the number of groups and the log joint of every draw, a line for each chain.",
+    "history": "Draw how the log-likelihood rose in the best run, and where the other starts ended.",
+    "blocks": "Draw a matrix in the order of its blocks.",
+    "mondrian": "Draw the nested cuts of a Mondrian co-clustering.",
+    "roc": "Draw the ROC curve of a classifier.",
+}
 
 __all__ = [
     "blocks",
-    "clusters",
-    "component_choice",
-    "components",
-    "consensus_scores",
-    "em_history",
-    "kinds",
+    "choice",
+    "groups",
+    "history",
     "mondrian",
-    "n_clusters",
+    "n_groups",
     "overview",
     "roc",
+    "save",
     "similarity",
     "traces",
 ]
+
+
+def pictures_of(model: Model) -> dict[str, Callable[..., Any]]:
+    """Return the pictures of a model by name; none where its folder has no file of pictures."""
+    if not model.pictures or importlib.util.find_spec(model.pictures) is None:
+        return {}
+    drawn: dict[str, Callable[..., Any]] = part(model.pictures).PICTURES
+    return drawn
+
+
+def _picture(name: str, shows: str) -> Callable[..., Any]:
+    def draw(model: Any, **options: Any) -> Any:
+        fit = fit_of(model)
+        about = model_of(fit)
+        pictures = pictures_of(about)
+        if name not in pictures:
+            others = [other for other in PICTURES if other in pictures]
+            way_out = f"; it has {', '.join(others)}" if others else ""
+            raise DataError(f"there is no picture {name!r} of {about.named}{way_out}")
+        return pictures[name](fit, **options)
+
+    draw.__name__ = draw.__qualname__ = name
+    draw.__doc__ = f"""{shows}
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A model that has no such picture says which it has.
+    **options
+        ``ax`` (or ``figure``, where there are several panels) to draw into, and those of the model.
+
+    Returns
+    -------
+    matplotlib axes or figure
+    """
+    return draw
+
+
+overview = _picture("overview", PICTURES["overview"])
+groups = _picture("groups", PICTURES["groups"])
+n_groups = _picture("n_groups", PICTURES["n_groups"])
+similarity = _picture("similarity", PICTURES["similarity"])
+traces = _picture("traces", PICTURES["traces"])
+history = _picture("history", PICTURES["history"])
+blocks = _picture("blocks", PICTURES["blocks"])
+roc = _picture("roc", PICTURES["roc"])
+
+
+def mondrian(model: Any, *, ax: Any = None) -> Any:
+    """Draw the nested cuts of a Mondrian co-clustering, or a tree such as ``permix.mondrian.sample(2.0)``."""
+    if hasattr(model, "to_preorder"):
+        return part("permix.plots.mondrian_picture:draw_tree")(model, ax=ax)
+    return _picture("mondrian", PICTURES["mondrian"])(model, ax=ax)
+
+
+def choice(selection: Any, *, ax: Any = None) -> Any:
+    """Draw what numbers of groups were judged by: see :func:`permix.plots.choice_picture.choice`."""
+    return part("permix.plots.choice_picture:choice")(selection, ax=ax)
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write the overview of a fitted model to a .png, .svg or .pdf file, whole or not at all."""
+    from permix.files import atomic_writer
+
+    figure = overview(model)
+    with atomic_writer(path) as handle:
+        figure.savefig(handle, dpi=130, format=Path(path).suffix.removeprefix(".") or None)

@@ -1,4 +1,4 @@
-"""Do the chains agree, and how much do the draws say? Rank-normalised split R-hat and ESS."""
+"""Do the chains agree, and how much do the draws say? Rank-normalized split R-hat and ESS."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from permix.errors import ConvergenceWarning, DataError
-from permix.posterior.convergence import ess_bulk, ess_tail, mcse_mean, rank_r_hat
+from permix.convergence import ess_bulk, ess_tail, mcse_mean, rank_r_hat
+from permix.errors import Argument, ConvergenceWarning, DataError, Message
 from permix.sampling.draws import Draws
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ FEWEST_DRAWS = 4
 # How rarely chains that agree may be reported: the probability per quantity is about this.
 FALSE_ALARM = 1e-3
 PROBABILITY = 0.89
+# Digits in which numbers that should be equal are, though computed in another order.
+DIGITS = 10
 
 
 def summary(tree: xr.DataTree | Draws, var_names: Sequence[str] | None = None) -> pd.DataFrame:
@@ -46,7 +48,7 @@ def summary(tree: xr.DataTree | Draws, var_names: Sequence[str] | None = None) -
     -------
     pandas.DataFrame
         One row per quantity: ``mean``, ``sd``, ``eti89_lb`` and ``eti89_ub`` (89 % equal-tailed
-        interval), ``ess_bulk`` and ``ess_tail`` (effective sample sizes), ``r_hat`` (rank-normalised,
+        interval), ``ess_bulk`` and ``ess_tail`` (effective sample sizes), ``r_hat`` (rank-normalized,
         split), ``mcse_mean`` (Monte Carlo error of the mean) and ``note``, which says ``constant``,
         ``too few draws``, ``not finite``, ``more draws needed`` (R-hat above 1.01, or
         fewer than 100 effective draws per chain) or ``chains disagree``
@@ -86,16 +88,23 @@ def warn_if_chains_disagree(tree: xr.DataTree | Draws, threshold: float = THRESH
         named = ", ".join(f"{name} (R-hat {value:.4g})" for name, value in offending.items())
         who = "The chains disagree" if n_chains > 1 else "The parts of the chain disagree"
         warnings.warn(
-            f"{who} on {named}; R-hat should be at most {threshold:g}. The draws do not yet represent the "
-            "posterior: use a longer burn-in (n_burn_in) and more draws (n_draws).",
-            ConvergenceWarning,
+            ConvergenceWarning(
+                Message(
+                    f"{who} on {named}; R-hat should be at most {threshold:g}. The draws do not yet "
+                    "represent the posterior: use a longer burn-in (",
+                    Argument("n_burn_in"),
+                    ") and more draws (",
+                    Argument("n_draws"),
+                    ").",
+                )
+            ),
             stacklevel=3,
         )
     return offending
 
 
 def r_hat(values: npt.NDArray[np.float64]) -> float:
-    """Return the rank-normalised split R-hat of an array over chain and draw.
+    """Return the rank-normalized split R-hat of an array over chain and draw.
 
     It is 1 for a constant, infinite when every chain is stuck at a place of its own, and NaN for
     values that are not finite or fewer than four draws per chain. The halves of a single chain count
@@ -127,7 +136,7 @@ def _at_least_two(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def noise_ceiling(n_chains: int, n_draws: int) -> float:
     """Return what R-hat of independent draws exceeds with probability 0.001.
 
-    For m half chains of n independent normal draws, between over within variance follows an F law
+    For m half chains of n independent normal draws, between over within variance follows an F distribution
     with m - 1 and m (n - 1) degrees of freedom, and R-hat² = (n - 1)/n + F/n.
     """
     from scipy.special import fdtri
@@ -155,7 +164,19 @@ def _scalars(
     for name in scalar if var_names is None else var_names:
         if name not in scalar:
             raise DataError(f"{name!r} is not one number per draw; there are: {', '.join(scalar) or 'none'}.")
-        yield name, arrays[name].astype(np.float64)
+        yield name, _without_rounding_errors(arrays[name].astype(np.float64))
+
+
+def _without_rounding_errors(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Make equal what differs by rounding alone.
+
+    Chains that are nearly always at the same partition have its likelihood with the rounding errors of the
+    way they came. Ranks would take these for a difference between chains.
+    """
+    largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+    if largest == 0.0:
+        return values
+    return np.round(values, min(DIGITS - 1 - math.floor(math.log10(largest)), 300))
 
 
 def _row(values: npt.NDArray[np.float64]) -> dict[str, Any]:

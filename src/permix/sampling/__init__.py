@@ -1,4 +1,4 @@
-"""Chains: seeds, the loop, the store that survives being killed, and progress."""
+"""Chains: the loop, the store that survives being killed, and what is shown of them."""
 
 from __future__ import annotations
 

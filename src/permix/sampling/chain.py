@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from permix.runtime.interrupts import Interrupts
 from permix.sampling.draws import Block, Tally, length, own_copy, stack
 from permix.sampling.protocol import Array, ChainState, Move, MoveInfo, Restorable
 from permix.sampling.store import ChainFolder, Snapshot
@@ -54,6 +54,8 @@ class Monitor:
     # The last write to the store that failed and has not been made good since.
     write_error: OSError | None = None
     watched: bool = False
+    # Bytes of one draw, known once the chain has begun.
+    draw_bytes: int = 0
 
 
 class Chain:
@@ -68,7 +70,7 @@ class Chain:
         settings: Settings,
         folder: ChainFolder | None,
         checkpoint_seconds: float,
-        stop: threading.Event,
+        interrupts: Interrupts,
     ) -> None:
         self.settings = settings
         self.monitor = Monitor(settings.n_iterations, settings.n_burn_in)
@@ -80,7 +82,7 @@ class Chain:
         self._move, self._burn_in_move = copy.deepcopy((move, burn_in_move or move))
         self._folder = folder
         self._checkpoint_seconds = checkpoint_seconds
-        self._stop = stop
+        self._interrupts = interrupts
         self._pending: list[dict[str, Array]] = []
         self._tally: Tally = {}
         self._snapshot: Snapshot | None = None
@@ -112,13 +114,14 @@ class Chain:
         )
 
     def run(self) -> None:
-        """Run until all draws are there or ``stop`` is set."""
-        if self.n_draws >= self.settings.n_draws or self._stop.is_set():
+        """Run until all draws are there, or work is to stop."""
+        if self.n_draws >= self.settings.n_draws or self._interrupts.stopped:
             return
         started = last_write = time.monotonic()
         seconds_before = self.seconds
         state = self._make_state(self._rng)
         iteration = self._resume(state)
+        self.monitor.draw_bytes = sum(value.nbytes for value in own_copy(state.record()).values())
         # Draws between the snapshot and the end of an earlier run are there already.
         known_until = self._iteration_of_draw(self.n_draws)
         settings, monitor = self.settings, self.monitor
@@ -134,7 +137,7 @@ class Chain:
                 elif len(self._pending) >= BLOCK:
                     self._close_block()
                 state.refresh()
-            if iteration == settings.n_iterations or self._stop.is_set():
+            if iteration == settings.n_iterations or self._interrupts.stopped:
                 break
             if iteration == settings.n_burn_in:
                 self._tally = {}

@@ -30,7 +30,8 @@ class Draws:
         the smallest integer type; scalars keep 64 bits.
     statistics : dict
         ``moves``: names of the moves; ``proposed`` and ``accepted``: totals after burn-in, of shape
-        (chain, move); ``seconds``: time spent per chain, earlier runs of a store included.
+        (chain, move); ``seconds``: time spent per chain, earlier runs of a store included. Saved models
+        have no ``seconds``: the same fit gives the same file.
     interrupted : bool
         True when Ctrl-C ended the run early.
     n_draws : int

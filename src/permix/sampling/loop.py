@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import os
-import threading
+import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from permix.errors import DataError, PermixWarning
+from permix.errors import Argument, DataError, Message, PermixWarning
+from permix.runtime.cost import ESTIMATE_AFTER, warn_of_memory, warn_of_time
+from permix.runtime.interrupts import Interrupts
+from permix.runtime.seeds import describe, rebuild, seed_sequence
+from permix.runtime.threads import n_threads, run_in_threads
 from permix.sampling.chain import REFRESH, Chain, Settings
-from permix.sampling.compiling import announce_compilation
 from permix.sampling.draws import Draws, assemble
-from permix.sampling.progress import Display
+from permix.sampling.progress import ChainDisplay
 from permix.sampling.protocol import ChainState, Move
-from permix.sampling.seeds import describe, rebuild, seed_sequence
 from permix.sampling.store import Store, open_store
 
-# The main thread looks around this often; a wait without a limit cannot be interrupted on Windows.
-POLL_SECONDS = 0.1
+MakeState = Callable[[np.random.Generator], ChainState]
 
 
 def run_chains(
-    make_state: Callable[[np.random.Generator], ChainState],
+    make_state: MakeState | Sequence[MakeState],
     move: Move,
     *,
     n_draws: int,
@@ -50,7 +50,7 @@ def run_chains(
 
     Parameters
     ----------
-    make_state : callable
+    make_state : callable, or a sequence with one for each chain
         Makes the initial state of a chain from its generator.
     move : Move
         The step after burn-in; it must be exact.
@@ -59,8 +59,7 @@ def run_chains(
     random_state : None, int, SeedSequence, Generator or RandomState
         The seed; every chain gets a child of it.
     n_jobs : int, optional
-        Chains that run at the same time; by default as many as there are processors. As in
-        scikit-learn, -1 means all processors.
+        Chains that run at the same time; by default (or with -1) as many as there are processors.
     progress : bool, optional
         True shows a live display, False does not; by default it appears after two seconds in a
         terminal or a notebook.
@@ -82,22 +81,23 @@ def run_chains(
     Raises
     ------
     DataError
-        If a setting makes no sense, if the move is an optimiser, or if the store belongs to another run.
+        If a setting makes no sense, if the move is an optimizer, or if the store belongs to another run.
     FileFormatError
         If a file of the store is damaged.
     KeyboardInterrupt
-        If the run was interrupted before all chains had kept a draw.
+        If the run was interrupted before all chains had kept a draw, or a second time.
     """
     settings = _checked(n_draws, n_burn_in, n_thin, n_chains)
     if not move.exact:
         raise DataError(
-            f"{type(move).__name__} is an optimiser: it does not leave the posterior invariant, so the "
+            f"{type(move).__name__} is an optimizer: it does not leave the posterior invariant, so the "
             "draws would be wrong. Use it during burn-in only and an exact move afterwards."
         )
     if not checkpoint_seconds >= 0:
         raise DataError(f"checkpoint_seconds must not be negative, but is {checkpoint_seconds}.")
-    stop = threading.Event()
+    n_threads(n_jobs)  # a wrong one is refused before a store is made
     with ExitStack() as stack:
+        interrupts = stack.enter_context(Interrupts())
         root = seed_sequence(random_state)
         opened: Store | None = None
         if store is not None:
@@ -107,20 +107,25 @@ def run_chains(
             opened = stack.enter_context(open_store(store, lasting, asked, describe(root), fingerprint))
             root = rebuild(opened.seed)
         seeds = root.spawn(n_chains)
+        makers = [make_state] * n_chains if callable(make_state) else make_state
         chains = [
             Chain(
                 child,
-                make_state,
+                maker,
                 move,
                 burn_in_move,
                 settings,
                 opened.chain(index) if opened else None,
                 checkpoint_seconds,
-                stop,
+                interrupts,
             )
-            for index, child in enumerate(seeds)
+            for index, (child, maker) in enumerate(zip(seeds, makers, strict=True))
         ]
-        interrupted = _run_all(chains, n_threads_for(n_jobs, n_chains), stop, progress)
+        for chain in chains:
+            chain.load()
+        if any(chain.n_draws < n_draws for chain in chains):
+            _run_all(chains, n_jobs, interrupts, progress)
+    interrupted = interrupts.interrupted and any(chain.n_draws < n_draws for chain in chains)
     return _collect(chains, settings, seeds, interrupted, store)
 
 
@@ -135,71 +140,65 @@ def _checked(n_draws: object, n_burn_in: object, n_thin: object, n_chains: objec
     return Settings(**checked)
 
 
-def n_threads_for(n_jobs: int | None, n_chains: int) -> int:
-    n_processors = os.cpu_count() or 1
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral)):
-        raise DataError(f"n_jobs must be a whole number or None, but is {n_jobs!r}.")
-    if n_jobs is None:
-        n_jobs = n_processors
-    elif n_jobs < 0:
-        n_jobs = max(1, n_processors + 1 + n_jobs)
-    elif n_jobs == 0:
-        raise DataError("n_jobs must not be 0: give the number of chains to run at once, or None.")
-    return min(n_jobs, n_chains)
+def _run_all(chains: Sequence[Chain], n_jobs: object, interrupts: Interrupts, progress: bool | None) -> None:
+    """Run the chains to their end, or until Ctrl-C."""
+    reported = False
+    cost = _Cost(chains)
+
+    def watch() -> None:
+        nonlocal reported
+        reported = reported or _report_failed_write(chains)
+        cost.look()
+
+    def run(index: int) -> None:
+        try:
+            chains[index].run()
+        except BaseException as error:
+            error.add_note(f"This happened in chain {index} of {len(chains)} (counted from 0).")
+            raise
+
+    with ChainDisplay([chain.monitor for chain in chains], progress) as display:
+        run_in_threads(run, range(len(chains)), n_jobs, interrupts=interrupts, watch=watch)
+        display.look()
+        display.print_lines()
 
 
-def _run_all(chains: Sequence[Chain], n_threads: int, stop: threading.Event, progress: bool | None) -> bool:
-    """Run the chains to their end; say whether Ctrl-C cut them short."""
-    for chain in chains:
-        chain.load()
-    if all(chain.n_draws >= chain.settings.n_draws for chain in chains):
-        return False
-    interrupted = False
-    display = Display([chain.monitor for chain in chains], progress)
-    with _threads(n_threads, stop) as pool, announce_compilation(display.wanted), display:
-        futures = [pool.submit(chain.run) for chain in chains]
-        reported = False
-        while True:
-            try:
-                done, pending = wait(futures, POLL_SECONDS)
-                if any(future.exception() for future in done):
-                    stop.set()
-                reported = reported or _report_failed_write(chains)
-                display.update()
-                if not pending:
-                    break
-            except KeyboardInterrupt:
-                if interrupted:
-                    raise
-                interrupted = True
-                stop.set()
-    _raise_first_error(futures)
-    return interrupted and any(chain.n_draws < chain.settings.n_draws for chain in chains)
+class _Cost:
+    """Warns once of draws that will not fit into memory, and once of chains that will take hours."""
 
+    def __init__(self, chains: Sequence[Chain]) -> None:
+        self._chains = chains
+        self._began = time.monotonic()
+        self._first = [chain.monitor.iteration for chain in chains]
+        self._sized = self._timed = False
 
-@contextmanager
-def _threads(n_threads: int, stop: threading.Event) -> Iterator[ThreadPoolExecutor]:
-    """Yield a pool that, unlike the standard one, does not wait for its threads after an exception.
-
-    That is for the second Ctrl-C: the chains end with their current step, and the caller need not
-    wait for them.
-    """
-    pool = ThreadPoolExecutor(n_threads, thread_name_prefix="permix-chain")
-    try:
-        yield pool
-    except BaseException:
-        stop.set()
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
-    pool.shutdown()
-
-
-def _raise_first_error(futures: Sequence[Future[None]]) -> None:
-    for index, future in enumerate(futures):
-        error = future.exception()
-        if error is not None:
-            error.add_note(f"This happened in chain {index} of {len(futures)} (counted from 0).")
-            raise error
+    def look(self) -> None:
+        """Warn if it is time to."""
+        settings = self._chains[0].settings
+        size = max(chain.monitor.draw_bytes for chain in self._chains)
+        if size and not self._sized:
+            self._sized = True
+            warn_of_memory(
+                size * settings.n_draws * len(self._chains),
+                f"{settings.n_draws:,} draws of {len(self._chains)} chains",
+                Message(
+                    "a larger ", Argument("n_thin"), " and a smaller ", Argument("n_draws"), " take less"
+                ),
+                stacklevel=8,
+            )
+        elapsed = time.monotonic() - self._began
+        if not self._timed and elapsed >= ESTIMATE_AFTER:
+            self._timed = True
+            pairs = zip(self._chains, self._first, strict=True)
+            done = sum(chain.monitor.iteration - first for chain, first in pairs)
+            left = sum(chain.monitor.n_iterations - chain.monitor.iteration for chain in self._chains)
+            warn_of_time(
+                elapsed * left / max(done, 1),
+                Message(
+                    "fewer iterations (", Argument("n_draws"), ", ", Argument("n_burn_in"), ") take less"
+                ),
+                stacklevel=8,
+            )
 
 
 def _report_failed_write(chains: Sequence[Chain]) -> bool:
@@ -210,7 +209,7 @@ def _report_failed_write(chains: Sequence[Chain]) -> bool:
                 f"A checkpoint could not be written: {error}. The chains go on in memory and try again "
                 "at every checkpoint; the store stays as it was.",
                 PermixWarning,
-                stacklevel=4,
+                stacklevel=7,  # of who called run_chains, through the threads' watcher
             )
             return True
     return False

@@ -28,7 +28,7 @@ class MoveInfo(Protocol):
 class Move(Protocol):
     """One step of a chain.
 
-    ``exact`` is False for an optimiser, which does not leave the posterior invariant and is refused
+    ``exact`` is False for an optimizer, which does not leave the posterior invariant and is refused
     after burn-in. A move may carry state of its own (a tuned step width, say): it then also has the
     two methods of :class:`Restorable`, and every chain works on a copy.
     """

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from permix.errors import DataError, FileFormatError
+from permix.errors import Argument, DataError, FileFormatError, Message
 from permix.files import atomic_writer, check_version, parse_json, read_archive, write_archive
 from permix.sampling.draws import Block, Tally, length
 from permix.sampling.lock import locked
@@ -30,7 +30,8 @@ from permix.sampling.protocol import Array
 
 FORMAT = "permix-chains"
 VERSION = 1
-# A store is the user's own; its blocks may be as large as the draws that fit into memory.
+# A store is the user's own; its blocks may be as large as the draws that fit into memory. (That no file
+# unpacks to more than it can hold is checked here too.)
 _MAX_BYTES = 2**45
 
 
@@ -119,7 +120,8 @@ class ChainFolder:
         """
         n_blocks, n_draws = self._n_blocks, self._n_draws
         if block is not None:
-            write_archive(self._block_path(n_blocks), {"kind": "chain-draws", "first_draw": n_draws}, block)
+            about = {"kind": "chain-draws", "first_draw": n_draws}
+            write_archive(self._block_path(n_blocks), about, block, max_bytes=_MAX_BYTES)
             n_blocks, n_draws = n_blocks + 1, n_draws + length(block)
         manifest = {
             "kind": "chain-state",
@@ -131,7 +133,7 @@ class ChainFolder:
             "tally": tally,
             "seconds": seconds,
         }
-        write_archive(self._path / "state.npz", manifest, snapshot.arrays)
+        write_archive(self._path / "state.npz", manifest, snapshot.arrays, max_bytes=_MAX_BYTES)
         self._n_blocks, self._n_draws = n_blocks, n_draws
 
     def _block_path(self, index: int) -> Path:
@@ -232,23 +234,27 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 
 def _refuse_differences(folder: Path, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    differences = []
+    differences: list[tuple[str | Argument, ...]] = []
     for part in ("settings", "seed", "fingerprint"):
         there, here = found[part], wanted[part]
         for key in dict.fromkeys([*there, *here]):
             if there.get(key) != here.get(key):
                 name = "random_state" if (part, key) == ("seed", "entropy") else key
-                differences.append(_difference(name, there.get(key), here.get(key)))
+                differences.append(("; ", *_difference(name, part, there.get(key), here.get(key))))
     if differences:
+        said = [text for difference in differences for text in difference][1:]
         raise DataError(
-            f"the store {folder} belongs to another run: {'; '.join(differences)}. "
-            "Choose another folder, or delete this one to begin anew."
+            Message(
+                f"the store {folder} belongs to another run: ",
+                *said,
+                ". Choose another folder, or delete this one to begin anew.",
+            )
         )
 
 
-def _difference(name: str, there: object, here: object) -> str:
+def _difference(name: str, part: str, there: object, here: object) -> tuple[str | Argument, ...]:
     """Say both values where people can read them; digests and long descriptions are just said to differ."""
     texts = [json.dumps(value, ensure_ascii=False) for value in (there, here)]
     if max(map(len, texts)) > 60:
-        return f"the {name} {'are' if name == 'data' else 'is'} not the same"
-    return f"{name} was {texts[0]} and is now {texts[1]}"
+        return (f"the {name} {'are' if name == 'data' else 'is'} not the same",)
+    return name if part == "fingerprint" else Argument(name), f" was {texts[0]} and is now {texts[1]}"

@@ -1,0 +1,118 @@
+"""What the command line asks of mixtures of angle-based models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import typer
+
+from permix.angle.completions import complete, predict_pairwise
+from permix.angle.data import are_top_lists, as_rankings
+from permix.angle.fit import AngleFit, fit_angle
+from permix.angle.parameters import AngleParameters
+from permix.angle.results import CRITERION_DRAWS, criteria, sample_rankings
+from permix.angle.rows import row_probabilities
+from permix.cli.answers import Answer
+from permix.cli.predict import NewData, Question
+from permix.cli.rank_answers import N_SAMPLES, membership, pairs_answer, read_over_items
+from permix.cli.votes import Votes
+from permix.data.rankings import Rankings
+
+# DIC and WAIC average over hundreds of draws: by default where that takes no more steps than this, seconds.
+CRITERION_STEPS = 2e9
+
+
+def parameters_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters among the options given; whether criteria are wanted is none of them."""
+    wanted = given.pop("criteria", None)
+    if wanted and given.get("inference", "em") == "em":
+        raise typer.BadParameter(
+            "--criteria averages over a posterior, which --inference em does not have; AIC and BIC are "
+            "always shown"
+        )
+    return given
+
+
+def fit_votes(votes: Votes, settings: AngleParameters) -> AngleFit:
+    """Fit the mixture to a file of votes."""
+    rankings = as_rankings(votes.table)
+    way = settings.way_for(rankings.n_items, rankings.is_full, are_top_lists(rankings))
+    if way != "chains":  # nothing to keep while it runs
+        settings = settings.replaced(store=None)
+    return fit_angle(rankings, settings)
+
+
+def labels(fit: AngleFit, votes: Votes) -> Answer:
+    """Say which group each row that was fitted is in."""
+    return membership(votes.agents, fit.probabilities, fit.counts)
+
+
+def criteria_of(fit: AngleFit, votes: Votes, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return DIC and WAIC, where there is a posterior and they were asked for or take seconds."""
+    wanted = values["criteria"]
+    if fit.settings.inference == "em" or wanted is False:
+        return {}
+    rankings = as_rankings(votes.table)
+    if wanted is None and not _takes_seconds(fit, rankings):
+        return {}
+    return criteria(fit, rankings)._asdict()
+
+
+def _takes_seconds(fit: AngleFit, rankings: Rankings) -> bool:
+    k, t = fit.components.n_components, rankings.n_items
+    table = 2.0**t * t if fit.components.normalizer == "exact" else 0.0
+    return rankings.is_full and CRITERION_DRAWS * k * (float(len(rankings)) * t + table) <= CRITERION_STEPS
+
+
+def groups(fit: AngleFit, data: NewData, question: Question) -> Answer:
+    """Say which group each agent comes from, and how usual what the row says is."""
+    rankings, agents = _rankings(fit, data)
+    answer = membership(
+        agents, row_probabilities(fit.components, rankings), rankings.counts, wide=question.wide
+    )
+    densities, _ = fit.predictive.log_densities(rankings)
+    place = answer.columns.index("probability") + 1
+    rows = (
+        [*row[:place], round(float(density), 6), *row[place:]]
+        for row, density in zip(answer.rows, densities, strict=True)
+    )
+    return answer._replace(
+        title=f"{answer.title}, and log probability of what the row says",
+        columns=[*answer.columns[:place], "log_probability", *answer.columns[place:]],
+        rows=rows,
+        facts={"mean_log_probability": float(np.average(densities, weights=rankings.counts))},
+    )
+
+
+def ranking(fit: AngleFit, data: NewData, question: Question) -> tuple[Any, list[Any]]:
+    """Complete each agent's ranking."""
+    rankings, agents = _rankings(fit, data)
+    completed, _ = complete(fit.components, rankings, question.samples or N_SAMPLES, question.seed)
+    return completed, agents
+
+
+def pairwise(fit: AngleFit, data: NewData, question: Question) -> Answer:
+    """Say, for pairs an agent did not state, which item comes first and how probable that is."""
+    components, n_samples = fit.components, question.samples or N_SAMPLES
+
+    def ask(block: Any, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        rankings = as_rankings(block, components.items)
+        rng = np.random.default_rng([question.seed, first])  # every block has numbers of its own
+        before = predict_pairwise(components, rankings, None, n_samples, rng)
+        errors = np.sqrt(before * (1.0 - before) / n_samples)
+        return before, errors, np.ones(len(block), dtype=np.bool_)
+
+    votes = read_over_items(data.votes, components.items)
+    return pairs_answer(votes, data.votes.agents_of(votes), question.top, n_samples, ask)
+
+
+def sample(fit: AngleFit, size: int, seed: int) -> Any:
+    """Draw new rankings."""
+    return sample_rankings(fit.components, size, random_state=seed)[0]
+
+
+def _rankings(fit: AngleFit, data: NewData) -> tuple[Rankings, list[Any]]:
+    votes = read_over_items(data.votes, fit.components.items)
+    return as_rankings(votes, fit.components.items), data.votes.agents_of(votes)

@@ -1,0 +1,192 @@
+"""What an archive of :class:`permix.AngleMixture` holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from permix.angle.ascent import VariationalPosterior
+from permix.angle.components import AngleComponents, AnglePrior, largest_concentration
+from permix.angle.direct import Evidence
+from permix.angle.fit import AngleFit
+from permix.angle.parameters import AngleParameters
+from permix.data.labels import Array
+from permix.distributions.angle.concentration_jit import MOST
+from permix.estimators.archive import Content, Saved, Schema
+from permix.estimators.archive_parts import (
+    DRAW_FACTS,
+    ITEMS,
+    LOG_LIKELIHOOD,
+    draw_fields,
+    draws_of,
+    log_likelihood_of,
+    log_likelihood_pair,
+    number,
+    pack_draws,
+    under,
+)
+from permix.estimators.checks import Choice, Real, Switch
+from permix.estimators.fields import (
+    ROUNDING,
+    below,
+    counts,
+    directions,
+    field,
+    finite,
+    not_negative,
+    positive,
+    require,
+    simplex,
+)
+
+VARIATIONAL = ("shapes", "rates", "lengths", "directions", "counts", "guarded")
+
+
+def _concentrations(array: Array, sizes: Mapping[str, int]) -> bool:
+    return not_negative(array, sizes) and bool((array <= MOST).all())
+
+
+def _pack(fit: AngleFit) -> Content:
+    components = fit.components
+    facts: dict[str, Any] = {
+        "items": components.items,
+        "normalizer": components.normalizer,
+        "objective": fit.objective,
+        "converged": bool(fit.converged),
+        "interrupted": bool(fit.interrupted),
+        "moves": [],
+        "seeds": [],
+    }
+    arrays: dict[str, Array] = {
+        "weights": components.weights,
+        "directions": components.directions,
+        "concentrations": components.concentrations,
+        "probabilities": fit.probabilities,
+        "counts": fit.counts,
+        "history": np.asarray(fit.history, dtype=np.float64),
+        "restart_objectives": np.asarray(fit.restart_objectives, dtype=np.float64),
+        "guarded": fit.guarded,
+        "agreed": fit.agreed,
+        "log_likelihood": log_likelihood_pair(fit.log_likelihood),
+    }
+    if fit.variational is not None:
+        arrays |= {f"variational/{name}": getattr(fit.variational, name) for name in VARIATIONAL}
+    if fit.evidence is not None:
+        arrays["evidence"] = np.array([fit.evidence.n, fit.evidence.length])
+    if fit.draws is not None:
+        of_draws, drawn = pack_draws(fit.draws)
+        facts |= {"moves": of_draws["moves"], "seeds": of_draws["seeds"]}
+        arrays |= drawn
+    return Content(facts, arrays)
+
+
+def _build(saved: Saved) -> AngleFit:
+    settings, facts, arrays, sizes = saved
+    items = facts["items"]
+    k, t = sizes["groups"], sizes["items"]
+    require(settings.n_components == k and len(items) == t >= 3, "groups")
+    require(facts["normalizer"] == settings.normalizer_for(t), "normalizer")
+    prior = AnglePrior.of(settings, items)
+    components = AngleComponents(
+        items, arrays["weights"], arrays["directions"], arrays["concentrations"], facts["normalizer"]
+    )
+    n = float(arrays["counts"].sum())
+    variational = _variational(saved, n)
+    evidence = None
+    if "evidence" in arrays:
+        require(settings.inference == "quadrature", "evidence")
+        evidence = _evidence(arrays["evidence"], n, prior, components)
+    draws = draws_of(saved) if "draws/weights" in arrays else None
+    if draws is None:
+        require(not facts["moves"] and not facts["seeds"], "draws")
+        require(not any(name.startswith(("draws/", "statistics/")) for name in arrays), "draws")
+    else:
+        require({"concentrations", "directions"} <= set(draws.arrays), "draws")
+        require("labels" not in draws.arrays or sizes["agents"] == n, "labels")
+    require((settings.inference == "em") == (variational is None and draws is None), "posterior")
+    by_bound = settings.inference == "vi" and variational is not None
+    require((facts["objective"] is not None) == (by_bound or evidence is not None), "objective")
+    return AngleFit(
+        settings=settings,
+        components=components,
+        probabilities=arrays["probabilities"],
+        counts=arrays["counts"],
+        log_likelihood=log_likelihood_of(arrays["log_likelihood"], may_be_unknown=True),
+        objective=facts["objective"],
+        history=arrays["history"],
+        restart_objectives=arrays["restart_objectives"],
+        variational=variational,
+        evidence=evidence,
+        draws=draws,
+        guarded=arrays["guarded"],
+        agreed=arrays["agreed"],
+        converged=facts["converged"],
+        interrupted=facts["interrupted"],
+    )
+
+
+def _variational(saved: Saved, n: float) -> VariationalPosterior | None:
+    settings = saved.settings
+    parts = under("variational/", saved.arrays)
+    if not parts:
+        return None
+    require(set(parts) == set(VARIATIONAL) and settings.inference == "vi", "variational posterior")
+    posterior = VariationalPosterior(**parts)
+    most = (n + settings.prior_strength) * (1.0 + ROUNDING)
+    require(bool((posterior.lengths <= most).all()), "variational posterior")
+    most = (n + posterior.n_components * settings.pseudo_count) * (1.0 + ROUNDING)
+    require(float(posterior.counts.sum()) <= most, "variational posterior")
+    return posterior
+
+
+def _evidence(pair: Array, n: float, prior: AnglePrior, components: AngleComponents) -> Evidence:
+    """Return what one component's rankings say: their number, and the length of the sum of their scores."""
+    require(components.n_components == 1 and pair[0] == n, "evidence")
+    require(0.0 <= pair[1] <= (n + prior.strength) * (1.0 + ROUNDING), "evidence")
+    cap = largest_concentration(components.n_items)
+    return Evidence(float(pair[0]), float(pair[1]), components.directions[0], prior, cap)
+
+
+SCHEMA = Schema(
+    parameters=AngleParameters,
+    pack=_pack,
+    build=_build,
+    facts={
+        **DRAW_FACTS,
+        "items": ITEMS,
+        "normalizer": Choice("vmf", "exact", "balanced"),
+        "objective": Real(special=(None,)),
+        "converged": Switch(),
+        "interrupted": Switch(),
+    },
+    arrays={
+        "weights": field("real", "groups", where=simplex),
+        "directions": field("real", "groups", "items", where=directions),
+        "concentrations": field("real", "groups", where=not_negative),
+        "probabilities": field("real", "rows", "groups", where=simplex),
+        "counts": field("int64", "rows", where=counts),
+        "history": field("real", "passes?", where=finite),
+        "restart_objectives": field("real", "starts?", where=finite),
+        "guarded": field("bool", "groups"),
+        "agreed": field("int64", "groups", where=below("items")),
+        "log_likelihood": LOG_LIKELIHOOD,
+        "variational/shapes": field("real", "groups", where=positive, optional=True),
+        "variational/rates": field("real", "groups", where=positive, optional=True),
+        "variational/lengths": field("real", "groups", where=not_negative, optional=True),
+        "variational/directions": field("real", "groups", "items", where=directions, optional=True),
+        "variational/counts": field("real", "groups", where=positive, optional=True),
+        "variational/guarded": field("bool", "groups", optional=True),
+        "evidence": field("real", 2, where=not_negative, optional=True),
+        **draw_fields(
+            optional=True,
+            weights=field("real", "groups", where=simplex),
+            concentrations=field("real", "groups", where=_concentrations),
+            directions=field("real", "groups", "items", where=directions),
+            labels=field("int", "agents", where=below("groups")),
+            log_likelihood=number(),
+            completed_log_likelihood=number(),
+        ),
+    },
+)

@@ -1,0 +1,1 @@
+"""Rankings with known classes, told apart by an angle-based model of each."""

@@ -1,0 +1,72 @@
+"""The work behind :class:`permix.AngleClassifier`, free of scikit-learn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from permix.angle.fit import AngleFit, fit_angle
+from permix.angle.parameters import AngleClassifierParameters
+from permix.data.labels import Array, Label
+from permix.data.rankings import Rankings
+from permix.errors import DataError
+from permix.runtime.seeds import seed_sequence
+
+
+@dataclass(frozen=True, eq=False)
+class AngleClassifierFit:
+    """A model for each class.
+
+    Attributes
+    ----------
+    settings : AngleClassifierParameters
+    classes : ndarray
+        Sorted.
+    fits : list of AngleFit
+        One for each class, over the same items.
+    """
+
+    model: ClassVar[str] = "AngleClassifier"
+
+    settings: AngleClassifierParameters
+    classes: Array
+    fits: list[AngleFit]
+
+    @property
+    def items(self) -> tuple[Label, ...]:
+        """Item names."""
+        return self.fits[0].components.items
+
+    @property
+    def class_prior(self) -> Array:
+        """Probability of each class beforehand."""
+        if self.settings.class_weights == "equal":
+            return np.full(len(self.fits), 1.0 / len(self.fits))
+        shares = np.array([fit.counts.sum() for fit in self.fits]) + 1.0
+        return np.asarray(shares / shares.sum())
+
+    def log_probabilities(self, rankings: Rankings) -> Array:
+        """Return ln P(class | ranking) (rows, classes)."""
+        joint = np.stack([fit.predictive.log_densities(rankings)[0] for fit in self.fits], axis=1)
+        joint += np.log(self.class_prior)
+        return np.asarray(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+
+
+def fit_classes(
+    rankings: Rankings, of_rows: Array, settings: AngleClassifierParameters
+) -> AngleClassifierFit:
+    """Fit one model to the rankings of each class."""
+    classes, labels = np.unique(of_rows, return_inverse=True)
+    if len(classes) < 2:
+        raise DataError("there is one class only; a classifier needs two classes or more")
+    seeds = seed_sequence(settings.random_state).spawn(len(classes))
+    fits: list[AngleFit] = []
+    for number, (name, seed) in enumerate(zip(classes, seeds, strict=True)):
+        try:
+            of_class = settings.of_class(np.random.default_rng(seed))
+            fits.append(fit_angle(rankings[labels == number], of_class))
+        except DataError as error:
+            raise DataError(f"class {str(name)!r}: {error}") from error
+    return AngleClassifierFit(settings, classes, fits)

@@ -1,0 +1,43 @@
+"""The command ``permix fit angle``."""
+
+from __future__ import annotations
+
+from permix.angle.parameters import AngleParameters
+from permix.cli.command import Answering, ModelCommand, Option
+from permix.cli.votes import VOTES
+
+COMMAND = ModelCommand(
+    name="angle",
+    help="""Find groups of agents in rankings: how far apart each sees the items, and how united it is.
+
+    A mixture of angle-based models: every group has a score for each item, with an interval where the fit
+    draws from the posterior, and a concentration. Interrupted, it keeps the best so far; chains go on from
+    OUTPUT.chains when the command is given again.
+    """,
+    examples=(
+        "permix fit angle election.soc -k 3 -o election.permix",
+        "permix fit angle votes.csv --select 1-5 --inference sir -o groups.permix --picture groups.png",
+    ),
+    parameters=AngleParameters,
+    source=VOTES,
+    fit="permix.angle.answers:fit_votes",
+    report="permix.angle.tables:angle_report",
+    show="permix.angle.tables:print_angle",
+    labels="permix.angle.answers:labels",
+    answers={
+        "groups": Answering("permix.angle.answers:groups"),
+        "ranking": Answering("permix.angle.answers:ranking", ("samples", "seed"), rankings=True),
+        "pairwise": Answering("permix.angle.answers:pairwise", ("top", "samples", "seed")),
+    },
+    sample="permix.angle.answers:sample",
+    select=True,
+    choose="permix.angle.answers:parameters_of",
+    measures="permix.angle.answers:criteria_of",
+    options={
+        "criteria": Option(
+            bool,
+            "DIC and WAIC [default: where there is a posterior, rankings are full and it takes seconds].",
+            ("--criteria/--no-criteria",),
+        )
+    },
+)

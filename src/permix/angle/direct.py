@@ -1,0 +1,137 @@
+"""The posterior of one angle-based model given full rankings, by quadrature or SIR (section 2.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from permix.angle.components import AnglePrior, largest_concentration
+from permix.data.labels import Array
+from permix.distributions.angle import concentration_jit as kernels
+from permix.distributions.angle.angle_jit import draw_direction
+from permix.distributions.angle.bessel_jit import bessel_ratio
+from permix.errors import Argument, DataError, Message
+
+# Nodes of the grid: the whole posterior within e^-37 of its mode, about 17 standard deviations.
+N_NODES = 512
+# A proposal is wider than the posterior by this factor, so that no candidate weighs too much.
+WIDER = 1.5
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What full rankings of one component say: N, β and m, with the prior.
+
+    Attributes
+    ----------
+    n : float
+        Number of rankings.
+    length : float, direction : ndarray (items,)
+        β m = β₀ m₀ + Σ y.
+    prior : AnglePrior
+    cap : float
+        The largest κ of the prior: up to it no ranking gets a probability above one, whatever the direction.
+        It depends on the number of items alone, so that a Gibbs sampler has one posterior to converge to.
+    """
+
+    n: float
+    length: float
+    direction: Array
+    prior: AnglePrior
+    cap: float
+
+    @classmethod
+    def of(cls, sums: Array, n: float, prior: AnglePrior, scores: Array, component: int = 0) -> Evidence:
+        """Collect what Σ y of a component and its number of rankings say."""
+        vector = sums + prior.pulls[component]
+        length = float(np.linalg.norm(vector))
+        if length > 1e-12:
+            direction = vector / length
+        else:  # nothing is known: any direction, θ is uniform
+            length, direction = 0.0, np.arange(len(sums)) - (len(sums) - 1) / 2.0
+            direction = direction / np.linalg.norm(direction)
+        return cls(n, length, np.asarray(direction), prior, largest_concentration(len(scores)))
+
+    @property
+    def order(self) -> float:
+        """Order ν = (t-3)/2 of the Bessel functions."""
+        return 0.5 * (len(self.direction) - 3.0)
+
+    @property
+    def known(self) -> tuple[float, float, float, float, float, float]:
+        """Arguments of the kernels for p(κ | Y)."""
+        return (self.order, self.n, self.length, self.prior.strength, self.prior.shape, self.prior.rate)
+
+    def grid(self, n_nodes: int = N_NODES) -> tuple[Array, Array, float]:
+        """Return nodes κ, their probabilities, and ln of the integral of p(κ | Y) without its constant."""
+        nodes, probabilities, log_integral = kernels.posterior_grid(*self.known, self.cap, n_nodes)
+        return nodes, probabilities, float(log_integral)
+
+    def log_density(self, kappas: Array) -> Array:
+        """Return ln p(κ | Y) as a density of κ, without its constant; minus infinity above the cap."""
+        values = np.empty(len(kappas))
+        kernels.log_posteriors(*self.known, kappas, values)
+        return np.where(kappas <= self.cap, values - np.log(kappas), -np.inf)
+
+    def proposal(self) -> tuple[float, float]:
+        """Return shape and rate of a Gamma distribution somewhat wider than p(κ | Y)."""
+        shape, rate = kernels.laplace_gamma(*self.known)
+        mean = min(shape / rate, self.cap)
+        shape /= WIDER**2
+        return float(shape), float(shape / mean)
+
+    def mean_tilts(self, kappas: Array) -> Array:
+        """Return the length of E[κθ | κ] for each κ, κ A(βκ)."""
+        return np.asarray(kappas * bessel_ratio(self.order, self.length * kappas))
+
+    def directions_given(self, kappas: Array, rng: np.random.Generator) -> Array:
+        """Draw θ | κ ~ von Mises–Fisher(m, βκ) in the zero-sum plane for each κ."""
+        out = np.empty((len(kappas), len(self.direction)))
+        for row, kappa in enumerate(kappas):
+            draw_direction(rng, self.direction, self.length * kappa, out[row])
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Resampled:
+    """Draws of κ by sampling-importance-resampling.
+
+    Attributes
+    ----------
+    kappas : ndarray
+    effective : float
+        Effective number of candidates, (Σ w)² / Σ w².
+    """
+
+    kappas: Array
+    effective: float
+
+
+def resample(
+    evidence: Evidence,
+    n_draws: int,
+    n_candidates: int,
+    rng: np.random.Generator,
+    proposal: tuple[float, float] | None = None,
+) -> Resampled:
+    """Draw κ: candidates from a Gamma distribution, chosen by weight.
+
+    The paper's proposal has mean κ̂ and a variance to be guessed; here it follows the posterior's own width.
+    """
+    shape, rate = evidence.proposal() if proposal is None else proposal
+    candidates = rng.gamma(shape, 1.0 / rate, size=n_candidates)
+    candidates = np.maximum(candidates, kernels.LEAST)
+    log_weights = evidence.log_density(candidates) - ((shape - 1.0) * np.log(candidates) - rate * candidates)
+    if not np.isfinite(log_weights).any():
+        raise DataError(
+            Message(
+                "no candidate of SIR has any weight: the concentration is held at the largest value at which "
+                "probabilities stay below one; use ",
+                Argument("normalizer", "auto"),
+            )
+        )
+    weights = np.exp(log_weights - log_weights.max())
+    weights /= weights.sum()
+    chosen = rng.choice(n_candidates, size=n_draws, p=weights)
+    return Resampled(candidates[chosen], float(1.0 / (weights**2).sum()))

@@ -1,0 +1,501 @@
+"""The work behind :class:`permix.AngleMixture`, free of scikit-learn, whose import takes a second."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import lgamma
+from typing import ClassVar
+
+import numpy as np
+
+from permix.angle.ascent import VariationalPosterior
+from permix.angle.components import AngleComponents, AnglePrior, largest_concentration
+from permix.angle.data import AngleData, are_top_lists
+from permix.angle.direct import Evidence, resample
+from permix.angle.gibbs.moves import gibbs_sweep
+from permix.angle.gibbs.state import AngleChainModel, AngleState
+from permix.angle.gibbs.stochastic_em import stochastic_em
+from permix.angle.parameters import AngleParameters
+from permix.angle.predictive import AnglePosteriorDraws, DirectionPosterior, Predictive
+from permix.angle.restarts import best_of_restarts, check_size
+from permix.angle.rows import (
+    joint_log_probabilities,
+    normalized,
+    row_probabilities,
+    shared_by_equal_rows,
+)
+from permix.angle.top_lists import TopLists
+from permix.data.labels import Array
+from permix.data.rankings import Rankings
+from permix.distributions.angle.completions import annealing_cost, is_cheap
+from permix.distributions.base import Estimate
+from permix.errors import Argument, DataError, Message, PermixWarning
+from permix.posterior import warn_if_chains_disagree
+from permix.runtime.interrupts import Interrupts
+from permix.runtime.progress import Display
+from permix.runtime.seeds import seed_sequence
+from permix.runtime.threads import at_most
+from permix.sampling import Draws, run_chains
+from permix.sampling.fingerprint import digest
+
+# Draws are kept of at most so many numbers (draws x components x items).
+MOST_NUMBERS = 20_000_000
+# SIR is not to be trusted where its candidates are worth fewer than this.
+FEW_CANDIDATES = 100
+# Rows whose log-likelihood is found by annealing, where there are more; proposals spent on that, and the
+# fewest rows that are worth it.
+ANNEALED_ROWS = 100
+ANNEALING_PROPOSALS = 2e8
+FEWEST_ROWS = 10
+# Up to so many items the error of the approximation is known at once.
+CHECKED_ITEMS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class AngleFit:
+    """A fitted mixture with all that is needed to use it.
+
+    Attributes
+    ----------
+    settings : AngleParameters
+    components : AngleComponents
+        Point estimates, the largest component first: maximum likelihood, or the posterior means of κθ. (Of κ
+        alone they would make a component about which nothing is known as concentrated as the prior's mean.)
+    probabilities : ndarray (rows, K)
+        P(component | what the row says) for the rows that were fitted.
+    counts : int array (rows,)
+        How many agents each of those rows stands for.
+    log_likelihood : Estimate
+        ln P(data) at the point estimates.
+    objective : float or None
+        Evidence lower bound of variational inference; ln P(data) with the parameters integrated out, by
+        quadrature (κ up to the largest at which probabilities stay below one); None otherwise.
+    history : ndarray
+        Log-likelihood or evidence bound after every pass of the best run.
+    restart_objectives : ndarray
+        What each start reached.
+    variational : VariationalPosterior or None
+    evidence : Evidence or None
+        Of one component by quadrature: N, β, m and the prior, which say all.
+    draws : Draws or None
+        Of SIR, quadrature and all chains.
+    guarded : bool array (K,)
+        Components that the approximate normalizer would have made more concentrated than probabilities allow.
+    agreed : int array (K,)
+        How many items all members of a component put first, where that makes the likelihood unbounded in the
+        concentration; else 0.
+    converged, interrupted : bool
+    """
+
+    model: ClassVar[str] = "AngleMixture"
+
+    settings: AngleParameters
+    components: AngleComponents
+    probabilities: Array
+    counts: Array
+    log_likelihood: Estimate
+    objective: float | None
+    history: Array
+    restart_objectives: Array
+    variational: VariationalPosterior | None
+    evidence: Evidence | None
+    draws: Draws | None
+    guarded: Array
+    agreed: Array
+    converged: bool
+    interrupted: bool
+
+    @property
+    def labels(self) -> Array:
+        """The most probable component of every row."""
+        return np.asarray(self.probabilities.argmax(axis=1))
+
+    @cached_property
+    def concentrations(self) -> Array:
+        """Posterior means of κ, or maximum likelihood."""
+        if self.variational is not None:
+            return self.variational.mean_concentrations
+        if self.evidence is not None:
+            nodes, probabilities, _ = self.evidence.grid()
+            return np.array([float(nodes @ probabilities)])
+        if self.draws is not None:
+            return np.asarray(self.draws.arrays["concentrations"].mean(axis=(0, 1)))
+        return self.components.concentrations
+
+    @cached_property
+    def posterior(self) -> AnglePosteriorDraws | None:
+        """Draws of the parameters: those of the chains, or out of the variational posterior; None for EM."""
+        if self.draws is not None:
+            return AnglePosteriorDraws.of(self.draws)
+        return None if self.variational is None else AnglePosteriorDraws.out_of(self.variational)
+
+    @cached_property
+    def predictive(self) -> Predictive:
+        """The density of a new ranking."""
+        if self.variational is not None:
+            return Predictive(self.components, DirectionPosterior.of_variational(self.variational), None)
+        if self.evidence is not None:
+            return Predictive(self.components, DirectionPosterior.of_evidence(self.evidence), None)
+        return Predictive(self.components, None, self.posterior)
+
+    @cached_property
+    def normalizer_errors(self) -> list[Estimate]:
+        """True ln of the sum over all rankings less the one used, by component; 0 where it is exact."""
+        if self.components.normalizer == "exact":
+            return [Estimate(0.0)] * self.components.n_components
+        if self.components.n_items <= CHECKED_ITEMS:
+            return [Estimate(gap) for gap in self.components.exact_log_sums() - self.components.log_sums]
+        # Importance sampling says how far the von Mises–Fisher sum is off; here, how far the one in use.
+        k = self.components.n_components
+        errors = [self.components.component(number).normalizer_error() for number in range(k)]
+        shifts = self.components.log_sums - replace(self.components, normalizer="vmf").log_sums
+        return [
+            Estimate(float(error) - shift, error.standard_error)
+            for error, shift in zip(errors, shifts, strict=True)
+        ]
+
+
+def fit_angle(rankings: Rankings, settings: AngleParameters) -> AngleFit:
+    """Fit a mixture of angle-based models.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        Full and incomplete rankings over three items or more, as
+        :func:`permix.angle.data.as_rankings` returns them.
+    settings : AngleParameters
+    """
+    data = AngleData.of(rankings, settings.n_jobs)
+    check_size(data, settings)
+    settings.normalizer_for(data.n_items)  # refuses before any work
+    AnglePrior.of(settings, data.items)  # the same
+    way = settings.way_for(data.n_items, data.is_full, are_top_lists(rankings))
+    if settings.store is not None and way != "chains":
+        raise DataError("store keeps chains while they run, and this fit has none; leave store out")
+    ways = {"climb": _ascent, "sweeps": _stochastic_em, "chains": _chains, "draws": _direct}
+    return ways[way](data, settings)
+
+
+def _ascent(data: AngleData, settings: AngleParameters) -> AngleFit:
+    if not data.is_full:
+        data = TopLists.of(data.rankings, data.n_jobs)
+    climbed = best_of_restarts(data, settings)
+    run = climbed.run
+    vi = settings.inference == "vi"
+    if vi:
+        q = run.point.posterior
+        lengths = np.linalg.norm(run.point.tilts, axis=1)
+        components = AngleComponents(data.items, q.mean_weights, q.directions, lengths, "vmf")
+    else:
+        q, components = None, run.point.components
+    order = np.argsort(-components.weights, kind="stable")
+    # P(component | row) at the end of the climb, that is under q for variational inference.
+    probabilities = np.ones((len(data.rankings), settings.n_components))
+    if settings.n_components > 1:
+        data.weighed(run.point.tilts[order], run.point.offsets[order], probabilities=probabilities)
+    components = components.taken(order)
+    return AngleFit(
+        settings=settings,
+        components=components,
+        probabilities=probabilities,
+        counts=np.array(data.rankings.counts),
+        log_likelihood=_log_likelihood(components, data),
+        objective=run.objective if vi else None,
+        history=np.array(run.history),
+        restart_objectives=climbed.reached,
+        variational=None if q is None else q.taken(order),
+        evidence=None,
+        draws=None,
+        guarded=run.point.guarded[order],
+        agreed=_none(components) if vi else _agreed(components, data),
+        converged=run.converged,
+        interrupted=climbed.interrupted,
+    )
+
+
+def _none(components: AngleComponents) -> Array:
+    return np.zeros(components.n_components, dtype=np.int64)
+
+
+def _agreed(components: AngleComponents, data: AngleData) -> Array:
+    """Count the items that all members of a component put first: the likelihood has no maximum there.
+
+    The sums of the smallest mean scores are then those of the best ranks themselves.
+    """
+    _, sums, masses = data.weighed(components.tilts, components.offsets)
+    least = np.cumsum(data.scores)[:-1]
+    agreed = _none(components)
+    for k in np.flatnonzero(masses >= 1.0):
+        reached = np.cumsum(np.sort(sums[:, k] / masses[k]))[:-1]
+        first = np.flatnonzero(reached - least < 1e-6)
+        agreed[k] = first[0] + 1 if len(first) else 0
+    return agreed
+
+
+def _direct(data: AngleData, settings: AngleParameters) -> AngleFit:
+    """Draw from the posterior of one component: SIR, or quadrature."""
+    prior = AnglePrior.of(settings, data.items)
+    with at_most(settings.n_jobs), Display(settings.progress) as display:
+        evidence = Evidence.of(data.sum_of_scores, float(data.n_agents), prior, data.scores)
+        rng = np.random.default_rng(seed_sequence(settings.random_state))
+        n_draws = min(settings.n_draws, max(100, MOST_NUMBERS // data.n_items))
+        display.begin("drawing from the posterior")
+        nodes, probabilities, log_integral = evidence.grid()
+        if settings.inference == "sir":
+            drawn = resample(evidence, n_draws, settings.n_candidates, rng)
+            if drawn.effective < FEW_CANDIDATES:
+                warnings.warn(
+                    Message(
+                        f"SIR: the {settings.n_candidates} candidates are worth {drawn.effective:.0f} only; "
+                        "raise ",
+                        Argument("n_candidates"),
+                        ", or use ",
+                        Argument("inference", "quadrature"),
+                    ),
+                    PermixWarning,
+                    stacklevel=4,
+                )
+            kappas = drawn.kappas
+            length = float(np.mean(evidence.mean_tilts(kappas)))
+        else:
+            kappas = np.array([_from_grid(rng, nodes, probabilities) for _ in range(n_draws)])
+            length = float(evidence.mean_tilts(nodes) @ probabilities)
+        directions = evidence.directions_given(kappas, rng)
+    components = AngleComponents(
+        data.items, np.ones(1), evidence.direction[None, :], np.array([length]), "vmf"
+    )
+    constant = (
+        prior.shape * np.log(prior.rate) - lgamma(prior.shape) - data.n_agents * lgamma(data.n_items + 1.0)
+    )
+    return AngleFit(
+        settings=settings,
+        components=components,
+        probabilities=np.ones((len(data.rankings), 1)),
+        counts=np.array(data.rankings.counts),
+        log_likelihood=_log_likelihood(components, data),
+        objective=log_integral + constant if settings.inference == "quadrature" else None,
+        history=np.empty(0),
+        restart_objectives=np.empty(0),
+        variational=None,
+        evidence=evidence if settings.inference == "quadrature" else None,
+        draws=Draws(
+            {
+                "weights": np.ones((1, n_draws, 1)),
+                "concentrations": kappas[None, :, None],
+                "directions": directions[None, :, None, :],
+            },
+            {"moves": [], "proposed": np.zeros((1, 0), int), "accepted": np.zeros((1, 0), int)},
+            n_draws=n_draws,
+        ),
+        agreed=_none(components),
+        guarded=np.array([np.isfinite(evidence.cap) and bool(kappas.max() > 0.999 * evidence.cap)]),
+        converged=True,
+        interrupted=False,
+    )
+
+
+def _from_grid(rng: np.random.Generator, nodes: Array, probabilities: Array) -> float:
+    from permix.distributions.angle.concentration_jit import draw_from_grid
+
+    return float(draw_from_grid(rng, nodes, probabilities))
+
+
+def _start(model: AngleChainModel, rng: np.random.Generator) -> AngleComponents:
+    """Return where chains start: a quick fit to the rows, completed at random."""
+    from permix.distributions.angle.completions import sample_completions
+
+    settings, data = model.settings, model.data
+    if not data.is_full:
+        part = data.some(max(1000, 200_000 // data.n_items), rng)
+        none = np.zeros((1, data.n_items))
+        orders = sample_completions(part.rankings, none, n_sweeps=1, random_state=rng)
+        data = AngleData.of(Rankings._from_arrays(orders, data.items), data.n_jobs)
+    quick = settings.replaced(
+        inference="em",
+        normalizer="vmf",
+        prior_shape=1.0,
+        prior_rate=None,
+        prior_direction=None,
+        prior_strength=0.0,
+        pseudo_count=1.0,
+        n_init=min(settings.n_init, 5),
+        random_state=rng,
+        progress=False,
+        store=None,
+        max_iter=min(settings.max_iter, 200),
+    )
+    return best_of_restarts(data, quick).run.point.components
+
+
+def _chains(data: AngleData, settings: AngleParameters) -> AngleFit:
+    model = AngleChainModel(data, settings)
+    draws = run_chains(
+        lambda rng: AngleState(model, rng, _start(model, rng)),
+        gibbs_sweep(settings, data.n_items),
+        **settings.for_chains(),
+        fingerprint={
+            "model": "AngleMixture",
+            "inference": settings.inference,
+            "bound": settings.bound,
+            "normalizer": model.normalizer,
+            "n_components": settings.n_components,
+            "prior": [settings.prior_shape, settings.rate_for(data.n_items), settings.pseudo_count],
+            "data": digest(
+                {
+                    "orders": model.listed,
+                    "below": model.below,
+                    "items": np.array([str(item) for item in data.items]),
+                    "pulls": model.prior.pulls,
+                }
+            ),
+        },
+    )
+    draws = aligned(draws)
+    arrays = draws.arrays
+    kappas = arrays["concentrations"]
+    tilts = np.einsum("cdk,cdkt->kt", kappas, arrays["directions"]) / kappas[:, :, 0].size
+    tilts -= tilts.mean(axis=1, keepdims=True)
+    lengths = np.linalg.norm(tilts, axis=1)
+    weights = arrays["weights"].mean(axis=(0, 1))
+    components = AngleComponents(
+        data.items, weights / weights.sum(), tilts / lengths[:, None], lengths, model.normalizer
+    )
+    most = largest_concentration(data.n_items) if model.normalizer == "vmf" else np.inf
+    probabilities = _shares(draws, data, components)
+    warn_if_chains_disagree(draws)
+    return AngleFit(
+        settings=settings,
+        components=components,
+        probabilities=probabilities,
+        counts=np.array(data.rankings.counts),
+        log_likelihood=_log_likelihood(components, data),
+        objective=None,
+        history=arrays["log_likelihood" if data.is_full else "completed_log_likelihood"].mean(axis=0),
+        restart_objectives=np.empty(0),
+        variational=None,
+        evidence=None,
+        draws=draws,
+        agreed=_none(components),
+        guarded=kappas.max(axis=(0, 1)) > 0.999 * most,
+        converged=True,
+        interrupted=draws.interrupted,
+    )
+
+
+def aligned(draws: Draws) -> Draws:
+    """Number the components alike in all draws, the largest first: labels in a chain have no meaning.
+
+    Every draw is matched, by the agents that its components have in common, to the last draw of the first
+    chain; then to the component that most draws put each agent into.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    arrays = dict(draws.arrays)
+    k = arrays["weights"].shape[-1]
+    if k == 1:
+        return draws
+    n_chains, n_draws = arrays["weights"].shape[:2]
+    labels = arrays["labels"].astype(np.int64)
+    reference = labels[0, -1]
+    new = np.empty((n_chains, n_draws, k), dtype=np.int64)  # number in the draw -> number in the reference
+    for _ in range(3):
+        votes = np.zeros((labels.shape[2], k))
+        agents = np.arange(labels.shape[2])
+        for c in range(n_chains):
+            for d in range(n_draws):
+                shared = np.bincount(labels[c, d] * k + reference, minlength=k * k).reshape(k, k)
+                new[c, d] = linear_sum_assignment(-shared)[1]
+                votes[agents, new[c, d][labels[c, d]]] += 1.0
+        reference = votes.argmax(axis=1)
+    order = np.argsort(new, axis=2)
+    weights = np.take_along_axis(arrays["weights"], order, axis=2)
+    order = order[:, :, np.argsort(-weights.mean(axis=(0, 1)), kind="stable")]
+    for name in ("weights", "concentrations"):
+        arrays[name] = np.ascontiguousarray(np.take_along_axis(arrays[name], order, axis=2))
+    arrays["directions"] = np.ascontiguousarray(
+        np.take_along_axis(arrays["directions"], order[..., None], axis=2)
+    )
+    arrays["labels"] = np.take_along_axis(np.argsort(order, axis=2), labels, axis=2).astype(
+        np.min_scalar_type(k)
+    )
+    return replace(draws, arrays=arrays)
+
+
+def _shares(draws: Draws, data: AngleData, components: AngleComponents) -> Array:
+    """Return how often agents who said the same as a row were in each component."""
+    k = components.n_components
+    if k == 1:
+        return np.ones((len(data.rankings), 1))
+    labels = draws.arrays["labels"].reshape(-1, draws.arrays["labels"].shape[-1])
+    of_agent = np.stack([(labels == g).mean(axis=0) for g in range(k)], axis=1)
+    rows = data.rankings.rows_of_agents()
+    shares = np.zeros((len(data.rankings), k))
+    np.add.at(shares, rows, of_agent)
+    return shared_by_equal_rows(shares / shares.sum(axis=1, keepdims=True), data.rankings)
+
+
+def _stochastic_em(data: AngleData, settings: AngleParameters) -> AngleFit:
+    model = AngleChainModel(data, settings)
+    rng = np.random.default_rng(seed_sequence(settings.random_state))
+    with at_most(settings.n_jobs), Display(settings.progress) as display, Interrupts() as interrupts:
+        display.begin("stochastic EM", settings.n_burn_in + settings.n_draws)
+
+        def follow() -> bool:
+            display.step()
+            return not interrupts.stopped
+
+        point, history, interrupted = stochastic_em(model, _start(model, rng), rng, follow)
+    order = np.argsort(-point.components.weights, kind="stable")
+    components = point.components.taken(order)
+    return AngleFit(
+        settings=settings,
+        components=components,
+        probabilities=row_probabilities(components, data.rankings),
+        counts=np.array(data.rankings.counts),
+        log_likelihood=_log_likelihood(components, data),
+        objective=None,
+        history=np.array(history),
+        restart_objectives=np.empty(0),
+        variational=None,
+        evidence=None,
+        draws=None,
+        guarded=point.guarded[order],
+        agreed=_none(components),
+        converged=not interrupted,
+        interrupted=interrupted,
+    )
+
+
+def _log_likelihood(components: AngleComponents, data: AngleData) -> Estimate:
+    """Return ln P(data) at point estimates.
+
+    Rows whose sum needs annealing cost milliseconds each; where there are many, some stand for all, and the
+    standard error says what that leaves open. With thousands of items even a few cost minutes: then NaN.
+    """
+    if data.is_full:
+        return Estimate(data.total_log_density(components.tilts, components.offsets))
+    cheap = is_cheap(data.rankings)
+    total, variance = 0.0, 0.0
+    rows = np.flatnonzero(cheap)
+    if len(rows):
+        densities = normalized(joint_log_probabilities(components, data.rankings[rows])[0])[1]
+        total = float(data.counts[rows] @ densities)
+    rows = np.flatnonzero(~cheap)
+    if len(rows):
+        n = len(rows)
+        most = int(ANNEALING_PROPOSALS / annealing_cost(data.rankings[rows[:1]], components.tilts))
+        if most < min(n, FEWEST_ROWS):
+            return Estimate(np.nan, np.nan)
+        if n > min(most, ANNEALED_ROWS):
+            rows = np.sort(np.random.default_rng(0).choice(rows, min(most, ANNEALED_ROWS), replace=False))
+        joint, errors = joint_log_probabilities(components, data.rankings[rows])
+        shares, densities = normalized(joint)
+        values = data.counts[rows] * densities
+        scale = n / len(rows)
+        total += scale * float(values.sum())
+        variance = scale**2 * float(((data.counts[rows, None] * shares * errors) ** 2).sum())
+        if scale > 1.0:
+            variance += scale * (n - len(rows)) * float(values.var(ddof=1))
+    return Estimate(total, float(np.sqrt(variance)))

@@ -1,0 +1,1 @@
+"""Sweeps over completions, components and parameters: Gibbs sampling and stochastic EM."""

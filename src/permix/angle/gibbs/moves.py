@@ -1,0 +1,233 @@
+"""The moves of chains of angle-based mixtures (section 4): rows, weights, concentrations and directions.
+
+One iteration is a cycle of three. :class:`Allocation` draws the completions of incomplete rows given their
+components, and the components of all rows given completions; :class:`Weights` the weights given those; and
+the third the concentrations and directions, in which the modes of inference differ:
+
+* :class:`ByQuadrature`: κ from p(κ | Y) on a grid, then θ | κ, which is von Mises–Fisher: an exact draw;
+* :class:`ByResampling`: κ out of candidates from a Gamma distribution, the present κ among them, by weight.
+  Resampling with the present state among the candidates leaves the posterior invariant, however few
+  candidates there are;
+* :class:`ByVariationalPosterior`: κ from the variational Gamma, as the paper does: close to the posterior;
+* :class:`MetropolisTilts`, under the exact or the balanced normalizer: Metropolis steps of κθ. Where exact
+  sums are expensive, the steps are those of a cheaper posterior, and where they end is one proposal for the
+  exact one (:class:`DelayedTilts`): an odd number of steps of two types in turn is the same forwards and
+  backwards, so it is accepted by the ratio of the two posteriors.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+
+import numpy as np
+
+from permix.angle.ascent import updated
+from permix.angle.components import is_expensive, work_space
+from permix.angle.direct import Evidence
+from permix.angle.exact_jit import log_sum_with_mean, maximize, metropolis_tilts
+from permix.angle.gibbs.state import AngleState
+from permix.angle.parameters import AngleParameters
+from permix.data.labels import Array
+from permix.distributions.angle import concentration_jit as kernels
+from permix.distributions.angle.balanced_jit import balanced_log_sum
+from permix.distributions.angle.subset_table_jit import log_sum_only
+from permix.kernels.random import log_dirichlet
+from permix.moves.base import Cycle, Info, Move
+
+# Candidates of κ in each iteration of SIR within Gibbs; the paper takes 100.
+N_CANDIDATES = 100
+# Nodes of the grid that a draw of κ comes from.
+N_NODES = 256
+# Metropolis steps of κθ in each iteration under the exact normalizer, and under the balanced one.
+EXACT_STEPS, BALANCED_STEPS = 40, 12
+# The same, an odd number, before an exact sum decides about them where such sums are expensive.
+PROPOSING_STEPS = 13
+# Most steps to the balanced maximum, around which the cheaper posterior is made.
+CENTER_STEPS = 50
+
+
+def gibbs_sweep(settings: AngleParameters, n_items: int) -> Move:
+    """Return one iteration of the sampler for so many items."""
+    return Cycle([Allocation(), Weights(), parameter_move(settings, n_items)])
+
+
+def parameter_move(settings: AngleParameters, n_items: int) -> Move:
+    """Return the move of concentrations and directions."""
+    normalizer = settings.normalizer_for(n_items)
+    if is_expensive(normalizer, n_items):
+        return DelayedTilts()
+    if normalizer != "vmf":
+        return MetropolisTilts(EXACT_STEPS if normalizer == "exact" else BALANCED_STEPS)
+    moves: dict[str, Callable[[], Move]] = {
+        "quadrature": ByQuadrature,
+        "sir": ByResampling,
+        "vi": ByVariationalPosterior,
+    }
+    return moves[settings.inference]()
+
+
+class Allocation(Move):
+    """Draw completions, then components of rows, and add up the scores by component."""
+
+    def step(self, rng: np.random.Generator, state: AngleState) -> Info:
+        """Draw both for all rows."""
+        state.sweep(rng)
+        return Info("allocation", state.model.n_rows, state.model.n_rows)
+
+
+class Weights(Move):
+    """Draw the weights of the components given how many rows each has."""
+
+    def step(self, rng: np.random.Generator, state: AngleState) -> Info:
+        """Draw from a Dirichlet distribution."""
+        if len(state.weights) > 1:
+            logs = np.empty(len(state.weights))
+            log_dirichlet(rng, state.model.prior.pseudo_count + state.masses, logs)
+            state.weights = np.exp(logs)
+            state.weights /= state.weights.sum()
+        return Info("weights", 1, 1)
+
+
+class ConcentrationMove(Move):
+    """Draw κ of every component under the von Mises–Fisher normalizer, then θ | κ, which is closed."""
+
+    def step(self, rng: np.random.Generator, state: AngleState) -> Info:
+        """Draw κ and θ of all components."""
+        k, prior = len(state.weights), state.model.prior
+        for g in range(k):
+            evidence = Evidence.of(state.sums[:, g], state.masses[g], prior, state.model.data.scores, g)
+            state.kappas[g] = self.kappa(rng, state, evidence, g)
+            state.directions[g] = evidence.directions_given(state.kappas[g : g + 1], rng)[0]
+        return Info("parameters", k, k)
+
+    @abc.abstractmethod
+    def kappa(self, rng: np.random.Generator, state: AngleState, evidence: Evidence, g: int) -> float:
+        """Draw κ of component g."""
+
+
+class ByQuadrature(ConcentrationMove):
+    """Draw κ from its posterior on a grid."""
+
+    def kappa(self, rng: np.random.Generator, state: AngleState, evidence: Evidence, g: int) -> float:
+        """Draw κ of component g."""
+        nodes, probabilities, _ = evidence.grid(N_NODES)
+        return float(kernels.draw_from_grid(rng, nodes, probabilities))
+
+
+class ByResampling(ConcentrationMove):
+    """Draw κ out of weighted candidates, the present one among them."""
+
+    def kappa(self, rng: np.random.Generator, state: AngleState, evidence: Evidence, g: int) -> float:
+        """Draw κ of component g."""
+        shape, rate = evidence.proposal()
+        candidates = np.append(rng.gamma(shape, 1.0 / rate, size=N_CANDIDATES), state.kappas[g])
+        candidates = np.maximum(candidates, kernels.LEAST)
+        log_weights = evidence.log_density(candidates) - (
+            (shape - 1.0) * np.log(candidates) - rate * candidates
+        )
+        below = np.cumsum(np.exp(log_weights - log_weights.max()))
+        return float(candidates[np.searchsorted(below, rng.random() * below[-1], side="right")])
+
+
+class ByVariationalPosterior(ConcentrationMove):
+    """Draw κ from its variational Gamma, as the paper does: its chains go to an approximation.
+
+    ``exact`` is left alone, so that chains may use it after burn-in: whoever asks for ``inference="vi"`` asks
+    for the approximation.
+    """
+
+    def kappa(self, rng: np.random.Generator, state: AngleState, evidence: Evidence, g: int) -> float:
+        """Draw κ of component g."""
+        q = updated(
+            None,
+            state.model.prior.of_component(g),
+            state.sums[:, g : g + 1],
+            state.masses[g : g + 1],
+            state.model.data.scores,
+        )
+        return float(np.clip(rng.gamma(q.shapes[0], 1.0 / q.rates[0]), kernels.LEAST, evidence.cap))
+
+
+class MetropolisTilts(Move):
+    """Metropolis steps of κθ under a normalizer whose sums are cheap."""
+
+    def __init__(self, n_steps: int) -> None:
+        self.n_steps = n_steps
+
+    def step(self, rng: np.random.Generator, state: AngleState) -> Info:
+        """Move κθ of all components."""
+        accepted = 0
+        for g in range(len(state.weights)):
+            tilts = np.ascontiguousarray(state.tilts[g])
+            accepted += metropolis_steps(rng, state, g, state.sums[:, g], tilts, state.tables, self.n_steps)
+            state.move_to(g, tilts)
+        return Info("parameters", self.n_steps * len(state.weights), accepted)
+
+
+class DelayedTilts(Move):
+    """Let Metropolis steps under a cheaper posterior propose, and one exact sum decide.
+
+    The cheaper posterior has the balanced sum, plus the difference to the exact one expanded to first order
+    at the balanced maximum, which depends on the rankings alone.
+    """
+
+    def step(self, rng: np.random.Generator, state: AngleState) -> Info:
+        """Move κθ of all components."""
+        scores, t = state.model.data.scores, state.model.data.n_items
+        cheap, exact = work_space("balanced", t), state.tables
+        accepted = 0
+        for g in range(len(state.weights)):
+            mass = state.masses[g]
+            center, expected, balanced = np.zeros(t), np.zeros(t), np.zeros(t)
+            if mass > 0.0:
+                mean = np.ascontiguousarray(state.sums[:, g] / mass)
+                maximize(mean, scores, center, *cheap, CENTER_STEPS)
+                log_sum_with_mean(center, scores, *exact, expected)
+                log_sum_with_mean(center, scores, *cheap, balanced)
+            slope = expected - balanced
+            slope -= slope.mean()  # the balanced sum is in the zero-sum plane up to rounding alone
+            before = np.ascontiguousarray(state.tilts[g])
+            after = before.copy()
+            sums = state.sums[:, g] - mass * slope
+            n_accepted = metropolis_steps(rng, state, g, sums, after, cheap, PROPOSING_STEPS)
+            gain = log_sum_only(after, scores, exact[0]) - balanced_log_sum(after, scores)
+            gain -= state.log_sums[g] - balanced_log_sum(before, scores)
+            gain -= slope @ (after - before)
+            if decided(rng, -mass * gain):
+                accepted += n_accepted
+                state.move_to(g, after)
+        return Info("parameters", PROPOSING_STEPS * len(state.weights), accepted)
+
+
+def metropolis_steps(
+    rng: np.random.Generator,
+    state: AngleState,
+    g: int,
+    sums: Array,
+    tilts: Array,
+    tables: tuple[Array, Array],
+    n_steps: int,
+) -> int:
+    """Move ``tilts`` of component g by Metropolis steps given Σ y; return how many were accepted."""
+    prior = state.model.prior
+    return int(
+        metropolis_tilts(
+            rng,
+            state.masses[g],
+            np.ascontiguousarray(sums),
+            prior.pulls[g],
+            prior.strength,
+            prior.shape,
+            prior.rate,
+            state.model.data.scores,
+            tilts,
+            *tables,
+            n_steps,
+        )
+    )
+
+
+def decided(rng: np.random.Generator, log_ratio: float) -> bool:
+    """Accept with probability min(1, exp(log_ratio))."""
+    return bool(log_ratio >= -rng.standard_exponential())

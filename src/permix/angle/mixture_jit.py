@@ -1,0 +1,138 @@
+# mypy: ignore-errors
+"""Passes over rankings for mixtures of angle-based models: sums of scores, responsibilities, augmentation.
+
+Every pass handles rows ``first`` to ``last`` and adds to sums of its own, so that parts may run in threads;
+the parts depend on the data alone, and so do the totals, to the last bit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from permix.kernels.jit import kernel
+from permix.kernels.random import categorical_log_quantile
+from permix.kernels.streams import new_stream, open_stream, uniform
+
+
+@kernel
+def add_scores(first, last, orders, counts, scores, sums):
+    """Add the standardized rankings y of these rows, each as often as it counts, to ``sums`` (items,)."""
+    t = scores.size
+    for row in range(first, last):
+        count = counts[row]
+        for rank in range(t):
+            sums[orders[row, rank]] += count * scores[rank]
+
+
+@kernel
+def _weigh(row, orders, scores, tilts, offsets, values):
+    """Fill ``values`` with the ln weights of the components for a row, and return ln of their sum."""
+    t, n_components = tilts.shape
+    for k in range(n_components):
+        values[k] = offsets[k]
+    for rank in range(t):
+        item, score = orders[row, rank], scores[rank]
+        for k in range(n_components):
+            values[k] += tilts[item, k] * score
+    largest = -np.inf
+    for k in range(n_components):
+        largest = max(largest, values[k])
+    if largest == -np.inf:
+        return -np.inf
+    total = 0.0
+    for k in range(n_components):
+        total += np.exp(values[k] - largest)
+    return largest + np.log(total)
+
+
+@kernel
+def responsibilities(
+    first, last, orders, counts, scores, tilts, offsets, probabilities, log_densities, sums, masses
+):
+    """One E-step and the sums of the M-step after it, in one pass (equations 16 to 20).
+
+    Parameters
+    ----------
+    tilts : array (items, K), offsets : array (K,)
+        ln weight of component k for a row is offsets[k] + Σ_r tilts[order[r], k] scores[r].
+    probabilities : array (rows or 0, K)
+        P(component | row), where wanted.
+    log_densities : array (rows or 0,)
+        ln Σ_k of the weights, where wanted.
+    sums : array (items, K), masses : array (K,)
+        Increased by Σ p y and Σ p.
+
+    Returns
+    -------
+    float : Σ counts ln Σ_k of the weights.
+    """
+    t, n_components = tilts.shape
+    values = np.empty(n_components)
+    total = 0.0
+    for row in range(first, last):
+        log_density = _weigh(row, orders, scores, tilts, offsets, values)
+        total += counts[row] * log_density
+        if log_densities.size:
+            log_densities[row] = log_density
+        for k in range(n_components):
+            share = np.exp(values[k] - log_density)
+            if probabilities.shape[0]:
+                probabilities[row, k] = share
+            values[k] = counts[row] * share
+            masses[k] += values[k]
+        for rank in range(t):
+            item, score = orders[row, rank], scores[rank]
+            for k in range(n_components):
+                sums[item, k] += values[k] * score
+    return total
+
+
+@kernel
+def allocate(key, sweep, first, last, orders, labels, tilts, offsets, scores, soft, shares, sums, masses):
+    """Draw the component of every full ranking, and add up y by component.
+
+    Parameters
+    ----------
+    orders : int32 array (rows, items), full rankings or completions
+    labels : int array (rows,); changed
+    tilts : array (items, K), offsets : array (K,)
+        As in :func:`responsibilities`.
+    soft : bool
+        Add each row to all components by its probabilities (stochastic EM) instead of to its own.
+    shares : array (rows or 0, K)
+        Increased by the probabilities, where wanted.
+    sums : array (items, K), masses : array (K,)
+        Increased by Σ y and the number of rows.
+
+    Returns
+    -------
+    float : Σ ln Σ_k of the weights.
+    """
+    t, n_components = tilts.shape
+    stream = new_stream()
+    values = np.empty(n_components)
+    total = 0.0
+    for row in range(first, last):
+        log_density = _weigh(row, orders, scores, tilts, offsets, values)
+        total += log_density
+        if n_components > 1:
+            open_stream(stream, key[0], key[1], sweep, row)
+            labels[row] = categorical_log_quantile(uniform(stream), values, n_components)
+        for k in range(n_components):
+            values[k] = np.exp(values[k] - log_density)
+        if shares.shape[0]:
+            for k in range(n_components):
+                shares[row, k] += values[k]
+        if soft:
+            for k in range(n_components):
+                masses[k] += values[k]
+            for rank in range(t):
+                item, score = orders[row, rank], scores[rank]
+                for k in range(n_components):
+                    sums[item, k] += values[k] * score
+        else:
+            label = labels[row]
+            masses[label] += 1.0
+            for rank in range(t):
+                sums[orders[row, rank], label] += scores[rank]
+    return total

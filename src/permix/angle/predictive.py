@@ -1,0 +1,213 @@
+"""The density of a new ranking under a fitted mixture of angle-based models, parameters integrated out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from permix.angle.ascent import VariationalPosterior
+from permix.angle.components import AngleComponents, cap_of
+from permix.angle.data import AngleData
+from permix.angle.direct import Evidence
+from permix.angle.rows import row_log_probabilities
+from permix.data.labels import Array
+from permix.data.rankings import Rankings
+from permix.distributions.angle import concentration_jit as kernels
+from permix.distributions.angle.angle_jit import draw_direction, standard_scores
+from permix.errors import Argument, DataError, Message
+from permix.estimators.checks import Choice
+from permix.runtime.seeds import RandomState
+from permix.sampling import Draws
+
+# Predictive densities are averaged over so many draws, evenly spaced.
+PREDICTIVE_DRAWS = 200
+# Draws out of a variational posterior, of at most so many numbers.
+VARIATIONAL_DRAWS = 1000
+MOST_NUMBERS = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class AnglePosteriorDraws:
+    """Draws of the parameters over chain and draw.
+
+    Attributes
+    ----------
+    weights, concentrations : ndarray (chain, draw, K)
+    directions : ndarray (chain, draw, K, items)
+    """
+
+    weights: Array
+    concentrations: Array
+    directions: Array
+
+    @classmethod
+    def of(cls, draws: Draws) -> AnglePosteriorDraws:
+        """Return those of chains, or drawn independently."""
+        arrays = draws.arrays
+        return cls(arrays["weights"], arrays["concentrations"], arrays["directions"])
+
+    @classmethod
+    def out_of(cls, q: VariationalPosterior) -> AnglePosteriorDraws:
+        """Draw from a variational posterior, with a fixed seed."""
+        rng = np.random.default_rng(0)
+        k, t = q.directions.shape
+        n = int(np.clip(MOST_NUMBERS // (k * t), 50, VARIATIONAL_DRAWS))
+        weights = rng.dirichlet(q.counts, size=n) if k > 1 else np.ones((n, 1))
+        scores = standard_scores(t)
+        caps = [cap_of(direction, scores) for direction in q.directions]
+        kappas = np.clip(rng.gamma(q.shapes, 1.0 / q.rates, size=(n, k)), kernels.LEAST, caps)
+        directions = np.empty((n, k, t))
+        for g in range(k):
+            for row in range(n):
+                draw_direction(rng, q.directions[g], q.lengths[g] * kappas[row, g], directions[row, g])
+        return cls(weights[None], kappas[None], directions[None])
+
+    def evenly_spaced(self, n: int) -> tuple[Array, Array, Array]:
+        """Return about n of the draws of all chains: weights, concentrations, directions."""
+        flat = [
+            value.reshape(-1, *value.shape[2:])
+            for value in (self.weights, self.concentrations, self.directions)
+        ]
+        rows = np.unique(np.linspace(0, len(flat[0]) - 1, n).round().astype(int))
+        return flat[0][rows], flat[1][rows], flat[2][rows]
+
+
+Method = Literal["auto", "plug-in", "quadrature", "second-order"]
+METHODS = Choice("auto", "plug-in", "quadrature", "second-order")
+
+
+class DirectionPosterior(NamedTuple):
+    """A component whose direction given κ is von Mises–Fisher: θ is integrated in closed form, κ on nodes.
+
+    ``shape`` and ``rate`` are those of the Gamma distribution of κ, or of the nearest one.
+    """
+
+    weight: float
+    length: float
+    direction: Array
+    shape: float
+    rate: float
+    nodes: Array
+    probabilities: Array
+
+    @classmethod
+    def of_variational(cls, q: VariationalPosterior) -> list[DirectionPosterior]:
+        """Return those of a variational posterior."""
+        found = []
+        for g in range(q.n_components):
+            nodes, weights = kernels.gamma_nodes(q.shapes[g], q.rates[g])
+            known = (float(q.mean_weights[g]), float(q.lengths[g]), q.directions[g])
+            shape, rate = float(q.shapes[g]), float(q.rates[g])
+            found.append(cls(*known, shape, rate, nodes, weights / weights.sum()))
+        return found
+
+    @classmethod
+    def of_evidence(cls, evidence: Evidence) -> list[DirectionPosterior]:
+        """Return that of one component by quadrature."""
+        nodes, probabilities, _ = evidence.grid(257)
+        shape, rate = kernels.laplace_gamma(*evidence.known)
+        shape, rate = kernels.nearest_gamma(*evidence.known, shape, rate, 25)
+        return [cls(1.0, evidence.length, evidence.direction, shape, rate, nodes, probabilities)]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictive:
+    """The density of a new ranking, parameters integrated out.
+
+    Attributes
+    ----------
+    components : AngleComponents
+        Point estimates, for rows that are not full and where nothing else is known.
+    closed : list of DirectionPosterior or None
+        Components whose directions are integrated in closed form.
+    draws : AnglePosteriorDraws or None
+        Draws to average over, where that cannot be.
+    """
+
+    components: AngleComponents
+    closed: list[DirectionPosterior] | None
+    draws: AnglePosteriorDraws | None
+
+    def log_densities(
+        self, rankings: Rankings, method: Method = "auto", random_state: RandomState = 0
+    ) -> tuple[Array, Array]:
+        """Return ln p(row | data) of every row and its Monte Carlo error.
+
+        Rows that are not full have that at the point estimates, whose error is 0 where its sum is exact.
+        """
+        METHODS("method", method)
+        if method == "quadrature" and self.closed is None and self.draws is None:
+            raise DataError(
+                Message(
+                    "EM has no posterior to integrate over; ",
+                    Argument("method", "plug-in"),
+                    " is what there is",
+                )
+            )
+        if method == "second-order" and self.closed is None:
+            raise DataError(
+                Message(
+                    Argument("method", "second-order"),
+                    " expands the posterior of one concentration per component, which ",
+                    Argument("inference", "vi"),
+                    ", and ",
+                    Argument("inference", "quadrature"),
+                    " with one component and full rankings, have",
+                )
+            )
+        values, errors = np.empty(len(rankings)), np.zeros(len(rankings))
+        full = rankings.lengths == rankings.n_items
+        rows = np.flatnonzero(~full)
+        if len(rows):
+            found = row_log_probabilities(self.components, rankings[rows], random_state=random_state)
+            values[rows], errors[rows] = found
+        rows = np.flatnonzero(full)
+        if len(rows):
+            data = AngleData.of(rankings if len(rows) == len(rankings) else rankings[rows])
+            values[rows] = self._full(data, method)
+        return values, errors
+
+    def _full(self, data: AngleData, method: Method) -> Array:
+        densities = np.empty(len(data.rankings))
+        if method == "plug-in" or (self.closed is None and self.draws is None):
+            data.weighed(self.components.tilts, self.components.offsets, densities=densities)
+            return densities
+        if self.closed is not None:
+            return self._closed(data, self.closed, second_order=method == "second-order")
+        assert self.draws is not None
+        total = np.full(len(densities), -np.inf)
+        weights, kappas, directions = self.draws.evenly_spaced(PREDICTIVE_DRAWS)
+        for row in range(len(weights)):
+            drawn = AngleComponents(
+                data.items, weights[row], directions[row], kappas[row], self.components.normalizer
+            )
+            data.weighed(drawn.tilts, drawn.offsets, densities=densities)
+            total = np.logaddexp(total, densities)
+        return total - np.log(len(weights))
+
+    def _closed(self, data: AngleData, posteriors: list[DirectionPosterior], *, second_order: bool) -> Array:
+        total = np.full(len(data.rankings), -np.inf)
+        for known in posteriors:
+            cosines = np.empty(len(data.rankings))
+            data.weighed(known.direction[None, :], np.zeros(1), densities=cosines)
+            # η = ‖y + β m‖ (section 3.2).
+            eta = np.sqrt(1.0 + known.length**2 + 2.0 * known.length * cosines)
+            if second_order:
+                from permix.angle.published import second_order_density
+
+                value = second_order_density(data.n_items, eta, known.length, known.shape, known.rate)
+            else:
+                value = integrated_density(data.n_items, eta, known.length, known.nodes, known.probabilities)
+            total = np.logaddexp(total, np.log(known.weight) + value)
+        return total
+
+
+def integrated_density(n_items: int, eta: Array, length: float, nodes: Array, probabilities: Array) -> Array:
+    """Return ln ∫ C(κ) V(βκ) / V(ηκ) q(κ) dκ (equation 13 with θ integrated out)."""
+    from permix.angle.predictive_jit import predictive_rows
+
+    out = np.empty(len(eta))
+    predictive_rows(float(n_items), eta, length, nodes, probabilities, out)
+    return out

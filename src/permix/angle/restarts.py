@@ -1,0 +1,176 @@
+"""Climbs of angle-based mixtures from several starts; the best one is the fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from permix.angle.ascent import Likelihood, Run, Variational, VariationalPosterior, climb, updated
+from permix.angle.components import AnglePrior, is_expensive
+from permix.angle.data import AngleData
+from permix.angle.parameters import AngleParameters
+from permix.data.labels import Array
+from permix.distributions.angle import concentration_jit as kernels
+from permix.distributions.angle.bessel_jit import bessel_ratio
+from permix.errors import Argument, DataError, Message
+from permix.runtime.interrupts import Interrupts
+from permix.runtime.progress import Display
+from permix.runtime.seeds import seed_sequence
+from permix.runtime.threads import at_most
+
+# Entries (rows x items) of the part on which starts are tried, where there are many more.
+TRIAL_ENTRIES = 200_000
+# Entries of the dense table from which seeds are chosen.
+SEED_ENTRIES = 2_000_000
+# Where exact sums are expensive, starts are tried with balanced ones, and until a pass gains less than this
+# per agent; the best one goes on exactly.
+COARSE_TOL = 1e-5
+# How close to its seed a start puts half of the rankings: the mean cosine.
+START_COSINE = 0.7
+
+
+@dataclass(frozen=True, eq=False)
+class Climbed:
+    """The best run, and what every start reached (scaled to all agents where tried on a part)."""
+
+    run: Run
+    reached: Array
+    interrupted: bool
+
+
+def best_of_restarts(data: AngleData, settings: AngleParameters) -> Climbed:
+    """Fit full rankings by EM or variational inference."""
+    prior = AnglePrior.of(settings, data.items)
+    check_size(data, settings)
+    with at_most(settings.n_jobs), Display(settings.progress) as display:
+        if settings.n_components == 1 and data.is_full:
+            run = single(data, settings, prior)
+            return Climbed(run, np.array([run.objective]), False)
+        return _several(data, settings, prior, display)
+
+
+def check_size(data: AngleData, settings: AngleParameters) -> None:
+    """Refuse more components than agents."""
+    if settings.n_components > data.n_agents:
+        raise DataError(
+            Message(
+                Argument("n_components", settings.n_components),
+                f" is more than the {data.n_agents} agents; ask for fewer",
+            )
+        )
+
+
+def single(data: AngleData, settings: AngleParameters, prior: AnglePrior) -> Run:
+    """Fit one component: Σ y says all, so one pass over the data is enough."""
+    sums, n = data.sum_of_scores[:, None], np.array([float(data.n_agents)])
+    point: Any
+    if settings.inference == "em":
+        point = first_point(np.zeros((1, data.n_items)), data, settings, prior)
+        value = -np.inf
+        for _ in range(
+            settings.max_iter
+        ):  # once under the vMF normalizer; exact steps go on until they settle
+            point = point.following(sums, n, data)
+            before, value = value, data.total_log_density(point.tilts, point.offsets)
+            if abs(value - before) <= 1e-12 * abs(value):
+                break
+    else:
+        point = Variational(updated(None, prior, sums, n, data.scores), prior)
+    objective = point.objective(data.total_log_density(point.tilts, point.offsets))
+    return Run(point, objective, [objective], converged=True)
+
+
+def first_point(tilts: Array, data: AngleData, settings: AngleParameters, prior: AnglePrior) -> Any:
+    """Return the point of components with these tilts and equal weights."""
+    k, t = tilts.shape
+    kappas = np.linalg.norm(tilts, axis=1)
+    known = kappas > 0.0
+    directions = np.tile(np.arange(t) - (t - 1) / 2.0, (k, 1))
+    directions[known] = tilts[known]
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    if settings.inference == "em":
+        normalizer = settings.normalizer_for(data.n_items)
+        return Likelihood(np.full(k, 1.0 / k), directions, kappas, normalizer, data)
+    n = data.n_agents / k
+    # As sure of the tilts as if each component had its share of the agents.
+    lengths = n * bessel_ratio(0.5 * (t - 3.0), np.maximum(kappas, 1e-6))
+    shapes = np.full(k, max(n, 1.0))
+    return Variational(
+        VariationalPosterior(
+            shapes,
+            shapes / np.maximum(kappas, 1e-6),
+            lengths,
+            directions,
+            np.full(k, prior.pseudo_count + n),
+            np.zeros(k, dtype=bool),
+        ),
+        prior,
+    )
+
+
+def seeded_tilts(data: AngleData, k: int, rng: np.random.Generator) -> Array:
+    """Choose k rankings far apart (k-means++ on the sphere) and return tilts towards them."""
+    some = data.some(max(k, SEED_ENTRIES // data.n_items), rng)
+    y, counts = some.dense(), some.counts
+    chosen = [int(rng.choice(len(y), p=counts / counts.sum()))]
+    gap = 1.0 - y @ y[chosen[0]]
+    for _ in range(k - 1):
+        weight = counts * np.maximum(gap, 0.0)
+        total = weight.sum()
+        share = weight / total if total > 0.0 else counts / counts.sum()
+        chosen.append(int(rng.choice(len(y), p=share)))
+        gap = np.minimum(gap, 1.0 - y @ y[chosen[-1]])
+    return np.asarray(kernels.newton_concentration(0.5 * (data.n_items - 3.0), START_COSINE) * y[chosen])
+
+
+def _several(data: AngleData, settings: AngleParameters, prior: AnglePrior, display: Display) -> Climbed:
+    k = settings.n_components
+    seeds = seed_sequence(settings.random_state).spawn((settings.n_init if k > 1 else 1) + 1)
+    rng = np.random.default_rng(seeds[-1])
+    trial, quick = data, settings
+    if is_expensive(settings.normalizer_for(data.n_items), data.n_items):
+        quick = settings.replaced(normalizer="balanced", tol=max(settings.tol, COARSE_TOL))
+    if settings.n_init > 1 and len(data.rankings) * data.n_items > 2 * TRIAL_ENTRIES:
+        trial = data.some(max(20 * k, TRIAL_ENTRIES // data.n_items), rng)
+    scale = data.n_agents / trial.n_agents
+    best: Run | None = None
+    reached: list[float] = []
+    with Interrupts() as interrupts:
+        display.begin("trying starts", settings.n_init)
+        for start, seed in enumerate(seeds[:-1]):
+
+            def follow(objective: float, start: int = start) -> bool:
+                display.update(f"objective {objective:,.2f}", start)
+                return not interrupts.stopped
+
+            # One component needs no seed: from all rankings alike there is one way up.
+            tilts = np.zeros((1, data.n_items))
+            if k > 1:
+                tilts = seeded_tilts(trial, k, np.random.default_rng(seed))
+            run = climb(first_point(tilts, trial, quick, prior), trial, quick.max_iter, quick.tol, follow)
+            reached.append(run.objective * scale)
+            if best is None or run.objective > best.objective:
+                best = run
+            if interrupts.stopped:
+                break
+        assert best is not None
+        if (trial is not data or quick is not settings) and not interrupts.stopped:
+            display.begin(f"fitting all {data.n_agents:,} agents")
+
+            def follow_all(objective: float) -> bool:
+                display.update(f"objective {objective:,.2f}")
+                return not interrupts.stopped
+
+            point = first_point(best.point.tilts, data, settings, prior)
+            if quick is not settings:
+                point = Likelihood(
+                    best.point.components.weights,
+                    point.components.directions,
+                    point.components.concentrations,
+                    point.components.normalizer,
+                    data,
+                )
+            best = climb(point, data, settings.max_iter, settings.tol, follow_all)
+    return Climbed(best, np.array(reached), interrupts.interrupted)

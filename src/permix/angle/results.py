@@ -1,0 +1,325 @@
+"""What a fitted mixture of angle-based models gives without further data, and criteria to choose one by."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from permix.angle.components import AngleComponents
+from permix.angle.data import AngleData
+from permix.angle.fit import CHECKED_ITEMS, AngleFit
+from permix.angle.rows import row_log_probabilities
+from permix.data.labels import Array
+from permix.data.rankings import Rankings
+from permix.distributions.angle.completions import is_cheap
+from permix.distributions.base import sample_size
+from permix.errors import Argument, ConvergenceWarning, DataError, Message, PermixWarning
+from permix.estimators.checks import Real
+from permix.estimators.wording import groups_named
+from permix.runtime.seeds import RandomState, generator
+from permix.sampling import Draws
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Criteria average over so many draws of the posterior.
+CRITERION_DRAWS = 400
+# An approximate normalizer that is off by more than this, in nats per ranking, is worth a note.
+NOTABLE_ERROR = 0.05
+# Up to so many items its error is found in no time, by balancing.
+WARNED_ITEMS = 300
+
+
+def sample_rankings(
+    components: AngleComponents, size: int = 1, random_state: RandomState = None
+) -> tuple[Rankings, Array]:
+    """Draw full rankings from the mixture, with the component of each."""
+    rng = generator(random_state)
+    labels = rng.choice(components.n_components, size=sample_size(size), p=components.weights)
+    orders = np.empty((len(labels), components.n_items), dtype=np.int32)
+    for k in range(components.n_components):
+        members = np.flatnonzero(labels == k)
+        if len(members):
+            orders[members] = components.component(k).sample(len(members), random_state=rng).orders
+    return Rankings._from_arrays(orders, components.items), labels
+
+
+def consensus_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
+    """Return the consensus score of every item in every component, with intervals.
+
+    Columns: group (from 0), item, rank (1 = most preferred), score (θ, small = preferred), and ``low``
+    and ``high``, between which the score lies with posterior probability ``interval``; ``rank_low`` and
+    ``rank_high``, the same for the rank. Without a posterior (EM) these are missing.
+    """
+    import pandas as pd
+
+    interval = Real(above=0.0, below=1.0)("interval", interval)
+    components, posterior = fit.components, fit.posterior
+    tail = 0.5 * (1.0 - interval)
+    tables = []
+    for k in range(components.n_components):
+        order = components.orders[k]
+        columns = {
+            "group": np.full(len(order), k),
+            "item": [components.items[i] for i in order],
+            "rank": np.arange(1, len(order) + 1),
+            "score": components.directions[k, order],
+        }
+        if posterior is not None:
+            drawn = posterior.directions[:, :, k].reshape(-1, components.n_items)
+            # The posterior mean of θ is shorter than one where the direction is not sure.
+            columns["score"] = columns["score"] * np.linalg.norm(drawn.mean(axis=0))
+            ranks = drawn.argsort(axis=1).argsort(axis=1) + 1
+            for name, values in (("", drawn), ("rank_", ranks)):
+                low, high = np.quantile(values[:, order], [tail, 1.0 - tail], axis=0)
+                columns[f"{name}low"], columns[f"{name}high"] = low, high
+        tables.append(pd.DataFrame(columns))
+    return pd.concat(tables, ignore_index=True)
+
+
+def component_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
+    """Return weight, agents, concentration with interval, and consensus ranking by component."""
+    import pandas as pd
+
+    components, posterior = fit.components, fit.posterior
+    agents = np.bincount(fit.labels, weights=fit.counts, minlength=components.n_components).astype(int)
+    columns: dict[str, object] = {
+        "weight": components.weights,
+        "agents": agents,
+        "concentration": fit.concentrations,
+    }
+    if posterior is not None:
+        tail = 0.5 * (1.0 - interval)
+        kappas = posterior.concentrations.reshape(-1, components.n_components)
+        columns["low"], columns["high"] = np.quantile(kappas, [tail, 1.0 - tail], axis=0)
+    columns["consensus"] = [
+        " ≻ ".join(str(components.items[i]) for i in order) for order in components.orders
+    ]
+    return pd.DataFrame(columns, index=pd.RangeIndex(components.n_components, name="group"))
+
+
+class Criteria(NamedTuple):
+    """What a fit says about itself on the rows it was fitted to; smaller is better.
+
+    Attributes
+    ----------
+    dic, dic_parameters : float
+        Deviance information criterion 2 D̄ - D̂ and its effective number of parameters D̄ - D̂, where D̂ is the
+        deviance of the posterior predictive density (DIC₃ of Celeux, Forbes, Robert & Titterington 2006):
+        means of the parameters of a mixture may lie between modes, and the deviance there says nothing.
+    waic, waic_parameters : float
+        The same by the variance of every row's log-likelihood.
+    """
+
+    dic: float
+    dic_parameters: float
+    waic: float
+    waic_parameters: float
+
+
+def criteria(fit: AngleFit, rankings: Rankings, *, doubts: bool = True) -> Criteria:
+    """Return DIC and WAIC over draws of the posterior, each agent a datum.
+
+    With ``doubts``, warn where WAIC is not to be trusted.
+    """
+    posterior = fit.posterior
+    if posterior is None:
+        raise DataError("DIC and WAIC average over a posterior, which EM does not have; use aic or bic")
+    data = AngleData.of(rankings, fit.settings.n_jobs)
+    weights, kappas, directions = posterior.evenly_spaced(CRITERION_DRAWS)
+    n = len(weights)
+    total = 0.0
+    largest = np.full(len(rankings), -np.inf)
+    mean, squares = np.zeros(len(rankings)), np.zeros(len(rankings))
+    densities = np.empty(len(rankings))
+    for draw in range(n):
+        drawn = AngleComponents(
+            data.items, weights[draw], directions[draw], kappas[draw], fit.components.normalizer
+        )
+        row_densities(drawn, data, densities)
+        total += float(data.counts @ densities)
+        largest = np.logaddexp(largest, densities)
+        change = densities - mean
+        mean += change / (draw + 1)
+        squares += change * (densities - mean)
+    deviance, predictive = -2.0 * total / n, -2.0 * float(data.counts @ (largest - np.log(n)))
+    variances = squares / max(n - 1, 1)
+    p_waic = float(data.counts @ variances)
+    waic = predictive + 2.0 * p_waic
+    if doubts and (variances > 0.4).mean() > 0.01:
+        warnings.warn(
+            "WAIC: more than 1 % of the rows have a log-likelihood that varies much over the posterior; "
+            "prefer held-out likelihood",
+            PermixWarning,
+            stacklevel=3,
+        )
+    return Criteria(2.0 * deviance - predictive, deviance - predictive, waic, p_waic)
+
+
+def row_densities(components: AngleComponents, data: AngleData, out: Array) -> None:
+    """Fill ``out`` with ln P(row); rows whose sum needs annealing are refused."""
+    if data.is_full:
+        data.weighed(components.tilts, components.offsets, densities=out)
+        return
+    refuse_expensive_rows(
+        data.rankings, "a criterion needs hundreds. Compare held-out likelihoods (score) on some rows instead"
+    )
+    out[:] = row_log_probabilities(components, data.rankings)[0]
+
+
+def refuse_expensive_rows(rankings: Rankings, *why: str | Argument) -> None:
+    """Refuse rows whose probability is found by annealing alone."""
+    rows = np.flatnonzero(~is_cheap(rankings))
+    if len(rows):
+        raise DataError(
+            Message(
+                f"{rankings.row_name(int(rows[0]))} ranks {rankings.lengths[rows[0]]} of {rankings.n_items} "
+                f"items ({len(rows)} such rows): its likelihood has no affordable sum, and ",
+                *why,
+            )
+        )
+
+
+def n_parameters(components: AngleComponents) -> int:
+    """Count free parameters: t - 1 of each κθ, and weights that sum to one."""
+    k = components.n_components
+    return k * (components.n_items - 1) + k - 1
+
+
+def diagnostics_table(fit: AngleFit) -> pd.DataFrame:
+    """Return R-hat and ESS where there are draws, else what every start reached."""
+    import pandas as pd
+
+    from permix.posterior import summary
+
+    if fit.draws is not None:
+        return summary(scalar_draws(fit.draws))
+    reached = np.asarray(fit.restart_objectives)
+    best = reached.max(initial=-np.inf)
+    return pd.DataFrame(
+        {objective_name(fit): reached, "below_best": best - reached, "near_best": reached >= best - 1.0},
+        index=pd.RangeIndex(len(reached), name="start"),
+    )
+
+
+def objective_name(fit: AngleFit) -> str:
+    """Say what is made as large as possible, or followed."""
+    if fit.variational is not None:
+        return "elbo"
+    if fit.draws is not None and "completed_log_likelihood" in fit.draws.arrays:
+        return "completed_log_likelihood"
+    return "log_likelihood"
+
+
+def scalar_draws(draws: Draws) -> Draws:
+    """Return what is one number a draw: weights, concentrations and the log-likelihood."""
+    arrays, k = draws.arrays, draws.arrays["weights"].shape[-1]
+    shown = {f"weight {g + 1}": arrays["weights"][..., g] for g in range(k)} if k > 1 else {}
+    shown |= {f"concentration {g + 1}": arrays["concentrations"][..., g] for g in range(k)}
+    shown |= {name: arrays[name] for name in ("log_likelihood", "completed_log_likelihood") if name in arrays}
+    return Draws(shown)
+
+
+def doubts(fit: AngleFit, errors: Sequence[float] | None) -> list[Message]:
+    """Say which groups are doubtful: an approximation that is off, or a likelihood without a maximum.
+
+    ``errors`` are those of the normalizer, where they are known.
+    """
+    components = fit.components
+    said = []
+    approximate = components.normalizer == "vmf"
+    way_out = ("leave out ", Argument("normalizer"), ", with ", Argument("inference", "em"), " or sir")
+    held = np.flatnonzero(fit.guarded).tolist()
+    if held:
+        said.append(
+            Message(
+                f"{groups_named(held)}: the von Mises–Fisher normalizer would give a ranking a probability "
+                "above one, so the concentration was held back; ",
+                *(way_out if approximate else ("ask for fewer groups",)),
+            )
+        )
+    # Groups without anybody in them say nothing.
+    lived_in = components.weights * fit.counts.sum() >= 1.0
+    off = [k for k, error in enumerate(errors or ()) if lived_in[k] and abs(error) > NOTABLE_ERROR]
+    if off and errors is not None:
+        used = "von Mises–Fisher" if approximate else components.normalizer
+        worst = max(off, key=lambda k: abs(errors[k]))
+        said.append(
+            Message(
+                f"{groups_named(off)}: the {used} normalizer is off by up to "
+                f"{errors[worst]:+.2f} nats per agent (concentration "
+                f"{components.concentrations[worst]:.1f}): such a group may not be real",
+                *(("; ", *way_out) if approximate else ()),
+            )
+        )
+    for k in np.flatnonzero(fit.agreed):
+        first = ", ".join(str(components.items[item]) for item in components.orders[k][: fit.agreed[k]][:5])
+        said.append(
+            Message(
+                f"group {k + 1}: all its members put {first} first, so the likelihood is unbounded in the "
+                "concentration, which is shown where there was nothing more to gain; ",
+                Argument("inference", "sir"),
+                " gives an interval for it",
+            )
+        )
+    return said
+
+
+def remarks(fit: AngleFit, errors: Sequence[float] | None) -> list[Message]:
+    """Say what a reader of the groups should know about them; arguments as in :func:`doubts`."""
+    components, said = fit.components, doubts(fit, errors)
+    by_order: dict[tuple[int, ...], list[int]] = {}
+    for k, order in enumerate(components.orders.tolist()):
+        by_order.setdefault(tuple(order), []).append(k)
+    for same in by_order.values():
+        if len(same) > 1:
+            what = "rank the items alike and differ in scores and concentration alone"
+            said.append(Message(f"{groups_named(same)} {what}"))
+    nobodys = np.flatnonzero(np.bincount(fit.labels, minlength=components.n_components) == 0).tolist()
+    if nobodys:
+        verb = "is" if len(nobodys) == 1 else "are"
+        said.append(
+            Message(f"{groups_named(nobodys)} {verb} nobody's most probable group; fewer may be enough")
+        )
+    if fit.settings.inference == "vi" and fit.settings.bound == "published":
+        said.append(
+            Message(
+                Argument("bound", "published"),
+                " gives intervals of concentrations that are too narrow; ",
+                Argument("bound", "tight"),
+                " does not",
+            )
+        )
+    return said
+
+
+def known_errors(fit: AngleFit) -> list[float] | None:
+    """Return by how much the von Mises–Fisher normalizer is off in each group, where that takes no time."""
+    components = fit.components
+    if components.normalizer != "vmf" or components.n_items > WARNED_ITEMS:
+        return None
+    few = components.n_items <= CHECKED_ITEMS
+    truth = components.exact_log_sums() if few else components.balanced_log_sums()
+    return (truth - components.log_sums).tolist()
+
+
+def warn_of(fit: AngleFit) -> None:
+    """Warn of what makes a fit doubtful: cut short, an approximation that is off, an unbounded likelihood."""
+    if not fit.converged and not fit.interrupted:
+        warnings.warn(
+            Message(
+                f"not converged after {len(fit.history)} passes; raise ",
+                Argument("max_iter", fit.settings.max_iter),
+                " or ",
+                Argument("tol"),
+            ),
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    if fit.interrupted:
+        warnings.warn("interrupted: this is the best so far", PermixWarning, stacklevel=3)
+    for doubt in doubts(fit, known_errors(fit)):
+        warnings.warn(doubt, PermixWarning, stacklevel=3)

@@ -1,0 +1,134 @@
+"""What choosing the number of groups asks of mixtures of angle-based models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from permix.angle.data import as_rankings
+from permix.angle.fit import AngleFit, fit_angle
+from permix.angle.parameters import AngleParameters
+from permix.angle.results import NOTABLE_ERROR, criteria, n_parameters, refuse_expensive_rows
+from permix.data.labels import Array
+from permix.data.rankings import Rankings
+from permix.distributions.angle.completions import is_cheap
+from permix.errors import Argument, DataError, Message
+from permix.estimators.selectable import Selectable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Held-out rows whose probability is found by annealing, at most so many in each fold: they take tenths of a
+# second each.
+MOST_ANNEALED = 200
+# Up to so many items the error of an approximate normalizer takes less than a second.
+MOST_CHECKED_ITEMS = 500
+
+
+class AngleSelection(Selectable):
+    """Mixtures of angle-based models are compared by agents held out, or by criteria."""
+
+    parameters = AngleParameters
+
+    def read(self, data: Any, items: Any = None) -> Rankings:
+        return as_rankings(data, items)
+
+    def fit(self, table: Rankings, settings: AngleParameters) -> AngleFit:
+        return fit_angle(table, settings)
+
+    def score(self, fit: AngleFit, table: Rankings, seed: int) -> tuple[Array, Array]:
+        return fit.predictive.log_densities(table, random_state=seed)
+
+    def check_criterion(self, criterion: str, table: Rankings, settings: AngleParameters) -> None:
+        if criterion in ("dic", "waic") and settings.inference == "em":
+            raise DataError(
+                Message(
+                    Argument("criterion", criterion),
+                    " averages over a posterior, which ",
+                    Argument("inference", "em"),
+                    " does not have; use ",
+                    Argument("criterion", "bic"),
+                    " or aic, or ",
+                    Argument("inference", "sir"),
+                )
+            )
+        refuse_expensive_rows(
+            table,
+            "a criterion needs all. Use ",
+            Argument("criterion", "held-out"),
+            ", which can do with some rows",
+        )
+
+    def criterion(self, criterion: str, fit: AngleFit, table: Rankings) -> tuple[float, float]:
+        if criterion in ("aic", "bic"):
+            parameters = n_parameters(fit.components)
+            price = 2.0 if criterion == "aic" else float(np.log(table.n_agents))
+            return price * parameters - 2.0 * float(fit.log_likelihood), float(parameters)
+        found = criteria(fit, table, doubts=criterion == "waic")
+        return getattr(found, criterion), getattr(found, f"{criterion}_parameters")
+
+    def affordable(self, table: Rankings, rng: np.random.Generator) -> Rankings:
+        """Keep agents in random order until there are ``MOST_ANNEALED`` different rows that need annealing.
+
+        Agents with other rows are left out in the same proportion, so that those kept stand for all.
+        """
+        expensive = ~is_cheap(table)
+        if expensive.sum() <= MOST_ANNEALED:
+            return table
+        rows = rng.permutation(table.rows_of_agents())
+        new = np.zeros(len(rows), dtype=bool)
+        new[np.unique(rows, return_index=True)[1]] = True
+        n_expensive = np.cumsum(new & expensive[rows])
+        kept = rows[: np.searchsorted(n_expensive, MOST_ANNEALED, side="right")]
+        return table._with_counts(np.bincount(kept, minlength=len(table)))
+
+    def columns(self, fits: Sequence[AngleFit]) -> dict[str, Any]:
+        """Say how far normalizing sums are off, for the worst component of all fits that has an agent at all.
+
+        The concentration of one that has none is that of the prior, and nobody is scored by it.
+        """
+        components = fits[0].components
+        worst = np.nan
+        if components.normalizer == "exact" or components.n_items <= MOST_CHECKED_ITEMS:
+            worst = max(
+                (
+                    float(error)
+                    for fit in fits
+                    for error, agents in zip(
+                        fit.normalizer_errors, fit.counts @ fit.probabilities, strict=True
+                    )
+                    if agents >= 1.0
+                ),
+                key=abs,
+            )
+        return {
+            "normalizer": components.normalizer,
+            "normalizer_error": worst,
+            "guarded": any(bool(fit.guarded.any()) for fit in fits),
+        }
+
+    def shown(self, table: pd.DataFrame) -> list[str]:
+        return ["normalizer_error"] if (table["normalizer"] == "vmf").any() else []
+
+    def remark(self, table: pd.DataFrame) -> str | None:
+        far = (table["normalizer_error"].abs() > NOTABLE_ERROR) | table["guarded"]
+        off = table[far & (table["normalizer"] == "vmf")]
+        if off.empty:
+            return None
+        numbers = ", ".join(map(str, off["n_components"]))
+        known = off["normalizer_error"].abs().max()
+        how_far = "" if np.isnan(known) else f" by up to {known:.2f} nats"
+        return Message(
+            f"with {numbers} group(s) the von Mises–Fisher normalizer is off{how_far}: probabilities do not "
+            "sum to one, and concentrated groups seem better than they are, so too many may be chosen. "
+            "Leave out ",
+            Argument("normalizer"),
+            ", with ",
+            Argument("inference", "em"),
+            " or sir",
+        )
+
+
+SELECTION = AngleSelection()

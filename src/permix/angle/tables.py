@@ -1,0 +1,250 @@
+"""How a mixture of angle-based models is shown: everything as plain values, and tables for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from permix.angle.fit import AngleFit
+from permix.angle.results import (
+    component_table,
+    consensus_table,
+    diagnostics_table,
+    n_parameters,
+    remarks,
+)
+from permix.cli.output import count_of, fitting, print_table, rounded, terminal_width
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+INTERVAL = 0.9
+# A terminal shows the scores of at most so many items.
+MAX_ITEMS = 30
+# Width of a score with its interval in a table.
+SCORE_WIDTH = len("-0.523 (-0.556 to -0.501)  ")
+# Importance draws of n items take n² steps each; beyond this the normalizer's error is left out.
+MOST_ITEMS_WITH_ERROR = 2000
+METHODS = {
+    "vi": "variational inference",
+    "em": "maximum likelihood",
+    "sir": "sampling importance resampling",
+    "quadrature": "quadrature",
+}
+IN_CHAINS = {
+    "vi": "Gibbs sampling with variational updates",
+    "sir": "Gibbs sampling",
+    "quadrature": "Gibbs sampling",
+}
+
+
+def angle_report(fit: AngleFit) -> dict[str, Any]:
+    """Everything ``summary`` shows of a mixture of angle-based models, as plain values."""
+    components, settings, total = fit.components, fit.settings, fit.log_likelihood
+    n_agents, parameters = int(fit.counts.sum()), n_parameters(fit.components)
+    report: dict[str, Any] = {
+        "model": "AngleMixture",
+        "inference": settings.inference,
+        "normalizer": components.normalizer,
+        "bound": settings.bound if settings.inference == "vi" else None,
+        "agents": n_agents,
+        "rows": len(fit.counts),
+        "number_of_items": components.n_items,
+        "items": [str(item) for item in components.items],
+        "interval": None if fit.posterior is None else INTERVAL,
+        "groups": _group_reports(fit),
+        "log_likelihood": float(total),
+        "log_likelihood_standard_error": total.standard_error,
+        "log_likelihood_per_agent": float(total) / n_agents,
+        "elbo": fit.objective if settings.inference == "vi" else None,
+        "log_evidence": fit.objective if settings.inference == "quadrature" else None,
+        "parameters": parameters,
+        "aic": 2.0 * parameters - 2.0 * float(total),
+        "bic": float(np.log(n_agents)) * parameters - 2.0 * float(total),
+        "converged": bool(fit.converged),
+        "interrupted": bool(fit.interrupted),
+        "passes": len(fit.history),
+        "restart_objectives": fit.restart_objectives.tolist(),
+        "starts_within_1_of_best": _near_the_best(fit.restart_objectives),
+    }
+    if fit.draws is not None:
+        shape = fit.draws.arrays["weights"].shape
+        report |= {"chains": shape[0] if fit.draws.seeds else None, "draws_per_chain": shape[1]}
+        if fit.draws.seeds:
+            report["diagnostics"] = {
+                str(name): row.to_dict() for name, row in diagnostics_table(fit).iterrows()
+            }
+    errors = [part["normalizer_error"] for part in report["groups"]]
+    known = None if None in errors else errors
+    report["remarks"] = [remark.as_options() for remark in remarks(fit, known)]
+    return report
+
+
+def _near_the_best(reached: np.ndarray, gap: float = 1.0) -> int:
+    return int((reached >= reached.max(initial=-np.inf) - gap).sum())
+
+
+def _group_reports(fit: AngleFit) -> list[dict[str, Any]]:
+    """Report each group; intervals hold 90 % of the posterior."""
+    components = fit.components
+    table, scores = component_table(fit, INTERVAL), consensus_table(fit, INTERVAL)
+    errors = fit.normalizer_errors if components.n_items <= MOST_ITEMS_WITH_ERROR else None
+    reports: list[dict[str, Any]] = []
+    for k in range(components.n_components):
+        part = scores[scores["group"] == k]
+        report: dict[str, Any] = {
+            "weight": float(table["weight"][k]),
+            "agents": int(table["agents"][k]),
+            "concentration": float(table["concentration"][k]),
+        }
+        if "low" in table:
+            report |= {
+                "concentration_low": float(table["low"][k]),
+                "concentration_high": float(table["high"][k]),
+            }
+        report |= {
+            "normalizer_error": None if errors is None else float(errors[k]),
+            "normalizer_error_standard_error": None if errors is None else errors[k].standard_error,
+            "consensus": [str(item) for item in part["item"]],
+            "score": _by_item(part, "score"),
+        }
+        if "low" in part:
+            names = {"low": "score_low", "high": "score_high"}
+            for name in ("low", "high", "rank_low", "rank_high"):
+                report[names.get(name, name)] = _by_item(part, name)
+        reports.append(report)
+    return reports
+
+
+def _by_item(part: pd.DataFrame, column: str) -> dict[str, float]:
+    """Return a column of the consensus table by name of the item; ranks are whole numbers."""
+    values = part[column].round().astype(int) if column.startswith("rank") else part[column]
+    return dict(zip(map(str, part["item"]), values.tolist(), strict=True))
+
+
+def print_angle(report: dict[str, Any], title: str) -> None:
+    """Tables for people."""
+    parts = report["groups"]
+    sure = report["interval"] is not None
+    methods = IN_CHAINS if "diagnostics" in report else METHODS
+    off = report["normalizer"] == "vmf" and parts[0]["normalizer_error"] is not None
+    print_table(
+        f"{title}: {count_of(report['agents'], 'agent')}, {count_of(report['number_of_items'], 'item')}, "
+        f"angle-based mixture of {count_of(len(parts), 'group')} by {methods[report['inference']]}",
+        [
+            "group",
+            "weight",
+            "agents",
+            "concentration",
+            *(["from", "to"] if sure else []),
+            *(["normalizer off by"] if off else []),
+        ],
+        [
+            [
+                k + 1,
+                part["weight"],
+                part["agents"],
+                part["concentration"],
+                *([part["concentration_low"], part["concentration_high"]] if sure else []),
+                *([_error(part)] if off else []),
+            ]
+            for k, part in enumerate(parts)
+        ],
+    )
+    width = terminal_width() - len("group  ")
+    print_table(
+        "Consensus, best first",
+        ["group", "consensus"],
+        [[k + 1, fitting(part["consensus"], width)] for k, part in enumerate(parts)],
+    )
+    _print_scores(report)
+    for remark in report["remarks"]:
+        print(f"note: {remark}")
+    if report["remarks"]:
+        print()
+    print(
+        "agents: those for whom the group is the most probable one\n"
+        "concentration: 0 = all rankings alike; the larger, the more united\n"
+        "score: small = preferred; how far apart two scores are says how sure their order is to a member\n"
+        f"normalizer: {_normalizer(report)}\n"
+    )
+    _print_fit_measures(report)
+    if "diagnostics" in report:
+        columns = ["mean", "sd", "ess_bulk", "r_hat", "note"]
+        print()
+        print_table(
+            f"Chains ({report['chains']} × {report['draws_per_chain']:,} draws; --json has more)",
+            ["quantity", *columns],
+            [[name, *[row[column] for column in columns]] for name, row in report["diagnostics"].items()],
+        )
+
+
+def _error(part: dict[str, Any]) -> str:
+    error = part["normalizer_error_standard_error"]
+    return f"{part['normalizer_error']:+.2g}{f' ± {error:.1g}' if error > 0 else ''}"
+
+
+def _normalizer(report: dict[str, Any]) -> str:
+    if report["normalizer"] == "exact":
+        return "exact, the sum over all rankings"
+    used = "balanced" if report["normalizer"] == "balanced" else "von Mises–Fisher approximation"
+    if report["groups"][0]["normalizer_error"] is None:
+        return used
+    return f"{used}; off by: true ln of the sum less the one used, nats an agent"
+
+
+def _print_scores(report: dict[str, Any]) -> None:
+    """Write the items by their score in the largest group, as many items and groups as fit."""
+    parts = report["groups"]
+    items = parts[0]["consensus"]
+    n_items = min(len(items), MAX_ITEMS)
+    longest = max(len(name) for name in items[:n_items])
+    n_parts = max(1, min(len(parts), (terminal_width() - longest - 2) // SCORE_WIDTH))
+    cells = [_score_cells(part) for part in parts[:n_parts]]
+    some = [f"the first {n_items} of {len(items):,} items"] if n_items < len(items) else []
+    some += [f"the first {n_parts} of {len(parts)} groups"] if n_parts < len(parts) else []
+    sure = "" if report["interval"] is None else ", with 90 % intervals"
+    print_table(
+        f"Consensus scores, small = preferred{sure}{''.join(f'; {text}' for text in some)}"
+        f"{'; --json shows all' if some else ''}",
+        ["item", *(f"group {k + 1}" for k in range(n_parts))],
+        [[name, *(column[name] for column in cells)] for name in items[:n_items]],
+    )
+
+
+def _score_cells(part: dict[str, Any]) -> dict[str, str]:
+    if "score_low" not in part:
+        return {name: f"{score:+.3f}" for name, score in part["score"].items()}
+    low, high = part["score_low"], part["score_high"]
+    return {
+        name: f"{score:+.3f} ({low[name]:+.3f} to {high[name]:+.3f})" for name, score in part["score"].items()
+    }
+
+
+def _print_fit_measures(report: dict[str, Any]) -> None:
+    error = report["log_likelihood_standard_error"]
+    total, each = rounded(report["log_likelihood"], 2), rounded(report["log_likelihood_per_agent"], 4)
+    print(f"log-likelihood {total}{f' ± {error:.2g}' if error > 0 else ''} ({each} per agent)")
+    for name, words in (("elbo", "evidence lower bound"), ("log_evidence", "log evidence")):
+        if report[name] is not None:
+            print(f"{words} {rounded(report[name], 2)}")
+    print(f"AIC {rounded(report['aic'], 1)}, BIC {rounded(report['bic'], 1)}")
+    if "dic" in report:
+        print(
+            f"DIC {rounded(report['dic'], 1)} ({report['dic_parameters']:.1f} effective parameters), "
+            f"WAIC {rounded(report['waic'], 1)} ({report['waic_parameters']:.1f})"
+        )
+    restarts = report["restart_objectives"]
+    if len(restarts) > 1 and len(report["groups"]) > 1:
+        near = report["starts_within_1_of_best"]
+        alone = "; more --starts may find a better one" if near == 1 else ""
+        what = "evidence bound" if report["inference"] == "vi" else "log-likelihood"
+        print(f"{near} of {len(restarts)} starts came within 1 of the best {what}{alone}")
+    passes = f"{report['passes']:,} pass{'' if report['passes'] == 1 else 'es'}"
+    if report["interrupted"]:
+        print("interrupted" if "draws_per_chain" in report else f"interrupted after {passes}")
+    elif not report["converged"]:
+        print(f"not converged after {passes}; a larger --max-iter goes further")
+    elif "draws_per_chain" not in report and restarts:
+        print(f"converged after {passes}")

@@ -1,0 +1,1 @@
+"""What mixtures are compared with: density estimation and mean-shift of rankings."""

@@ -1,0 +1,1 @@
+"""Density estimation for rankings: a Mallows model around every agent."""

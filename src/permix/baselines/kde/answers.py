@@ -1,0 +1,39 @@
+"""What the command line asks of density estimates of rankings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from permix.baselines.kde.fit import KDEFit, fit_kde
+from permix.baselines.kde.parameters import KDEParameters
+from permix.cli.answers import Answer
+from permix.cli.output import count_of
+from permix.cli.predict import NewData, Question
+from permix.cli.rank_answers import read_over_items
+from permix.cli.votes import Votes
+from permix.estimators.preference_input import as_preferences
+
+
+def fit_votes(votes: Votes, settings: KDEParameters) -> KDEFit:
+    """Fit the estimator to a file of votes."""
+    return fit_kde(as_preferences(votes.table), settings)
+
+
+def densities(fit: KDEFit, data: NewData, question: Question) -> Answer:
+    """Say how probable what each agent said is."""
+    votes = read_over_items(data.votes, fit.preferences.items)
+    agents = data.votes.agents_of(votes)
+    values, errors = fit.log_density(votes)
+    return Answer(
+        f"{count_of(len(agents), 'row')}: log-density, with its Monte Carlo error",
+        ["agent", "log_density", "standard_error"],
+        zip(agents, values.tolist(), errors.tolist(), strict=True),
+        facts={"mean_log_density": float(np.average(values, weights=votes.counts))},
+    ).with_counts(votes.counts)
+
+
+def sample(fit: KDEFit, size: int, seed: int) -> Any:
+    """Draw new rankings."""
+    return fit.sample(size, seed)

@@ -1,0 +1,72 @@
+"""How a density estimate of rankings is shown: everything as plain values, and tables for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from permix.baselines.kde.fit import KDEFit
+from permix.cli.output import count_of, print_table
+
+# So many of the dispersions that cross-validation tried are shown.
+MAX_TRIED = 12
+
+
+def kde_report(fit: KDEFit) -> dict[str, Any]:
+    """Everything ``summary`` shows of a density estimate, as plain values."""
+    rows = fit.preferences
+    return {
+        "model": "MallowsKDE",
+        "agents": int(rows.n_agents),
+        "rows": len(rows),
+        "number_of_items": rows.n_items,
+        "items": [str(item) for item in rows.items],
+        "dispersion": float(fit.dispersion),
+        "expected_distance": fit.expected_distance,
+        "closed_form": fit.is_exact,
+        "interrupted": fit.interrupted,
+        "cross_validation": [
+            {"dispersion": dispersion, "log_density_per_agent": value}
+            for dispersion, value in fit.tried.tolist()
+        ],
+    }
+
+
+def print_kde(report: dict[str, Any], title: str) -> None:
+    """Tables for people."""
+    agents, items = count_of(report["agents"], "agent"), count_of(report["number_of_items"], "item")
+    names = ("dispersion", "expected_distance", "closed_form", "interrupted")
+    print_table(
+        f"{title}: {agents}, {items}, density estimate by Mallows models",
+        ["", ""],
+        [[name.replace("_", " "), _cell(report[name])] for name in names],
+    )
+    tried = report["cross_validation"]
+    if tried:
+        values = [row["log_density_per_agent"] for row in tried]
+        best = int(np.argmax(values))
+        shown = _thinned([row["dispersion"] for row in tried], best)
+        some = f", {len(shown)} of the {len(tried)} dispersions tried" if len(shown) < len(tried) else ""
+        print_table(
+            f"Log-density of an agent left out{some}",
+            ["dispersion", "log-density", "remark"],
+            [[tried[i]["dispersion"], values[i], "best" if i == best else ""] for i in shown],
+        )
+        if some:
+            print("--json shows all")
+
+
+def _thinned(dispersions: list[float], best: int) -> list[int]:
+    """About a dozen of the dispersions in increasing order: the best, its neighbors, an even choice else."""
+    order = sorted(range(len(dispersions)), key=dispersions.__getitem__)
+    if len(order) <= MAX_TRIED:
+        return order
+    place = order.index(best)
+    near = range(max(place - 1, 0), min(place + 2, len(order)))
+    even = np.linspace(0, len(order) - 1, MAX_TRIED - 3).round().astype(int).tolist()
+    return [order[i] for i in sorted({*near, *even})]
+
+
+def _cell(value: bool | float) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else f"{value:.4g}"

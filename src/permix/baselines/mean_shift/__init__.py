@@ -1,0 +1,1 @@
+"""Blurring mean-shift of top lists."""

@@ -1,0 +1,26 @@
+"""The command ``permix fit mean-shift``."""
+
+from __future__ import annotations
+
+from permix.baselines.mean_shift.parameters import MeanShiftParameters
+from permix.cli.command import Answering, ModelCommand
+from permix.cli.votes import VOTES
+
+COMMAND = ModelCommand(
+    name="mean-shift",
+    help="""Find groups of top lists by blurring mean-shift: quick, without a prior, and without uncertainty.
+
+    Every list moves to the consensus of the lists near it until none moves. Interrupted, it keeps the lists
+    where they are.
+    """,
+    examples=("permix fit mean-shift election.soi -o first-look.permix",),
+    parameters=MeanShiftParameters,
+    source=VOTES,
+    fit="permix.baselines.mean_shift.answers:fit_votes",
+    report="permix.baselines.mean_shift.tables:mean_shift_report",
+    show="permix.baselines.mean_shift.tables:print_mean_shift",
+    labels="permix.baselines.mean_shift.answers:labels",
+    labels_help="Also write each agent's group, and its probability under Mallows models at the centers, to "
+    "this CSV file.",
+    answers={"groups": Answering("permix.baselines.mean_shift.answers:groups")},
+)

@@ -1,0 +1,1 @@
+"""Densities of rows of preferences under Mallows models around other rows."""

@@ -1,0 +1,108 @@
+"""P(query | row) summed over rows that partition all items: closed form, at many λ at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from permix.baselines.row_densities import partition_lists_jit as lists
+from permix.baselines.row_densities import partition_pairs_jit as kernels
+from permix.baselines.row_densities.partition_pairs_jit import Comparisons, PartitionRows
+from permix.data.labels import Array
+from permix.runtime.progress import Display
+from permix.runtime.threads import run_in_threads
+
+# Pairs of rows in one piece of work: some milliseconds, and memory for a few megabytes of what they have.
+PIECE_PAIRS = 2**18
+# Comparisons that would take more bytes than this are not kept but made again for every set of λ.
+MOST_KEPT_BYTES = 2**28
+
+
+class ClosedPairs:
+    """Training rows and queries, all of them partitions; how they compare is worked out once where possible.
+
+    Parameters
+    ----------
+    queries, training : PartitionRows
+    counts : int array
+        Agents of each training row.
+    own : int array
+        Training row from which one agent is left out for each query; -1 for none.
+    n_items : int
+    n_jobs : int or None
+    keep : bool
+        Whether :meth:`log_sums` will be called again.
+    """
+
+    def __init__(
+        self,
+        queries: PartitionRows,
+        training: PartitionRows,
+        counts: Array,
+        own: Array,
+        n_items: int,
+        n_jobs: int | None,
+        keep: bool,
+    ) -> None:
+        self.queries, self.training, self.n_items, self.n_jobs = queries, training, n_items, n_jobs
+        self.counts = np.array(counts, dtype=np.int64)
+        self.own = np.array(own, dtype=np.int64)
+        self.keep = keep
+        self.n_queries, self.n_training = len(queries.indptr) - 1, len(training.indptr) - 1
+        self._kept: dict[int, Comparisons] = {}
+        # Eight pieces or more, so that threads have something to share.
+        self._rows_at_once = max(1, min(PIECE_PAIRS // max(self.n_training, 1), -(-self.n_queries // 8)))
+        self._starts = list(range(0, self.n_queries, self._rows_at_once))
+
+    def log_sums(self, decays: Array, meter: Display) -> Array:
+        """Return ln Σ_A c_A P(query | A) for every query (rows) and λ (columns)."""
+        decays = np.array(decays, dtype=np.float64)
+        out = np.full((self.n_queries, len(decays)), -np.inf)
+        if self.n_queries == 0 or self.n_training == 0:
+            return out
+        log_z, gain = kernels.log_tables(decays, self.n_items)
+        training_gain = kernels.block_sums(self.training, self.n_items, gain)
+        compare = self._comparison
+        meter.begin(f"comparing {self.n_queries} rows with {self.n_training}", len(self._starts))
+
+        def piece(start: int) -> None:
+            last = min(start + self._rows_at_once, self.n_queries)
+            found = self._kept.get(start)
+            if found is None:
+                found = compare(start, last)
+                size = sum(int(array.nbytes) for array in found)
+                if self.keep and size * len(self._starts) <= MOST_KEPT_BYTES:
+                    self._kept[start] = found
+            kernels.log_sums(found, training_gain, decays, gain, out[start:last])
+            meter.step()
+
+        run_in_threads(piece, self._starts, self.n_jobs)
+        return out + kernels.block_sums(self.queries, self.n_items, log_z) - log_z[self.n_items]
+
+    @cached_property
+    def _comparison(self) -> Callable[[int, int], Comparisons]:
+        """What compares some of the queries with the training rows, the quickest way there is."""
+        n, own, counts = self.n_items, self.own, self.counts
+        bit_bytes = (self.n_queries + self.n_training) * n * (n - 1) // 16
+        if (
+            bit_bytes <= MOST_KEPT_BYTES
+            and lists.are_full(self.queries, n)
+            and lists.are_full(self.training, n)
+        ):
+            query_bits = lists.full_pair_bits(self.queries, n)
+            training_bits = lists.full_pair_bits(self.training, n)
+            return lambda first, last: lists.compare_full(
+                first, last, query_bits, training_bits, own, counts, n
+            )
+        if lists.are_lists(self.queries) and lists.are_lists(self.training):
+            by_length = np.argsort(np.diff(self.training.indptr), kind="stable")
+            return lambda first, last: lists.compare_lists(
+                first, last, self.queries, self.training, by_length, own, counts, n
+            )
+        codes = np.random.default_rng(0).integers(0, 2**64, size=(2, n + 1), dtype=np.uint64)
+        training_codes = kernels.row_codes(self.training, n, codes[0])
+        return lambda first, last: kernels.compare_partitions(
+            first, last, self.queries, self.training, own, counts, n, codes[1], training_codes
+        )

@@ -1,0 +1,363 @@
+"""Commands of models, declared: what the options are comes from the parameters, the rest is named once.
+
+A model's ``command.py`` holds one :class:`ModelCommand`. From it come ``permix fit NAME`` with its options
+and help, and what ``summary``, ``predict`` and ``sample`` do with a fit of that model.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from permix.estimators.checks import Choice, Real, Seed, Switch, Whole
+from permix.estimators.parameters import Declared, Parameters
+
+
+class Option(NamedTuple):
+    """An option that is no parameter of the model.
+
+    Attributes
+    ----------
+    type : type
+        ``str``, ``int``, ``float``, ``bool``, ``Path``, or ``list[str]`` for one that may be repeated. A
+        ``bool`` with flags such as ``--header/--no-header`` may also be left open.
+    help : str
+    flags : tuple of str
+        Derived from the name unless given.
+    choices : tuple of str
+        The words it may be.
+    least : number, optional
+    metavar : str, optional
+    """
+
+    type: Any
+    help: str
+    flags: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    metavar: str | None = None
+
+
+class Source(NamedTuple):
+    """Where a command's data come from: one file, and the options that say how to read it.
+
+    Attributes
+    ----------
+    help : str
+        Of the argument.
+    options : dict of str to Option
+    read : function of (path, values of the options)
+        Returns what ``ModelCommand.fit`` takes.
+    """
+
+    help: str
+    options: Mapping[str, Option]
+    read: str
+
+
+class Answering(NamedTuple):
+    """One thing that ``predict --what`` may ask of a model.
+
+    Attributes
+    ----------
+    answer : str
+        Where the function of (fit, new data, question) is, as "module:name". It returns an
+        :class:`~permix.cli.answers.Answer`, or Rankings and the agents they are of.
+    uses : tuple of str
+        The options it heeds among those of ``predict``: top, samples, seed, length.
+    rankings : bool
+        Whether the answer is rankings, which may be written in any format.
+    needs_data : bool
+        Whether it is about new rows, rather than about those that were fitted.
+    """
+
+    answer: str
+    uses: tuple[str, ...] = ()
+    rankings: bool = False
+    needs_data: bool = True
+
+
+class Variant(NamedTuple):
+    """A second model that the same command fits.
+
+    Attributes
+    ----------
+    parameters : class
+        Its declared parameters; options are those of both models.
+    needs : str
+        The parameter that, once given, says that this model is meant.
+    """
+
+    parameters: type[Parameters]
+    needs: str
+
+
+@dataclass(frozen=True)
+class ModelCommand:
+    """What the command line does with one model.
+
+    Functions are named by where they are, "module:name", and imported when they are called, so that
+    ``permix --help`` stays quick.
+
+    Attributes
+    ----------
+    name : str
+        As in ``permix fit NAME``.
+    help : str
+        What it finds; the first line is shown in lists.
+    examples : tuple of str
+    parameters : class
+        Declared parameters, whose options the command has.
+    source : Source
+    variant : Variant, optional
+        A second model that the command fits.
+    fit : function of (data, parameters)
+        Returns a fit; raises KeyboardInterrupt if nothing was kept.
+    fit_options : dict of str to Option
+        Options about fitting that are no parameters; ``fit`` gets those that were given, by name.
+    report : function of a fit
+        Everything ``summary`` shows, as plain values.
+    show : function of (report, title)
+        Tables for people.
+    labels : function of (fit, data), optional
+        The :class:`~permix.cli.answers.Answer` that ``--labels`` writes.
+    column_labels : function of (fit, data), optional
+        That of ``--column-labels``, where a model finds groups of columns as well.
+    answers : dict of str to Answering
+        What ``predict --what`` may ask, the first being the default.
+    sample : function of (fit, size, seed), optional
+        New data drawn from the fit, as an Answer or Rankings; it takes a length too if
+        ``sample_takes_length``.
+    options : dict of str to Option
+        Further options; ``choose`` turns them into parameters.
+    choose : function of the values given
+        Returns the parameters; by default the options that were given.
+    labels_help : str
+        What the file of ``--labels`` holds.
+    select : bool
+        Whether the number of groups can be chosen by ``--select``.
+    measures : function of (fit, data, values of the options), optional
+        Further values of the report, which take the data that were fitted.
+    """
+
+    name: str
+    help: str
+    parameters: type[Parameters]
+    source: Source
+    fit: str
+    report: str
+    show: str
+    examples: Sequence[str] = ()
+    variant: Variant | None = None
+    fit_options: Mapping[str, Option] = field(default_factory=dict)
+    labels: str = ""
+    column_labels: str = ""
+    answers: Mapping[str, Answering] = field(default_factory=dict)
+    sample: str = ""
+    sample_takes_length: bool = False
+    options: Mapping[str, Option] = field(default_factory=dict)
+    choose: str = ""
+    labels_help: str = "Also write each agent's group and how sure that is to this CSV file."
+    select: bool = False
+    measures: str = ""
+
+    @property
+    def flags(self) -> dict[str, str]:
+        """Options by the names of the parameters they stand for, for messages."""
+        flags = {name: about.flag_of(name) for name, about in self.declared.items()}
+        for name, option in {**self.source.options, **self.fit_options, **self.options}.items():
+            named = (flag.partition("/")[0] for flag in option.flags if flag.startswith("--"))
+            flags[name] = next(named, _flag(name))
+        return {name: flag for name, flag in flags.items() if flag}
+
+    @property
+    def declared(self) -> Mapping[str, Declared]:
+        """The parameters that options stand for, those of the variant included."""
+        return {**(self.variant.parameters.declared if self.variant else {}), **self.parameters.declared}
+
+    def chosen(self, given: Mapping[str, Any]) -> type[Parameters]:
+        """Return the parameters of the model that is meant, which must have all that was given."""
+        meant = self.parameters
+        if self.variant is not None and self.variant.needs in given:
+            meant = self.variant.parameters
+        for name in given:
+            if name not in meant.declared:
+                needs = self.flags[self.variant.needs] if self.variant else ""
+                how = "with" if meant is not self.parameters else "without"
+                raise typer.BadParameter(f"{self.flags[name]} says nothing {how} {needs}")
+        return meant
+
+    @property
+    def keeps_chains(self) -> bool:
+        """Whether the model runs chains, which are kept on disk while they run."""
+        return "store" in self.parameters.declared
+
+
+SHARED: Mapping[str, Option] = {
+    "picture": Option(Path, "Also draw the result to this .png, .svg or .pdf file.", ("--picture", "--plot")),
+    "keep_chains": Option(bool, "Keep the folder OUTPUT.chains, from which chains can be extended."),
+    "force": Option(bool, "Overwrite files that exist.", ("--force", "-f")),
+    "quiet": Option(bool, "No progress display.", ("--quiet", "-q")),
+    "json": Option(bool, "Print JSON for machines instead of tables."),
+}
+SELECTION: Mapping[str, Option] = {
+    "select": Option(
+        str,
+        "Instead of -k: try these numbers of groups, such as 1-10 or 2,4,8, and choose by how probable "
+        "agents are who were held out.",
+        metavar="NUMBERS",
+    ),
+    "rule": Option(
+        str,
+        "select: take the best number, or (one-se, the default) the smallest that is within one standard "
+        "error of the best.",
+        choices=("one-se", "best"),
+    ),
+    "folds": Option(
+        int, "select: hold everybody out once, in so many parts; default: one quarter of all.", least=2
+    ),
+    "criterion": Option(
+        str,
+        "select: compare by agents held out (the default), or by a criterion on all of them.",
+        choices=("held-out", "dic", "waic", "bic", "aic"),
+    ),
+}
+
+
+def add_command(
+    app: typer.Typer,
+    name: str,
+    run: Callable[..., None],
+    parameters: Sequence[inspect.Parameter],
+    help: str,
+    examples: Sequence[str] = (),
+) -> None:
+    """Add a command that calls ``run`` with the values of its parameters by name."""
+
+    def call(**values: Any) -> None:
+        run(**{name: _plain(value) for name, value in values.items()})
+
+    call.__signature__ = inspect.Signature(list(parameters))  # type: ignore[attr-defined]
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    call.__doc__ = help
+    call.__name__ = name.replace("-", "_")
+    label = "Examples" if len(examples) > 1 else "Example"
+    epilog = f"{label}: {', '.join(f'`{example}`' for example in examples)}" if examples else None
+    app.command(name, epilog=epilog)(call)
+
+
+def add_fit_command(app: typer.Typer, command: ModelCommand, run: Callable[..., None]) -> None:
+    """Add ``permix fit NAME``; it calls ``run(command, values)``, with None for what was not given."""
+    parameters = [
+        argument("file", Annotated[Path, typer.Argument(metavar="DATA", help=command.source.help)], ...),
+        argument(
+            "output",
+            Annotated[Path, typer.Option("--output", "-o", help="File for the fitted model.")],
+            ...,
+        ),
+    ]
+    declared = command.declared
+    options: dict[str, Option] = {**command.options, **command.fit_options}
+    options |= SELECTION if command.select else {}
+    for name, about in declared.items():
+        if about.flag_of(name) and name not in command.options:
+            if command.variant is not None and name == command.variant.needs:
+                about = replace(about, default=None)  # left out, the other model is meant
+            must_be_given = command.select and name == "n_components"
+            parameters.append(_of_parameter(name, about, with_default=not must_be_given))
+    options |= command.source.options
+    if command.labels:
+        options["labels"] = Option(Path, command.labels_help)
+    if command.column_labels:
+        options["column_labels"] = Option(Path, "The same for columns.")
+    options |= {
+        name: option for name, option in SHARED.items() if name != "keep_chains" or command.keeps_chains
+    }
+    parameters += option_parameters(options)
+    add_command(
+        app,
+        command.name,
+        lambda **values: run(command, values),
+        parameters,
+        command.help,
+        command.examples,
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Return a word that was chosen as a plain string."""
+    return str(value) if isinstance(value, enum.StrEnum) else value
+
+
+def option_parameters(options: Mapping[str, Option]) -> list[inspect.Parameter]:
+    """Return options as parameters of a command."""
+    return [_of_option(name, option) for name, option in options.items()]
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def argument(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if default is ... else default,
+        annotation=annotation,
+    )
+
+
+def _of_option(name: str, option: Option) -> inspect.Parameter:
+    flags = option.flags or (_flag(name),)
+    details: dict[str, Any] = {"help": option.help, "show_default": False}
+    kind = option.type
+    if option.choices:
+        kind, details["case_sensitive"] = _words(name, option.choices), False
+    if option.least is not None:
+        details["min"] = option.least
+    if option.metavar is not None:
+        details["metavar"] = option.metavar
+    if option.type is bool and not any("/" in flag for flag in flags):
+        return argument(name, Annotated[bool, typer.Option(*flags, **details)], False)
+    return argument(name, Annotated[kind | None, typer.Option(*flags, **details)], None)
+
+
+def _of_parameter(name: str, about: Declared, with_default: bool = True) -> inspect.Parameter:
+    """Return the option of a declared parameter; the declaration checks what is given."""
+    check, flag = about.check, about.flag_of(name)
+    default = "" if about.default is None or not with_default else f" [default: {_shown(about.default)}]"
+    details: dict[str, Any] = {"help": _first_sentence(about.help) + default, "show_default": False}
+    flags = [flag, *([about.short] if about.short else [])]
+    words = [word for word in check.special if isinstance(word, str)]
+    kind: Any = str
+    if isinstance(check, Switch):
+        kind, flags = bool, [f"{flag}/{flag.replace('--', '--no-', 1)}"]
+    elif isinstance(check, Choice):
+        kind, details["case_sensitive"] = _words(name, [*check.words, *words]), False
+    elif isinstance(check, Seed) or (isinstance(check, Whole) and not words):
+        kind = int
+    elif isinstance(check, Real) and not words:
+        kind = float
+    return argument(name, Annotated[kind | None, typer.Option(*flags, **details)], None)
+
+
+def _words(name: str, words: Sequence[str]) -> Any:
+    """Return the type of an option that is one of several words."""
+    return enum.StrEnum(name, {word.upper().replace("-", "_"): word for word in words})
+
+
+def _first_sentence(text: str) -> str:
+    """Return a help text's first sentence without markup of docstrings."""
+    first = re.split(r"(?<=[.])\s+(?=[A-Z:`])", " ".join(text.split()), maxsplit=1)[0]
+    return re.sub(r":\w+:`~?(?:\w+\.)*(\w+)`", r"\1", first).replace("``", "")
+
+
+def _shown(value: Any) -> str:
+    return {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)

@@ -1,0 +1,123 @@
+"""Answers that models of rankings share: whose group an agent is in, and the pairs an agent left open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from permix.cli.answers import Answer
+from permix.cli.output import count_of
+from permix.cli.votes import ReadOptions
+
+# Probabilities of this many groups stand side by side where no file was asked for.
+MAX_COLUMNS = 8
+# Pairwise probabilities are computed for as many agents at a time as make this many numbers.
+BLOCK = 500_000
+# Draws behind probabilities of pairs and of groups, where nothing else is asked for.
+N_SAMPLES = 200
+N_PARTICLES = 256
+
+Ask = Callable[[Any, int], tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+
+def membership(
+    agents: list[Any], probabilities: np.ndarray, counts: np.ndarray, *, wide: bool = False
+) -> Answer:
+    """Say which group each agent is in, and how probable that is; all probabilities where there is room."""
+    k = probabilities.shape[1]
+    shown = k if wide else 0
+    columns = ["agent", "group", "probability", *[f"p{j + 1}" for j in range(shown)]]
+    rows: Iterable[list[Any]] = (
+        [agent, int(row.argmax()) + 1, round(float(row.max()), 6), *np.round(row[:shown], 6).tolist()]
+        for agent, row in zip(agents, probabilities, strict=True)
+    )
+    answer = Answer(f"{count_of(len(agents), 'row')}: most probable group", columns, rows)
+    return answer.with_counts(counts)
+
+
+def read_over_items(file: ReadOptions, items: tuple[Any, ...]) -> Any:
+    """Read votes as preferences over the items of a model.
+
+    A table names only items that occur in it. Where those are not all, "the rest is below" means all the
+    rest of the model's items.
+    """
+    from permix.data.io.read_write import TABLES
+    from permix.data.io.text_files import plain_suffix
+    from permix.estimators.preference_input import as_preferences, over_more_items
+
+    votes = file.read()
+    if plain_suffix(file.file) in TABLES and set(votes.items) < set(items):
+        votes = over_more_items(votes, items)
+    return as_preferences(votes, items)
+
+
+def pairs_answer(votes: Any, agents: list[Any], top: int | None, n_samples: int, ask: Ask) -> Answer:
+    """Answer about pairs; ``ask(block, first)`` gives the answers for a block of agents.
+
+    These are P(a before b) of all pairs of all agents, standard errors, and which agents' come from draws: an
+    error of 0 does not say that a value is exact, since draws that all agree give one as well.
+    """
+    return Answer(
+        f"{count_of(len(agents), 'row')}: what the agents did not state",
+        ["agent", "better", "worse", "probability", "standard_error"],
+        _pairs_by_block(votes, agents, top, n_samples, ask),
+        if_empty="nothing is open: what the agents stated settles the order of every pair",
+    )
+
+
+def _pairs_by_block(
+    votes: Any, agents: list[Any], top: int | None, n_samples: int, ask: Ask
+) -> Iterator[list[Any]]:
+    """Rows of the answer, the pairs of one agent after those of another."""
+    items = votes.items
+    size = max(1, BLOCK // len(items) ** 2)
+    for first in range(0, len(votes), size):
+        block = votes[first : first + size]
+        before, errors, drawn = ask(block, first)
+        for row in range(len(block)):
+            better, worse, probability = open_pairs(block, row, before[row])
+            if top is not None and top < len(better):
+                kept = surest(better, worse, probability, before[row])[:top]
+                better, worse, probability = better[kept], worse[kept], probability[kept]
+            error = errors[row, better, worse]
+            if drawn[row]:
+                probability, error = not_certain(probability, error, n_samples)
+            for a, b, p, e in zip(
+                better.tolist(), worse.tolist(), probability.tolist(), error.tolist(), strict=True
+            ):
+                yield [agents[first + row], items[a], items[b], round(p, 6), round(e, 6)]
+
+
+def surest(better: np.ndarray, worse: np.ndarray, probability: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Order pairs, the surest first: by probability, and where draws agree by how far apart the items are."""
+    wins = before.sum(axis=1)
+    return np.lexsort([wins[worse] - wins[better], -probability])
+
+
+def not_certain(probability: np.ndarray, error: np.ndarray, n_draws: int) -> tuple[np.ndarray, np.ndarray]:
+    """Take back certainty that n draws cannot give: all of them agree with n + 1 of n + 2 (Laplace).
+
+    Examples
+    --------
+    >>> not_certain(np.array([0.75, 1.0]), np.array([0.1, 0.0]), 98)
+    (array([0.75, 0.99]), array([0.1 , 0.01]))
+    """
+    most = (n_draws + 1.0) / (n_draws + 2.0)
+    return np.minimum(probability, most), np.maximum(error, np.where(probability > most, 1.0 - most, 0.0))
+
+
+def open_pairs(preferences: Any, row: int, before: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs whose order one agent's statements leave open: the likelier first, and how likely it is."""
+    mentioned, stated = preferences.closure(row)
+    known = np.zeros(before.shape, dtype=np.bool_)
+    known[np.ix_(mentioned, mentioned)] = stated
+    if preferences.rest_below[row]:
+        listed = preferences.level_items[preferences.level_indptr[row] : preferences.level_indptr[row + 1]]
+        rest = np.setdiff1d(np.arange(len(before)), mentioned)
+        known[np.ix_(listed, rest)] = True
+    first, second = np.nonzero(np.triu(~(known | known.T), k=1))
+    forward = before[first, second] >= 0.5
+    better, worse = np.where(forward, first, second), np.where(forward, second, first)
+    return better, worse, before[better, worse]

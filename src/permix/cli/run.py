@@ -1,0 +1,260 @@
+"""What ``permix fit`` does, for every model: read, fit, save, show; interrupted, keep what was done."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import typer
+
+from permix.cli.answers import write_csv
+from permix.cli.command import SELECTION, ModelCommand
+from permix.cli.inspect import check_model_name, check_picture, check_targets, drop_chains
+from permix.cli.output import print_json, running_fit
+from permix.errors import DataError, Message, ParameterError, PermixError, PermixWarning
+from permix.estimators.registry import part
+from permix.files import check_target
+
+SELECT = "permix.selection.select_components:select_components"
+SELECTION_TABLES = "permix.selection.tables"
+
+
+class WrongOption(DataError):
+    """An option has a value that it cannot have."""
+
+    exit_code = 2
+
+
+class Targets(NamedTuple):
+    """The files a fit writes."""
+
+    output: Path
+    labels: Path | None
+    column_labels: Path | None
+    picture: Path | None
+    curve: Path | None
+    chains: Path | None
+
+    def all(self) -> list[Path]:
+        """Return those that are wanted, chains apart."""
+        return [target for target in self[:-1] if target is not None]
+
+
+def run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
+    """Fit, save, and show what was found."""
+    try:
+        with warnings_in_options(command.flags):
+            _run_fit(command, values)
+    except PermixError as error:
+        raise in_options(error, command.flags) from error
+
+
+@contextmanager
+def warnings_in_options(flags: Mapping[str, str]) -> Iterator[None]:
+    """Show warnings with the options of a command for the arguments they name."""
+    from permix.cli import show_warning
+
+    with warnings.catch_warnings():
+        warnings.showwarning = partial(show_warning, flags=flags)
+        # It speaks of calls; the command line says by itself how to go on.
+        warnings.filterwarnings("ignore", "interrupted after", PermixWarning)
+        yield
+
+
+def in_options(error: PermixError, flags: Mapping[str, str]) -> PermixError:
+    """Return the error with its arguments written as options, where it names any."""
+    message = error.args[0] if error.args else ""
+    if not isinstance(message, Message):
+        return error
+    return (WrongOption if isinstance(error, ParameterError) else DataError)(message.as_options(flags))
+
+
+def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
+    quiet, as_json = values["quiet"], values["json"]
+    given = _parameters(command, values)
+    parameters = command.chosen(given)
+    if "random_state" in parameters.declared:
+        given.setdefault("random_state", 0)
+    candidates = _candidates(command, values)
+    targets = _targets(command, values, curve=candidates is not None)
+    file = values["file"]
+    if file.suffix == ".permix":
+        raise DataError(f"{file} is a fitted model, not data; see permix summary {file}")
+    unfinished = targets.chains is not None and (targets.chains / "manifest.json").is_file()
+    # Chains that are still there are a run that was cut short: the same command may replace what it left.
+    check_targets(targets.all(), [file], values["force"] or unfinished)
+    if unfinished and not (as_json or quiet):
+        print(f"found chains in {targets.chains}", file=sys.stderr)
+    given["progress"] = False if quiet or as_json else None
+    if targets.chains is not None:
+        given["store"] = targets.chains
+    settings = parameters(**given) if candidates is None else None
+    data = part(command.source.read)(file, values)
+    with running_fit(targets.chains):
+        fit, selection = _fitted(command, data, settings, given, values, candidates)
+    _finish(command, values, targets, data, fit, selection)
+
+
+def _parameters(command: ModelCommand, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that were given, in the types that declarations expect."""
+    declared = command.declared
+    given = {
+        name: value
+        for name, value in values.items()
+        if value is not None and (name in declared or name in command.options)
+    }
+    if command.choose:
+        given = part(command.choose)(given)
+    elif command.options:
+        raise TypeError(f"{command.name} has options of its own but does not say what they mean")
+    return {
+        name: declared[name].check.parse(value) if isinstance(value, str) else value
+        for name, value in given.items()
+    }
+
+
+def _candidates(command: ModelCommand, values: Mapping[str, Any]) -> list[int] | None:
+    """Return the numbers of groups to choose from, if it is to be chosen."""
+    if not command.select:
+        return None
+    if values["select"] is None:
+        for name in SELECTION:
+            if values[name] is not None:
+                raise typer.BadParameter(f"--{name} belongs to --select")
+        if values["n_components"] is None:
+            raise typer.BadParameter("say how many groups with -k, or let the data choose with --select 1-10")
+        return None
+    if values["n_components"] is not None:
+        raise typer.BadParameter(
+            "-k and --select exclude each other: -k says how many groups, with --select the data do"
+        )
+    return _numbers(values["select"])
+
+
+def _numbers(text: str) -> list[int]:
+    """Read what ``--select`` asks for: ``1-10``, ``2,4,8`` or both."""
+    numbers: set[int] = set()
+    try:
+        for piece in text.split(","):
+            first, dash, last = piece.partition("-")
+            low, high = int(first), int(last if dash else first)
+            if not 1 <= low <= high <= low + 1000:
+                raise ValueError
+            numbers.update(range(low, high + 1))
+    except ValueError:
+        raise typer.BadParameter(
+            f"--select takes numbers of groups such as 1-10 or 2,4,8, not {text!r}"
+        ) from None
+    return sorted(numbers)
+
+
+def _targets(command: ModelCommand, values: Mapping[str, Any], curve: bool) -> Targets:
+    output, picture = values["output"], values["picture"]
+    check_model_name(output)
+    check_target(output)
+    check_picture(picture)
+    return Targets(
+        output,
+        values.get("labels"),
+        values.get("column_labels"),
+        picture,
+        picture.with_name(f"{picture.stem}-selection{picture.suffix}") if curve and picture else None,
+        output.with_name(output.name + ".chains") if command.keeps_chains else None,
+    )
+
+
+def _fitted(
+    command: ModelCommand,
+    data: Any,
+    settings: Any,
+    given: dict[str, Any],
+    values: Mapping[str, Any],
+    candidates: list[int] | None,
+) -> tuple[Any, Any]:
+    """Fit so many groups, or as many as the data choose; no fit if that choice was interrupted."""
+    if candidates is None:
+        wanted = {name: values[name] for name in command.fit_options if values[name] is not None}
+        return part(command.fit)(data, settings, **wanted), None
+    chosen = {name: value for name, value in given.items() if name not in ("n_components", "store")}
+    selection = part(SELECT)(
+        data.table,
+        candidates,
+        model=command.name,
+        criterion=values["criterion"] or "held-out",
+        rule=values["rule"] or ("one-se" if values["criterion"] in (None, "held-out") else "best"),
+        n_folds=values["folds"],
+        refit=True,
+        **chosen,
+    )
+    return selection.fit, selection
+
+
+def _finish(
+    command: ModelCommand, values: Mapping[str, Any], targets: Targets, data: Any, fit: Any, selection: Any
+) -> None:
+    """Write and show everything; exit with 130 where the user stopped it."""
+    from permix.estimators.archive import write_model
+
+    as_json = values["json"]
+    if selection is not None and targets.curve is not None:
+        part("permix.plots:choice")(selection).figure.savefig(targets.curve)
+    extra = {} if selection is None else {"selection": part(SELECTION_TABLES).selection_report(selection)}
+    if fit is None:
+        _show(command, {"file": None, **extra}, selection, None, as_json)
+        print(
+            f"permix: interrupted before a model was fitted to all; -k {selection.chosen} fits one",
+            file=sys.stderr,
+        )
+        raise typer.Exit(130)
+    write_model(fit, targets.output)
+    interrupted = bool(getattr(fit, "interrupted", False))
+    partial = selection is not None and selection.interrupted
+    if targets.labels is not None and not partial:
+        write_csv(part(command.labels)(fit, data), targets.labels)
+    if targets.column_labels is not None:
+        write_csv(part(command.column_labels)(fit, data), targets.column_labels)
+    if targets.picture is not None:
+        part("permix.plots:save")(fit, targets.picture)
+    report = part(command.report)(fit)
+    if command.measures and not (partial or interrupted):
+        report |= part(command.measures)(fit, data, values)
+    _show(command, {"file": str(targets.output), **report, **extra}, selection, report, as_json)
+    if targets.curve is not None and not as_json:
+        print(f"{targets.curve}: what the choice rests on, by number of groups")
+    if partial or interrupted:
+        _say_interrupted(targets, partial)
+        raise typer.Exit(130)
+    if targets.chains is not None and targets.chains.exists() and not values["keep_chains"]:
+        n_stored = fit.draws.n_stored if getattr(fit, "draws", None) is not None else 0
+        drop_chains(targets.chains, n_stored, fit.settings.n_draws)
+
+
+def _show(
+    command: ModelCommand,
+    everything: dict[str, Any],
+    selection: Any,
+    report: dict[str, Any] | None,
+    as_json: bool,
+) -> None:
+    if as_json:
+        print_json(everything)
+        return
+    if selection is not None:
+        part(SELECTION_TABLES).print_selection(selection)
+    if report is not None:
+        part(command.show)(report, Path(everything["file"]).name)
+
+
+def _say_interrupted(targets: Targets, partial: bool) -> None:
+    if targets.chains is not None and targets.chains.exists():
+        print(f"permix: interrupted; the same command goes on from {targets.chains}", file=sys.stderr)
+        return
+    to_whom = ", fitted to the agents that were not held out" if partial else ""
+    print(f"permix: interrupted; {targets.output} holds the best so far{to_whom}", file=sys.stderr)
+    if partial and targets.labels is not None:
+        print(f"permix: {targets.labels} needs a fit to all agents and is not written", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""Co-clustering of matrices and its ensembles (Wang, Laskey, Domeniconi & Jordan 2011)."""

@@ -1,0 +1,284 @@
+"""What the command line asks of co-clusterings: fits, labels, missing cells, groups of rows, scores."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from permix.cli.answers import Answer
+from permix.cli.output import count_of
+from permix.cli.predict import NewData, Question
+from permix.cocluster.cells.families import CategoricalCells, plain
+from permix.cocluster.ensemble import fit_ensemble
+from permix.cocluster.fit import BlockFit, fit_cocluster, naming_cells
+from permix.cocluster.matrix_source import read_rows
+from permix.cocluster.parameters import BlockParameters, CoClusterParameters, EnsembleParameters
+from permix.cocluster.predict import BlockPredictions
+from permix.cocluster.results import Side, groups_of
+from permix.cocluster.tables import held_out_report
+from permix.data.cells import Cells
+from permix.data.cells_checks import Names, match_numbers
+from permix.data.io.text_files import plain_suffix
+from permix.errors import Argument, DataError, Message, ParameterError, PermixWarning
+
+# Probabilities of this many levels or groups stand side by side where no file was asked for.
+MAX_COLUMNS = 8
+# Cells asked for at a time.
+BLOCK = 100_000
+
+
+# -- fitting ---------------------------------------------------------------------------------------
+
+
+def fit_matrix(
+    cells: Cells, settings: BlockParameters, levels: str | None = None, held_out: float | None = None
+) -> BlockFit:
+    """Fit a co-clustering, or an ensemble, to a file's matrix or to a share of its cells."""
+    if held_out is not None and not 0.0 < held_out < 1.0:
+        raise ParameterError("held_out", held_out, "a share above 0 and below 1")
+    settings = _with_levels(cells, settings, levels, held_out is not None)
+    kept, tested = (cells, None) if held_out is None else cells.split(held_out, settings.random_state)
+    fit: BlockFit
+    if isinstance(settings, EnsembleParameters):
+        fit = fit_ensemble(kept, None, settings)
+    else:
+        assert isinstance(settings, CoClusterParameters)
+        fit = fit_cocluster(kept, settings)
+    fit.held_out = tested
+    return fit
+
+
+def _with_levels(
+    cells: Cells, settings: BlockParameters, levels: str | None, held_out: bool
+) -> BlockParameters:
+    """Check all cells before anything runs, and take the levels from all of them, also those held out."""
+    family = settings.cell_family()
+    if levels is not None:
+        if family.name != "categorical":
+            raise DataError(
+                Message(
+                    Argument("levels"),
+                    " belongs to ",
+                    Argument("family", "categorical"),
+                    f", not to {family.name}",
+                )
+            )
+        family = CategoricalCells(settings.pseudo_count, levels=levels_of(levels, cells.is_text))
+    with naming_cells(cells):
+        resolved = family.resolve(cells.values)
+        resolved.encode(cells.values)
+    if family.name == "categorical" and (held_out or levels is not None):
+        return settings.replaced(family=resolved)
+    return settings
+
+
+def levels_of(text: str, is_text: bool) -> tuple[str | float, ...]:
+    """Read ``--levels``: separated by commas; one that holds a comma itself goes into quotes.
+
+    Examples
+    --------
+    >>> levels_of("no, rather not,yes", is_text=True), levels_of("1,2,2.5", is_text=False)
+    (('no', 'rather not', 'yes'), (1.0, 2.0, 2.5))
+    """
+    listed = [level.strip() for level in next(csv.reader([text], skipinitialspace=True), [])]
+    if not listed or "" in listed:
+        raise ParameterError("levels", text, "the possible values, separated by commas")
+    if is_text:
+        return tuple(listed)
+    try:
+        return tuple(float(level) for level in listed)
+    except ValueError:
+        raise ParameterError("levels", text, "numbers, since the cells are numbers") from None
+
+
+def row_labels(fit: BlockFit, cells: Cells) -> Answer:
+    """Say which group each row is in, and how probable it is that it is with its fellow members."""
+    return _labels(fit, "row")
+
+
+def column_labels(fit: BlockFit, cells: Cells) -> Answer:
+    """Say which group each column is in, and how probable it is that it is with its fellow members."""
+    return _labels(fit, "column")
+
+
+def _labels(fit: BlockFit, what: Side) -> Answer:
+    found = groups_of(fit, what)
+    confidence = np.round(found.confidence, 4).tolist()
+    rows = zip(found.names, (found.labels + 1).tolist(), confidence, strict=True)
+    return Answer(f"Groups of {what}s", [what, "group", "confidence"], list(rows))
+
+
+# -- predictions -----------------------------------------------------------------------------------
+
+
+def cells(fit: BlockFit, data: NewData, question: Question) -> Answer:
+    """Say what the missing cells of the fitted rows, or of new rows, hold."""
+    new = None if data.file is None else _new_rows(fit, data, question)
+    return _missing(BlockPredictions(fit), new, question.wide)
+
+
+def groups(fit: BlockFit, data: NewData, question: Question) -> Answer:
+    """Say which group of rows each new row belongs to."""
+    new = _new_rows(fit, data, question)
+    found = BlockPredictions(fit).rows(new)
+    n = found.shares.shape[1]
+    shown = n if question.wide or n <= MAX_COLUMNS else 0
+    rows = (
+        [
+            new.row_name(place),
+            int(row.argmax()) + 1,
+            round(float(row.max()), 6),
+            round(float(density), 6),
+            *np.round(row[:shown], 6).tolist(),
+        ]
+        for place, (row, density) in enumerate(zip(found.shares, found.log_evidence, strict=True))
+    )
+    return Answer(
+        f"{count_of(new.n_rows, 'new row')}: most probable group, given that it is one of these, and the "
+        "log probability of the cells",
+        ["row", "group", "probability", "log_probability", *(f"p{k + 1}" for k in range(shown))],
+        rows,
+    )
+
+
+def score(fit: BlockFit, data: NewData, question: Question) -> Answer:
+    """Say how probable each given cell of the fitted rows is."""
+    held_out = _new_rows(fit, data, question)
+    if not held_out.n_cells:
+        raise DataError(f"{data.file}: no cell is filled, so that there is nothing to score")
+    cells = held_out.aligned(fit.known_cells)
+    row_names = _as_given(held_out.row_names, cells.row_names, cells.n_rows, "row")
+    column_names = _as_given(held_out.column_names, cells.column_names, cells.n_columns, "column")
+    _warn_of_seen(fit.known_cells, cells, row_names, column_names)
+    scores = BlockPredictions(fit).log_probability(cells)
+    rows = (
+        [row_names[row], column_names[column], plain(value), round(float(log_p), 6)]
+        for row, column, value, log_p in zip(
+            cells.rows, cells.columns, cells.values.tolist(), scores, strict=True
+        )
+    )
+    report = held_out_report(fit, cells, float(scores.mean()))
+    facts = {name: report[name] for name in report if name not in ("cells", "base_perplexities")}
+    return Answer(
+        f"Log probability of {count_of(cells.n_cells, 'cell')} of the fitted rows",
+        ["row", "column", "value", "log_probability"],
+        rows,
+        facts=facts,
+    )
+
+
+def _new_rows(fit: BlockFit, data: NewData, question: Question) -> Cells:
+    assert data.file is not None
+    new = read_rows(data.file, data.values)
+    _warn_of_names(fit.known_cells, new, question.what, data.file)
+    return new
+
+
+def _warn_of_names(fitted: Cells, new: Cells, what: str, file: Path) -> None:
+    """Notice columns without names, and new rows that are called as fitted ones."""
+    if new.column_names is None and fitted.column_names is not None and plain_suffix(file) != "npz":
+        warnings.warn(
+            f"{file} has no names of columns: they are taken to be those of the fit, in their order",
+            PermixWarning,
+            stacklevel=2,
+        )
+    known = set(fitted.row_names or ())
+    same = [name for name in new.row_names or () if name in known]
+    if same and what != "score":
+        warnings.warn(
+            f"{file}: rows that are called as fitted ones ({len(same):,} of {new.n_rows:,}, such as "
+            f"{same[0]!r}) are taken for new rows; --what score takes their cells for further cells of the "
+            "fitted ones",
+            PermixWarning,
+            stacklevel=2,
+        )
+
+
+def _as_given(given: Names, fitted: Names, n: int, what: str) -> Sequence[str]:
+    """Return names of the fitted rows or columns; numbers are written as the file with the cells has them."""
+    if fitted is not None:
+        return fitted
+    if given is None:
+        return [str(place + 1) for place in range(n)]
+    first = int(given[0]) - int(match_numbers(given, n, what)[0])
+    return [str(place + first) for place in range(n)]
+
+
+def _warn_of_seen(
+    fitted: Cells, held_out: Cells, row_names: Sequence[str], column_names: Sequence[str]
+) -> None:
+    """Notice cells that were fitted: their probabilities would say too much good of the fit."""
+    places = [cells.rows.astype(np.int64) * fitted.n_columns + cells.columns for cells in (fitted, held_out)]
+    seen = np.flatnonzero(np.isin(places[1], places[0]))
+    if seen.size:
+        row, column = held_out.rows[seen[0]], held_out.columns[seen[0]]
+        warnings.warn(
+            f"{seen.size:,} of {held_out.n_cells:,} cells were fitted, not held out, such as row "
+            f"{row_names[row]!r}, column {column_names[column]!r}",
+            PermixWarning,
+            stacklevel=2,
+        )
+
+
+def _missing(answers: BlockPredictions, new: Cells | None, wide: bool) -> Answer:
+    """Say what the missing cells hold, and how probable that is."""
+    family = answers.fit.family
+    levels: list[Any] = list(getattr(family, "levels", None) or [])
+    shown = levels if wide or len(levels) <= MAX_COLUMNS else []
+    whose = "the fitted rows" if new is None else count_of(new.n_rows, "new row")
+    if family.has_levels:
+        title = f"Missing cells of {whose}: the most probable value, and how probable each is"
+        columns = ["row", "column", "value", "probability", *(f"p({level})" for level in shown)]
+    else:
+        title = f"Missing cells of {whose}: the expected value"
+        columns = ["row", "column", "value"]
+    return Answer(
+        title,
+        columns,
+        _missing_cells(answers, new, levels, bool(shown)),
+        if_empty="no cell is missing",
+    )
+
+
+def _missing_cells(
+    answers: BlockPredictions, new: Cells | None, levels: list[Any], each: bool
+) -> Iterator[list[Any]]:
+    fitted = answers.fit.known_cells
+    known = fitted if new is None else new.aligned(fitted, rows=False)
+    n_columns = known.n_columns
+    size = max(1, BLOCK // n_columns)
+    for first in range(0, known.n_rows, size):
+        last = min(first + size, known.n_rows)
+        open_ = np.ones((last - first, n_columns), dtype=np.bool_)
+        here = slice(*np.searchsorted(known.rows, [first, last]))
+        open_[known.rows[here] - first, known.columns[here]] = False
+        rows, columns = np.nonzero(open_)
+        if not rows.size:
+            continue
+        names = (known.row_names, known.column_names)
+        asked = Cells(rows + first, columns, np.zeros(rows.size), known.shape, *names)
+        if levels:
+            probabilities = answers.predict_cells_proba(new, asked)
+            best = probabilities.argmax(axis=1)
+            for place in range(rows.size):
+                p = probabilities[place]
+                yield [
+                    known.row_name(int(rows[place]) + first),
+                    known.column_name(int(columns[place])),
+                    levels[best[place]],
+                    round(float(p[best[place]]), 6),
+                    *(np.round(p, 6).tolist() if each else ()),
+                ]
+        else:
+            values = answers.predict_cells_mean(new, asked)
+            for place in range(rows.size):
+                yield [
+                    known.row_name(int(rows[place]) + first),
+                    known.column_name(int(columns[place])),
+                    float(values[place]),
+                ]

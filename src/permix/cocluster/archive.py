@@ -1,0 +1,272 @@
+"""What archives of :class:`permix.CoClustering` and :class:`permix.CoClusteringEnsemble` hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from permix.cocluster.bases import Bases
+from permix.cocluster.cells.encoded_matrix import EncodedMatrix, encode_matrix
+from permix.cocluster.cells.families import family_as_described
+from permix.cocluster.ensemble import EnsembleFit
+from permix.cocluster.fit import MIXED, BlockFit, CoClusterFit
+from permix.cocluster.parameters import BlockParameters, CoClusterParameters, EnsembleParameters
+from permix.data.cells import Cells
+from permix.data.labels import Array
+from permix.estimators.archive import Content, Saved, Schema
+from permix.estimators.archive_parts import (
+    DRAW_FACTS,
+    ESTIMATE_FACTS,
+    Record,
+    draw_fields,
+    draws_of,
+    estimate_from,
+    number,
+    pack_draws,
+    under,
+)
+from permix.estimators.checks import Made, Whole
+from permix.estimators.fields import below, field, finite, not_negative, partition, positive, require
+from permix.partitions import FiniteDirichlet, Gamma
+from permix.partitions.mondrian import MondrianTree
+from permix.partitions.point_estimate import PointEstimate
+
+COUNTS = ("n_cuts", "n_row_clusters", "n_column_clusters", "n_blocks")
+TREE = ("tree_axis", "tree_cut", "tree_time")
+ALWAYS = {
+    "row_labels": field("int", "rows", where=not_negative),
+    "column_labels": field("int", "columns", where=not_negative),
+    **{name: field("int", where=not_negative) for name in COUNTS[1:]},
+    "log_likelihood": number(),
+    "log_joint": number(),
+}
+# What only some priors have.
+SOMETIMES = {
+    "n_cuts": field("int", where=not_negative),
+    "tree_axis": field("int", "nodes"),
+    "tree_cut": field("real", "nodes"),
+    "tree_time": field("real", "nodes"),
+    "row_concentration": field("real", where=positive),
+    "column_concentration": field("real", where=positive),
+    "row_memberships": field("int", "rows", "row_groups", where=not_negative),
+    "column_memberships": field("int", "columns", "column_groups", where=not_negative),
+    "block_cells": field("int", "row_groups", "column_groups", where=not_negative),
+    "block_sums": field("number", "row_groups", "column_groups", "slots", where=finite),
+}
+ARRAYS = {
+    **draw_fields(optional=True, **SOMETIMES),
+    **draw_fields(optional=False, **ALWAYS),
+    "data/rows": field("int32", "cells", where=below("rows"), optional=True),
+    "data/columns": field("int32", "cells", where=below("columns"), optional=True),
+    "data/values": field("real or text", "cells", optional=True),
+    "data/row_names": field("text", "rows", optional=True),
+    "data/column_names": field("text", "columns", optional=True),
+    "row_estimate": field("int", "rows", where=(below("rows"), partition), optional=True),
+    "column_estimate": field("int", "columns", where=(below("columns"), partition), optional=True),
+}
+BASES = {
+    "bases/base_rows": field("int32", "rows", "bases"),
+    "bases/base_columns": field("int32", "columns", "bases"),
+    "bases/base_shapes": field("int64", "bases", 2, where=positive),
+    "bases/base_blocks": field("int32", "base_blocks", where=not_negative),
+}
+FACTS = {
+    **DRAW_FACTS,
+    "fitted_family": Made(
+        lambda family: family,
+        "a cell family",
+        special=(None,),
+        to_json=lambda family: family.describe(),
+        from_json=family_as_described,
+    ),
+    "row_estimate": Record(ESTIMATE_FACTS, optional=True),
+    "column_estimate": Record(ESTIMATE_FACTS, optional=True),
+    "best_draw": Whole(special=(None,)),
+}
+
+
+# -- writing ---------------------------------------------------------------------------------------
+
+
+def _pack(fit: BlockFit) -> Content:
+    facts, arrays = pack_draws(fit.draws)
+    facts |= {"best_draw": fit.best_draw, "fitted_family": None if fit.matrix is None else fit.family}
+    for what, estimate in (("row_estimate", fit.row_estimate), ("column_estimate", fit.column_estimate)):
+        facts[what] = None
+        if estimate is not None:
+            facts[what] = {name: getattr(estimate, name) for name in ESTIMATE_FACTS}
+            arrays[what] = np.asarray(estimate.labels)
+    if fit.cells is not None:
+        arrays |= _packed(fit.cells)
+    if isinstance(fit, EnsembleFit):
+        arrays |= {f"bases/{name}": array for name, array in fit.bases.pack().items()}
+    return Content(facts, arrays)
+
+
+def _packed(cells: Cells) -> dict[str, Array]:
+    values = cells.values.astype(str) if cells.is_text else cells.values
+    arrays = {"data/rows": cells.rows, "data/columns": cells.columns, "data/values": values}
+    for what, names in (("row", cells.row_names), ("column", cells.column_names)):
+        if names is not None:
+            arrays[f"data/{what}_names"] = np.array(names)
+    return arrays
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def _build(saved: Saved) -> CoClusterFit:
+    settings = saved.settings
+    cells, matrix = _matrix(saved)
+    require(cells is not None and matrix is not None, "cells")
+    assert cells is not None
+    assert matrix is not None
+    _check_draws(saved, settings.is_mixed)
+    if settings.is_mixed:
+        _check_memberships(under("draws/", saved.arrays), settings, matrix)
+    return _tried(CoClusterFit(settings, cells, matrix, draws_of(saved), *_estimates(saved)))
+
+
+def _build_ensemble(saved: Saved) -> EnsembleFit:
+    _check_draws(saved, mixed=False)
+    bases = Bases.unpack(under("bases/", saved.arrays))
+    cells, matrix = _matrix(saved)
+    fit = EnsembleFit(saved.settings, cells, matrix, draws_of(saved), *_estimates(saved), bases)
+    return _tried(fit)
+
+
+def _tried(fit: Any) -> Any:
+    """Compute what the command line and the estimator show, while a failure is still the file's."""
+    fit.blocks  # noqa: B018
+    if fit.matrix is not None:
+        fit.block_parameters  # noqa: B018
+    return fit
+
+
+def _matrix(saved: Saved) -> tuple[Cells, EncodedMatrix] | tuple[None, None]:
+    data, family = under("data/", saved.arrays), saved.facts["fitted_family"]
+    if family is None:
+        require(not data, "cells")
+        return None, None
+    require({"rows", "columns", "values"} <= set(data), "cells")
+    values = data["values"]
+    texts = values.astype(object) if values.dtype.kind == "U" else values
+    names: list[Any] = [
+        data[name].tolist() if name in data else None for name in ("row_names", "column_names")
+    ]
+    shape = (saved.sizes["rows"], saved.sizes["columns"])
+    cells = Cells(data["rows"], data["columns"], texts, shape, names[0], names[1])
+    # A fit writes cells in order, all of them filled, and names as they are.
+    same = np.array_equal(cells.rows, data["rows"]) and np.array_equal(cells.columns, data["columns"])
+    require(same and np.array_equal(cells.values, texts), "cells")
+    kept = [None if known is None else list(known) for known in (cells.row_names, cells.column_names)]
+    require(kept == names, "names")
+    require(saved.settings.cell_family().resolve(cells.values) == family, "family")
+    return cells, encode_matrix(family, cells.rows, cells.columns, cells.values, cells.shape)
+
+
+def _check_draws(saved: Saved, mixed: bool) -> None:
+    """Check that draws hold what the prior has, and that labels and numbers agree."""
+    kept = under("draws/", saved.arrays)
+    settings: BlockParameters = saved.settings
+    mondrian = settings.prior == "mondrian"
+    sometimes = {*TREE, "n_cuts"} if mondrian else set(MIXED) if mixed else set()
+    if not mondrian:
+        for what, value in zip(("row", "column"), settings.concentrations(), strict=True):
+            if isinstance(value, Gamma):
+                sometimes.add(f"{what}_concentration")
+    require(set(kept) == {*ALWAYS, *sometimes}, "quantities")
+    if mondrian:
+        _check_trees(kept, settings.budget)
+    elif not mixed:
+        for what in ("row", "column"):
+            _check_grid_labels(kept[f"{what}_labels"], kept[f"n_{what}_clusters"], what)
+        products = kept["n_row_clusters"].astype(np.int64) * kept["n_column_clusters"]
+        require(np.array_equal(kept["n_blocks"], products), "n_blocks")
+
+
+def _check_grid_labels(labels: Array, numbers: Array, what: str) -> None:
+    """Groups of a draw are numbered without gaps."""
+    for draw, n in zip(labels.reshape(-1, labels.shape[-1]), numbers.ravel().tolist(), strict=True):
+        require(int(draw.max()) < len(draw), f"{what} labels")
+        require(n == int(draw.max()) + 1 and np.bincount(draw, minlength=n).min() > 0, f"{what} labels")
+
+
+def _check_trees(kept: dict[str, Array], budget: float) -> None:
+    """Build every tree, which checks it, and look whether labels are numbers of its intervals."""
+    axis, cuts, times = (kept[name] for name in TREE)
+    for at in np.ndindex(*axis.shape[:2]):
+        tree = MondrianTree.from_preorder(axis[at], cuts[at], times[at], budget)
+        require(int(kept["row_labels"][at].max()) <= len(tree.row_cuts()), "row labels")
+        require(int(kept["column_labels"][at].max()) <= len(tree.column_cuts()), "column labels")
+        numbers = (tree.n_cuts, *tree.count_kinds(kept["row_labels"][at], kept["column_labels"][at]))
+        for name, count in zip(COUNTS, numbers, strict=True):
+            require(kept[name][at] == count, name)
+
+
+def _check_memberships(kept: dict[str, Array], settings: CoClusterParameters, matrix: EncodedMatrix) -> None:
+    """Every filled cell is in one group of its row, one of its column, and the block of both."""
+    priors = settings.line_priors()
+    numbers = tuple(prior.n for prior in priors if isinstance(prior, FiniteDirichlet))
+    cells, sums = kept["block_cells"], kept["block_sums"]
+    require(cells.shape[2:] == numbers, "blocks")
+    n_cells = matrix.n_cells
+    require(bool(np.all(cells <= n_cells)), "blocks")
+    lines = (matrix.by_row, matrix.by_column)
+    for axis, (what, line, n) in enumerate(zip(("row", "column"), lines, numbers, strict=True)):
+        filled = np.diff(line.starts)
+        counts = kept[f"{what}_memberships"]
+        require(bool(np.all(counts <= n_cells)), "memberships")
+        require(bool(np.all(counts.sum(axis=-1) == filled)), "memberships")
+        labels, most = kept[f"{what}_labels"], counts.argmax(axis=-1)
+        require(np.array_equal(most[..., filled > 0], labels[..., filled > 0]), f"{what} labels")
+        require(int(labels.max()) < n, f"{what} labels")
+        in_cluster = cells.sum(axis=3 - axis)  # the axis of the other side is summed over
+        require(np.array_equal(counts.sum(axis=2), in_cluster), "blocks")
+        n_used = (in_cluster > 0).sum(axis=-1)
+        require(np.array_equal(kept[f"n_{what}_clusters"], n_used), f"n_{what}_clusters")
+    require(np.array_equal(kept["n_blocks"], (cells > 0).sum(axis=(2, 3))), "n_blocks")
+    family = matrix.family
+    require(sums.shape[-1] == family.n_slots, "blocks")
+    if family.has_levels:
+        require(sums.dtype.kind in "iu" and bool(np.all(sums >= 0) and np.all(sums <= n_cells)), "blocks")
+        require(np.array_equal(sums.sum(axis=-1), cells), "blocks")
+        counted = np.bincount(matrix.by_row.codes, minlength=family.n_slots)
+        require(bool(np.all(sums.sum(axis=(2, 3)) == counted)), "blocks")
+        return
+    require(sums.dtype == np.float64, "blocks")
+    codes = matrix.by_row.codes
+    # Numbers are added and taken out again and again, so their sums are known up to rounding.
+    for slot, values in enumerate((codes, codes**2)):
+        error = np.abs(sums[..., slot].sum(axis=(2, 3)) - values.sum())
+        require(bool(np.all(error <= 1e-6 * (np.abs(values).sum() + 1.0))), "blocks")
+    totals, squares = sums[..., 0], sums[..., 1]
+    require(bool(np.all((cells > 0) | ((totals == 0) & (squares == 0)))), "blocks")
+    require(bool(np.all(squares * cells >= totals**2 - 1e-6 * (totals**2 + 1.0))), "blocks")
+    if bool(np.all(codes >= 0)):
+        require(bool(np.all(totals >= -1e-6 * (codes.sum() + 1.0))), "blocks")
+
+
+def _estimates(saved: Saved) -> tuple[PointEstimate | None, PointEstimate | None, int | None]:
+    """Return the point estimates of a grid, or the draw that stands for a Mondrian."""
+    facts, arrays = saved.facts, saved.arrays
+    best, sides = facts["best_draw"], ("row_estimate", "column_estimate")
+    if saved.settings.prior == "mondrian":
+        require(best is not None and best < saved.sizes["chains"] * saved.sizes["draws"], "best draw")
+        require(not any(facts[side] or side in arrays for side in sides), "point estimate")
+        return None, None, best
+    require(best is None, "best draw")
+    require(all(facts[side] and side in arrays for side in sides), "point estimate")
+    rows, columns = (estimate_from(arrays[side], facts[side]) for side in sides)
+    return rows, columns, None
+
+
+SCHEMA = Schema(parameters=CoClusterParameters, pack=_pack, build=_build, arrays=ARRAYS, facts=FACTS)
+ENSEMBLE_SCHEMA = Schema(
+    parameters=EnsembleParameters,
+    pack=_pack,
+    build=_build_ensemble,
+    arrays={**ARRAYS, **BASES},
+    facts=FACTS,
+)

@@ -1,0 +1,338 @@
+"""What co-clusterings and their ensembles have in common as scikit-learn estimators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BiclusterMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from permix.cocluster.cells.families import CategoricalCells
+from permix.cocluster.cells.registry import CELL_FAMILIES, cell_family_class
+from permix.cocluster.fit import BlockFit
+from permix.cocluster.predict import NO_LEVELS, BlockPredictions, perplexity_of
+from permix.cocluster.results import group_table
+from permix.data.agent_table import AgentTable
+from permix.data.cells import Cells
+from permix.data.io.columns import is_frame
+from permix.errors import DataError
+from permix.estimators.base import Estimator
+from permix.partitions import similarity_matrix
+from permix.posterior import summary, to_datatree
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+Array = npt.NDArray[Any]
+DIMS = {
+    **{name: ["node"] for name in ("tree_axis", "tree_cut", "tree_time")},
+    "row_memberships": ["row", "row_cluster"],
+    "column_memberships": ["column", "column_cluster"],
+    "block_cells": ["row_cluster", "column_cluster"],
+    "block_sums": ["row_cluster", "column_cluster", "slot"],
+}
+
+
+def _has_levels(estimator: Any) -> bool:
+    """Whether cells have one of finitely many values; scikit-learn's way to say what a model does not do."""
+    family = getattr(estimator, "family_", estimator.family)
+    if isinstance(family, str):
+        family = cell_family_class(family) if family in CELL_FAMILIES else CategoricalCells
+    if not getattr(family, "has_levels", True):
+        raise AttributeError(NO_LEVELS.format(family.name))
+    return True
+
+
+class BlockEstimator(BiclusterMixin, Estimator):  # type: ignore[misc]
+    """Results and predictions, once the blocks have been drawn."""
+
+    _fit: BlockFit
+
+    def _adopt(self, fit: BlockFit) -> Self:
+        """Show a fit under scikit-learn's names."""
+        self._fit = fit
+        self._answers = BlockPredictions(fit)
+        self._tree: xr.DataTree | None = None  # made when asked for: xarray takes a second to import
+        self.blocks_ = fit.blocks
+        self.block_labels_ = fit.blocks.table
+        self.labels_ = self.row_labels_ = fit.row_labels
+        self.column_labels_ = fit.column_labels
+        self.n_row_clusters_ = fit.n_row_clusters
+        self.n_column_clusters_ = fit.n_column_clusters
+        self.tree_ = fit.tree
+        self.log_likelihood_ = fit.log_likelihood
+        self.n_features_in_ = fit.shape[1]
+        if fit.matrix is not None:
+            self.cells_ = fit.cells
+            self.family_ = fit.family
+            self.block_parameters_ = fit.block_parameters
+        return self
+
+    @classmethod
+    def _from_fit(cls, fit: BlockFit) -> Self:
+        model = super()._from_fit(fit)
+        names = None if fit.cells is None else fit.cells.column_names
+        if names is not None:
+            model.feature_names_in_ = np.array(names, dtype=object)
+        return model
+
+    @property
+    def posterior_(self) -> xr.DataTree:
+        """All draws in ArviZ's schema: ``row_labels`` over chain, draw, row; ``n_row_clusters``, ..."""
+        check_is_fitted(self)
+        if self._tree is None:
+            cells = self._fit.cells
+            names = {} if cells is None else {"row": cells.row_names, "column": cells.column_names}
+            coords = {what: list(known) for what, known in names.items() if known is not None}
+            self._tree = to_datatree(self._fit.draws, coords=coords, dims=DIMS)
+        return self._tree
+
+    @property
+    def rows_(self) -> npt.NDArray[np.bool_]:
+        """Which rows (axis 1) are in each block (axis 0); scikit-learn's convention for biclusters."""
+        return self._members(axis=1)[:, self.row_labels_]
+
+    @property
+    def columns_(self) -> npt.NDArray[np.bool_]:
+        """Which columns (axis 1) are in each block (axis 0)."""
+        return self._members(axis=0)[:, self.column_labels_]
+
+    def _members(self, axis: int) -> npt.NDArray[np.bool_]:
+        """Say which row classes, or column classes, each block has."""
+        check_is_fitted(self)
+        blocks = np.arange(self.blocks_.n_blocks)
+        return np.asarray((self.block_labels_[None] == blocks[:, None, None]).any(axis=axis + 1))
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:
+        """Return the most probable group of ``row_labels_`` of each new row.
+
+        Parameters
+        ----------
+        X : matrix
+            New rows over the same columns, with what is known of them, which may be nothing. Columns of a
+            frame, and of :class:`permix.Cells`, are matched by name: some of the fitted ones are enough, in
+            any order. Columns without names are taken in the order of the fitted ones; names, other than
+            numbers, are refused where the fitted matrix had none.
+
+        Returns
+        -------
+        ndarray of int
+        """
+        return np.asarray(self.predict_proba(X).argmax(axis=1))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each group of ``row_labels_``, given that a new row is in one.
+
+        With mixed membership, where a row is in several groups, its mean shares of them.
+
+        Parameters
+        ----------
+        X : matrix
+            As in :meth:`predict`.
+
+        Returns
+        -------
+        ndarray of shape (rows, row groups)
+        """
+        return self._ask().predict_proba(self._cells(X, reset=False))
+
+    def score_samples(self, X: Any, *, return_error: bool = False) -> Any:
+        """Return ln p(filled cells) of each new row, p averaged over draws.
+
+        Parameters
+        ----------
+        X : matrix
+            As in :meth:`predict`.
+        return_error : bool
+            Return the Monte Carlo errors given the draws as well: 0, unless membership is mixed.
+
+        Returns
+        -------
+        ndarray (rows,), or two of them
+        """
+        found = self._ask().rows(self._cells(X, reset=False), groups=False)
+        return (found.log_evidence, found.errors) if return_error else found.log_evidence
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean of :meth:`score_samples`.
+
+        Parameters
+        ----------
+        X : matrix
+            As in :meth:`predict`. For further cells of the fitted rows see :meth:`score_cells`.
+        y : ignored
+        """
+        return float(np.mean(self.score_samples(X)))
+
+    # -- cells -----------------------------------------------------------------------------------
+
+    def predict_cells(self, X: Any = None, cells: Any = None) -> Array:
+        """Return the most probable value of cells in levels, the expected value of others.
+
+        Parameters
+        ----------
+        X : matrix, optional
+            New rows as in :meth:`predict`; left out, the fitted rows.
+        cells : sequence of (row, column), or Cells, optional
+            The cells asked for, by name or by number from 0; left out, the whole table.
+
+        Returns
+        -------
+        ndarray of shape (cells,), or (rows, columns)
+            Rows and columns are in the order of the fitted matrix. Their names, where it had any, are
+            ``model.cells_.row_names`` and ``model.cells_.column_names``:
+            ``pandas.DataFrame(model.predict_cells(), model.cells_.row_names, model.cells_.column_names)``.
+
+        Notes
+        -----
+        Probabilities are averaged over draws, at most 200, evenly spaced. A new row belongs to every group
+        of rows, also a new one, by how well its cells fit, and draws count by how probable they make these.
+        With mixed membership its cells are given groups by chance, at least 200 times, always the same way
+        for the same row, and all draws count alike.
+        """
+        return self._ask().predict_cells(self._new_rows(X), cells)
+
+    @available_if(_has_levels)  # type: ignore[untyped-decorator]
+    def predict_cells_proba(self, X: Any = None, cells: Any = None) -> Array:
+        """Return the probability of every level, in the order of ``family_.levels``, as the last axis.
+
+        ``X`` and ``cells`` are those of :meth:`predict_cells`; the result has the shape (cells, levels), or
+        (rows, columns, levels).
+        """
+        return self._ask().predict_cells_proba(self._new_rows(X), cells)
+
+    def predict_cells_mean(self, X: Any = None, cells: Any = None) -> Array:
+        """Return the expected value of cells, also of those in levels, where these are numbers.
+
+        ``X``, ``cells`` and the shape of the result are those of :meth:`predict_cells`.
+        """
+        return self._ask().predict_cells_mean(self._new_rows(X), cells)
+
+    def complete(self, X: Any = None) -> Array:
+        """Return the whole table: filled cells as they are, missing ones as :meth:`predict_cells` has them.
+
+        Parameters
+        ----------
+        X : matrix, optional
+            New rows; left out, the fitted ones.
+
+        Returns
+        -------
+        ndarray of shape (rows, columns)
+            Columns are in the order of the fitted matrix: their names are ``model.cells_.column_names``, and
+            those of the fitted rows ``model.cells_.row_names``.
+        """
+        return self._ask().complete(self._new_rows(X))
+
+    def score_cells(self, X: Any) -> float:
+        """Return the mean ln p of the filled cells of X, taken as further cells of the fitted rows.
+
+        Parameters
+        ----------
+        X : matrix
+            Held-out cells: over the same rows and columns, or with their names.
+
+        Notes
+        -----
+        p is averaged over draws, then its logarithm over cells. It is a density for the family gaussian.
+        A cell with a level that no fitted cell has is refused, unless the family was given that level.
+        """
+        return self._ask().score_cells(self._cells(X, reset=False))
+
+    def perplexity(self, X: Any) -> float:
+        """Return exp of minus :meth:`score_cells`: as if cells had so many equally probable values."""
+        return perplexity_of(self.score_cells(X))
+
+    # -- partitions ------------------------------------------------------------------------------
+
+    def row_similarity(self) -> npt.NDArray[np.float32]:
+        """Return the posterior probability that two rows share a group, rows × rows."""
+        check_is_fitted(self)
+        return similarity_matrix(self._fit.cluster_draws("row"))
+
+    def column_similarity(self) -> npt.NDArray[np.float32]:
+        """Return the posterior probability that two columns share a group, columns × columns."""
+        check_is_fitted(self)
+        return similarity_matrix(self._fit.cluster_draws("column"))
+
+    def summary(self) -> pd.DataFrame:
+        """Return the groups of rows and of columns: how large each is, how sure that is, and its members."""
+        check_is_fitted(self)
+        return group_table(self._fit)
+
+    def diagnostics(self) -> pd.DataFrame:
+        """Return how far to trust the chains: mean, spread, effective sample size and R-hat of quantities."""
+        check_is_fitted(self)
+        return summary(self._fit.draws)
+
+    # -- input -----------------------------------------------------------------------------------
+
+    def _ask(self) -> BlockPredictions:
+        check_is_fitted(self)
+        self._fit.known_matrix  # noqa: B018
+        return self._answers
+
+    def _new_rows(self, X: Any) -> Cells | None:
+        return None if X is None else self._cells(X, reset=False)
+
+    def _cells(self, X: Any, *, reset: bool) -> Cells:
+        """Return a matrix as filled cells; arrays and frames are checked as scikit-learn does."""
+        if isinstance(X, AgentTable):
+            raise DataError(
+                f"{type(X).__name__} are no matrix: for mixtures of rankings see permix.MallowsMixture; for "
+                "ratings give the table of ratings itself"
+            )
+        if reset:
+            self.__dict__.pop("feature_names_in_", None)
+        else:
+            check_is_fitted(self)
+            names = self._fit.known_cells.column_names
+            if names is not None and is_frame(X) and not isinstance(X, Cells):
+                return named_frame(X, names)
+        if isinstance(X, Cells) or np.ma.isMaskedArray(X):
+            return Cells.coerce(X, new_rows=not reset)
+        if is_frame(X):
+            cells = Cells.coerce(X, new_rows=not reset)
+            if reset and cells.shape == tuple(X.shape):  # a frame may have a column of names of rows
+                self._validated(X, reset=True, skip_check_array=True)
+            return cells
+        if hasattr(X, "tocoo"):
+            self._validated(X, reset=reset, skip_check_array=True)
+            return Cells.coerce(X, new_rows=not reset)
+        if not hasattr(X, "__array__"):
+            Cells.coerce(X, new_rows=True)  # what is wrong with lists is said in words for rows and cells
+        checked = self._validated(X, reset=reset, dtype=None, ensure_all_finite=False)
+        return Cells.coerce(checked, new_rows=not reset)
+
+    def _validated(self, X: Any, **options: Any) -> Any:
+        """Return what scikit-learn's checks make of a matrix; what they refuse is an error about data."""
+        try:
+            return validate_data(self, X, **options)
+        except DataError:
+            raise
+        except ValueError as error:
+            raise DataError(str(error)) from None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.non_deterministic = False
+        return tags
+
+
+def named_frame(frame: Any, names: tuple[str, ...]) -> Cells:
+    """Take a wide frame for a model that knows its columns by name: any of these, in any order.
+
+    A first column that is called as a fitted one is that column, and not names of rows.
+    """
+    is_known = str(next(iter(frame.columns), None)) in names
+    return Cells.from_frame(frame, layout="wide", row_column=False if is_known else None, new_rows=True)

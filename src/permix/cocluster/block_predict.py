@@ -1,0 +1,339 @@
+"""What blocks of a matrix say: about its cells, and about new rows.
+
+Every draw of a co-clustering, a grid or a Mondrian, comes down to a :class:`BlockDraw`: classes of rows,
+classes of columns, and a table that says in which block a row class and a column class meet. Everything later
+works on these alone. Block parameters are integrated out, so a draw needs nothing but the partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from permix.cocluster.block_predict_jit import (
+    add_table,
+    add_weighted,
+    count_levels,
+    merge_own,
+    score_rows,
+    sum_numbers,
+)
+from permix.cocluster.cells.encoded_matrix import EncodedMatrix
+from permix.cocluster.cells.families import CategoricalCells, CellFamily
+from permix.partitions.priors import PartitionPrior
+
+Array = npt.NDArray[Any]
+FloatArray = npt.NDArray[np.float64]
+AnyDraw = TypeVar("AnyDraw")
+# Row classes with a smaller share of a new row are left out of its predictions.
+NEGLIGIBLE = 1e-12
+
+
+class BlockDraw(NamedTuple):
+    """A partition of a matrix into blocks.
+
+    Attributes
+    ----------
+    row_classes, column_classes : ndarray of int
+        Class of each row and of each column.
+    table : ndarray of int, shape (row classes, column classes)
+        Number of the block in which they meet.
+    row_log_weights : ndarray, shape (row classes,)
+        Log prior weight with which a new row is of each class.
+    new_row_log_weight : float
+        Log prior weight of a class of its own, with blocks of its own, one for each class of columns; minus
+        infinity where there is no such thing.
+    """
+
+    row_classes: Array
+    column_classes: Array
+    table: Array
+    row_log_weights: FloatArray
+    new_row_log_weight: float
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return int(self.table.max()) + 1
+
+    def block_of(self, rows: Array, columns: Array) -> Array:
+        """Block of each of some cells."""
+        found: Array = self.table[self.row_classes[rows], self.column_classes[columns]]
+        return found
+
+
+class BlockSums(NamedTuple):
+    """Cells of each block, and what they add up to: ``n`` (blocks,), ``sums`` (blocks, slots)."""
+
+    n: Array
+    sums: Array
+
+
+def grid_draw(row_labels: Array, column_labels: Array, row_prior: PartitionPrior) -> BlockDraw:
+    """Return the blocks of a grid: every group of rows by every group of columns.
+
+    Parameters
+    ----------
+    row_labels, column_labels : ndarray of int
+        Groups, 0 ... without gaps.
+    row_prior : PartitionPrior
+        At the concentration of the draw, where that is learned.
+    """
+    sizes = np.bincount(row_labels)
+    weights = row_prior.sequential_log_weights(sizes)
+    n_columns = int(column_labels.max()) + 1
+    table = np.arange(len(sizes) * n_columns).reshape(len(sizes), n_columns)
+    return BlockDraw(_classes(row_labels), _classes(column_labels), table, weights[:-1], float(weights[-1]))
+
+
+def mondrian_draw(
+    row_labels: Array, column_labels: Array, table: Array, row_lengths: FloatArray
+) -> BlockDraw:
+    """Return the blocks of a Mondrian.
+
+    Parameters
+    ----------
+    row_labels, column_labels : ndarray of int
+        Number of the interval, between neighboring cuts, in which each row and each column is.
+    table : ndarray of int
+        Block by row interval and column interval.
+    row_lengths : ndarray
+        Length of each row interval: a new row falls anywhere.
+    """
+    with np.errstate(divide="ignore"):
+        weights = np.log(np.asarray(row_lengths, dtype=np.float64))
+    return BlockDraw(
+        _classes(row_labels),
+        _classes(column_labels),
+        np.ascontiguousarray(table, dtype=np.int64),
+        weights,
+        -np.inf,
+    )
+
+
+def block_sums(matrix: EncodedMatrix, draw: BlockDraw, n_blocks: int | None = None) -> BlockSums:
+    """Add up the filled cells of every block; ``n_blocks`` may count some at the end that hold no cell."""
+    n = draw.n_blocks if n_blocks is None else n_blocks
+    return _added_up(matrix, draw.row_classes, draw.column_classes, draw.table, n)
+
+
+class Predictive(Generic[AnyDraw]):
+    """Predictions averaged over draws.
+
+    Parameters
+    ----------
+    matrix : EncodedMatrix
+        The cells the draws were made for.
+    draws : sequence
+    """
+
+    def __init__(self, matrix: EncodedMatrix, draws: Sequence[AnyDraw]) -> None:
+        self.matrix = matrix
+        self.draws = draws
+
+    @property
+    def family(self) -> CellFamily:
+        """What cells of a block are made of."""
+        return self.matrix.family
+
+    @property
+    def n_values(self) -> int:
+        """How many values a prediction has: a probability of every level, or one mean."""
+        return self.family.n_slots if self.family.has_levels else 1
+
+    def log_probability(self, rows: Array, columns: Array, codes: Array) -> FloatArray:
+        """Return ln p(cell) of encoded cells of fitted rows, p averaged over draws (equation 5.15)."""
+        total = np.full(len(codes), -np.inf)
+        for draw in self.draws:
+            np.logaddexp(total, self.log_cells_of(draw, rows, columns, codes), out=total)
+        return np.asarray(total - np.log(len(self.draws)))
+
+    def log_cells_of(self, draw: AnyDraw, rows: Array, columns: Array, codes: Array) -> FloatArray:
+        """Return ln p(cell) of encoded cells of fitted rows under one draw."""
+        raise NotImplementedError
+
+
+class BlockPredictive(Predictive[BlockDraw]):
+    """Predictions averaged over draws of blocks."""
+
+    def values(self, rows: Array | None = None, columns: Array | None = None) -> FloatArray:
+        """Return, for cells of fitted rows, the probability of every level, or the mean.
+
+        Parameters
+        ----------
+        rows, columns : ndarray of int, optional
+            The cells; by default all, row by row.
+
+        Returns
+        -------
+        ndarray of shape (cells, values), or (rows, columns, values)
+            Values are the levels, or one mean.
+        """
+        out = self._nothing(self.matrix.n_rows, rows)
+        for draw in self.draws:
+            by_block = level_values(self.family, *block_sums(self.matrix, draw))
+            _add(out, by_block[draw.table], draw.row_classes, draw.column_classes, rows, columns)
+        out /= len(self.draws)
+        return out
+
+    def log_cells_of(self, draw: BlockDraw, rows: Array, columns: Array, codes: Array) -> FloatArray:
+        """Return ln p(cell) of encoded cells of fitted rows under one draw."""
+        sums = block_sums(self.matrix, draw)
+        return log_cells(self.family, codes, draw.block_of(rows, columns), sums)
+
+    def row_log_evidence(self, new: EncodedMatrix) -> FloatArray:
+        """Return ln p(filled cells of a new row) of each, p averaged over draws."""
+        total = np.full(new.n_rows, -np.inf)
+        for folded in self._folded(new):
+            np.logaddexp(total, np.logaddexp.reduce(folded.joint, axis=1), out=total)
+        starts, _, codes = new.by_row
+        constants = [self.family.log_constant(codes[a:b]) for a, b in pairwise(starts.tolist())]
+        return np.asarray(total - np.log(len(self.draws)) + constants)
+
+    def row_log_joint(self, new: EncodedMatrix) -> FloatArray:
+        """Return ln(weight × probability) of new rows in each class of the first draw and, last, a new one.
+
+        Up to a constant of each row. The last column is left out where the prior knows no new class.
+        """
+        return next(self._folded(new)).joint
+
+    def new_row_values(
+        self, new: EncodedMatrix, rows: Array | None = None, columns: Array | None = None
+    ) -> FloatArray:
+        """Return, for cells of new rows, the probability of every level, or the mean.
+
+        Exact under every draw: a new row is of each class with its prior weight times the probability of the
+        row's filled cells there, and these cells count among those of the blocks. Draws are weighed by the
+        probability they give to the row's cells.
+
+        Parameters
+        ----------
+        new : EncodedMatrix
+            Filled cells of the new rows, under the same family, over the same columns.
+        rows, columns : ndarray of int, optional
+            The cells asked for; by default all.
+
+        Returns
+        -------
+        ndarray of shape (cells, values), or (rows, columns, values)
+        """
+        out = self._nothing(new.n_rows, rows)
+        unit = (1,) * (out.ndim - 1)
+        every_row = np.arange(new.n_rows, dtype=np.int32)
+        total = np.zeros(new.n_rows)
+        highest = np.full(new.n_rows, -np.inf)
+        for folded in self._folded(new):
+            here = np.logaddexp.reduce(folded.joint, axis=1)
+            higher = np.maximum(highest, here)
+            # Sums so far were relative to the most probable draw so far, row by row.
+            shrink = np.exp(highest - higher)
+            rising = np.flatnonzero((shrink if rows is None else shrink[rows]) < 1.0)
+            out[rising] *= (shrink[rising] if rows is None else shrink[rows[rising]]).reshape(-1, *unit)
+            total = total * shrink + np.exp(here - higher)
+            by_class = self._class_values(folded, np.exp(folded.joint - higher[:, None]))
+            _add(out, by_class, every_row, folded.column_classes, rows, columns)
+            highest = higher
+        out /= (total if rows is None else total[rows]).reshape(-1, *unit)
+        return out
+
+    def _nothing(self, n_rows: int, rows: Array | None) -> FloatArray:
+        table = (n_rows, self.matrix.n_columns) if rows is None else (len(rows),)
+        return np.zeros((*table, self.n_values))
+
+    def _folded(self, new: EncodedMatrix) -> Iterator[_Folded]:
+        """Try new rows in every class, draw by draw."""
+        every_row = np.arange(new.n_rows, dtype=np.int32)
+        for draw in self.draws:
+            n, sums = block_sums(self.matrix, draw)
+            n_groups = draw.table.shape[1]
+            table, weights = draw.table, draw.row_log_weights
+            if draw.new_row_log_weight > -np.inf:
+                table = np.vstack([table, len(n) + np.arange(n_groups)])
+                weights = np.append(weights, draw.new_row_log_weight)
+                n = np.append(n, np.zeros(n_groups, n.dtype))
+                sums = np.vstack([sums, np.zeros((n_groups, sums.shape[1]), sums.dtype)])
+            weights = weights - np.logaddexp.reduce(weights)
+            cells = np.arange(new.n_rows * n_groups).reshape(new.n_rows, n_groups)
+            own = _added_up(new, every_row, draw.column_classes, cells, cells.size)
+            own_n = own.n.reshape(cells.shape)
+            own_sums = own.sums.reshape(*cells.shape, -1)
+            joint = np.empty((new.n_rows, len(table)))
+            score_rows(self.matrix.law, table, n, sums, own_n, own_sums, weights, joint)
+            yield _Folded(joint, draw.column_classes, table, BlockSums(n, sums), own_n, own_sums)
+
+    def _class_values(self, folded: _Folded, weights: FloatArray) -> FloatArray:
+        """Return the values of cells by new row and column class, summed over row classes by weight."""
+        n, sums = folded.blocks
+        out = np.zeros((*folded.own_n.shape, self.n_values))
+        least = NEGLIGIBLE * weights.sum(axis=1)
+        for k, blocks_of_class in enumerate(folded.table):
+            who = np.flatnonzero(weights[:, k] > least)
+            if who.size == 0:
+                continue
+            blocks, place = np.unique(blocks_of_class, return_inverse=True)
+            merged_n = np.repeat(n[None, blocks], len(who), axis=0)
+            merged_sums = np.repeat(sums[None, blocks], len(who), axis=0)
+            merge_own(folded.own_n, folded.own_sums, who, place, merged_n, merged_sums)
+            values = level_values(self.family, merged_n, merged_sums)
+            add_weighted(values, who, place, weights[:, k], out)
+        return out
+
+
+class _Folded(NamedTuple):
+    """New rows under one draw, a class of their own last where there is one."""
+
+    joint: FloatArray
+    column_classes: Array
+    table: Array
+    blocks: BlockSums
+    own_n: Array  # (new rows, column classes)
+    own_sums: Array  # (new rows, column classes, slots)
+
+
+def level_values(family: CellFamily, n: Array, sums: Array) -> FloatArray:
+    """Return what a block predicts of a cell, values last: probabilities of levels, or one mean."""
+    if isinstance(family, CategoricalCells):
+        return np.asarray(family.probabilities(n, sums))
+    return np.asarray(family.means(n, sums))[..., None]
+
+
+def log_cells(family: CellFamily, codes: Array, blocks: Array, sums: BlockSums) -> FloatArray:
+    """Return ln p(cell) of encoded cells, each in its block."""
+    if isinstance(family, CategoricalCells):
+        found: FloatArray = np.log(family.probabilities(*sums))[blocks, codes]
+        return found
+    return np.asarray(family.log_predictive(codes, sums.n[blocks], sums.sums[blocks]))
+
+
+def _classes(labels: Array) -> npt.NDArray[np.int32]:
+    """One type of labels, so that compiled code is compiled once."""
+    return np.ascontiguousarray(labels, dtype=np.int32)
+
+
+def _added_up(
+    matrix: EncodedMatrix, row_classes: Array, column_classes: Array, table: Array, n_blocks: int
+) -> BlockSums:
+    family = matrix.family
+    n = np.zeros(n_blocks, dtype=np.int64)
+    sums: Array = np.zeros((n_blocks, family.n_slots), dtype=family.sums_dtype)
+    add = count_levels if family.has_levels else sum_numbers
+    add(*matrix.by_row, row_classes, column_classes, table, n, sums)
+    return BlockSums(n, sums)
+
+
+def _add(
+    out: FloatArray,
+    by_class: FloatArray,
+    row_classes: Array,
+    column_classes: Array,
+    rows: Array | None,
+    columns: Array | None,
+) -> None:
+    if rows is None:
+        add_table(by_class, row_classes, column_classes, out)
+    else:
+        out += by_class[row_classes[rows], column_classes[columns]]

@@ -1,0 +1,397 @@
+"""The work behind :class:`permix.CoClustering`, free of scikit-learn, whose import takes a second.
+
+The command line uses this directly; the estimator adds scikit-learn's conventions on top.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from permix.cocluster.bases import by_blocks
+from permix.cocluster.block_predict import (
+    BlockDraw,
+    BlockPredictive,
+    BlockSums,
+    block_sums,
+    grid_draw,
+    mondrian_draw,
+)
+from permix.cocluster.cells.encoded_matrix import EncodedMatrix, encode_matrix
+from permix.cocluster.cells.families import CellFamily, CellValueError
+from permix.cocluster.chains import Engine, grid_engine, mixed_engine, mondrian_engine
+from permix.cocluster.mixed_predict import MixedDraw, MixedPredictive
+from permix.cocluster.parameters import BlockParameters, CoClusterParameters
+from permix.data.cells import Cells
+from permix.errors import Argument, DataError, Message, PermixWarning
+from permix.partitions import DirichletProcess, FiniteDirichlet, PartitionPrior
+from permix.partitions.geometry import losses_to
+from permix.partitions.labels import canonical_labels
+from permix.partitions.mondrian import MondrianTree
+from permix.partitions.point_estimate import PointEstimate
+from permix.posterior import warn_if_chains_disagree
+from permix.posterior.estimated import by_size, nearest_partition
+from permix.sampling import Draws, run_chains
+from permix.sampling.fingerprint import digest
+
+# Predictions are averaged over at most this many draws, evenly spaced over all chains.
+MAX_PREDICTIVE_DRAWS = 200
+Array = npt.NDArray[Any]
+# Predictions are averaged over at most so many draws, evenly spaced.
+MAX_PREDICTIVE_DRAWS = 200
+# Trees are compared by the blocks of so many cells, in so many draws.
+COMPARED_CELLS, COMPARED_DRAWS = 4000, 200
+# What draws of mixed memberships hold besides labels: cells of lines by group, and blocks.
+MIXED = ("row_memberships", "column_memberships", "block_cells", "block_sums")
+# Numbers taken for levels are told by how many there are.
+MANY_LEVELS = 50
+# From this many on they are no levels: statistics have a slot for each in every block.
+MOST_LEVELS = 1000
+OTHERS = (Argument("family", "gaussian"), " takes numbers, ", Argument("family", "poisson"), " counts")
+
+
+@dataclasses.dataclass
+class BlockFit:
+    """Draws of blocks of a matrix with all that is needed to use them.
+
+    Attributes
+    ----------
+    settings : BlockParameters
+        As asked for.
+    cells : Cells or None
+        The matrix; an ensemble may have none.
+    matrix : EncodedMatrix or None
+        The same, encoded under the resolved family.
+    draws : Draws
+        Kept draws of all chains.
+    row_estimate, column_estimate : PointEstimate or None
+        Partitions of rows and of columns that minimize the posterior expected loss; grids have these.
+    best_draw : int or None
+        The draw nearest to all others, chains one after another; Mondrians have this.
+    held_out : Cells or None
+        Filled cells that the fit was not shown, to be predicted; files do not hold them.
+    """
+
+    model: ClassVar[str]
+    settings: BlockParameters
+    cells: Cells | None
+    matrix: EncodedMatrix | None
+    draws: Draws
+    row_estimate: PointEstimate | None
+    column_estimate: PointEstimate | None
+    best_draw: int | None
+    held_out: Cells | None = dataclasses.field(default=None, kw_only=True)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user stopped the chains before they were done."""
+        return bool(self.draws.interrupted)
+
+    @property
+    def is_mondrian(self) -> bool:
+        """Whether blocks come from nested cuts, not from a grid."""
+        return self.settings.prior == "mondrian"
+
+    @property
+    def family(self) -> CellFamily:
+        """What cells are made of, as fitted."""
+        return self.known_matrix.family
+
+    @property
+    def known_matrix(self) -> EncodedMatrix:
+        """The matrix, or an error that says that there is none."""
+        if self.matrix is None:
+            raise DataError(
+                "this ensemble was fitted to base co-clusterings alone: give the matrix too, "
+                "fit(X, bases=...), to predict its cells"
+            )
+        return self.matrix
+
+    @property
+    def known_cells(self) -> Cells:
+        """The cells, or an error that says that there are none."""
+        self.known_matrix  # noqa: B018
+        assert self.cells is not None
+        return self.cells
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the matrix."""
+        arrays = self.draws.arrays
+        return arrays["row_labels"].shape[-1], arrays["column_labels"].shape[-1]
+
+    @property
+    def log_likelihood(self) -> float:
+        """Posterior mean of ln p(cells | blocks)."""
+        return float(self.draws.arrays["log_likelihood"].mean())
+
+    # -- the point estimate ----------------------------------------------------------------------
+
+    @cached_property
+    def tree(self) -> MondrianTree | None:
+        """The nested cuts of the point estimate."""
+        return None if self.best_draw is None else self._tree_of(self.best_draw)
+
+    @cached_property
+    def blocks(self) -> BlockDraw:
+        """The point estimate.
+
+        Groups of a grid are numbered by size, those of a Mondrian by position: neighboring intervals with
+        the same blocks are one group. Blocks are numbered 0, 1, ... by group of rows and group of columns.
+        """
+        if self.best_draw is not None:
+            return told_apart(self.block_draw(self.best_draw))
+        assert self.row_estimate is not None
+        assert self.column_estimate is not None
+        mean = self.draws.arrays.get("row_concentration")
+        prior = self._row_prior(None if mean is None else float(mean.mean()))
+        return grid_draw(by_size(self.row_estimate.labels), by_size(self.column_estimate.labels), prior)
+
+    @property
+    def row_labels(self) -> npt.NDArray[np.int64]:
+        """Group of each row."""
+        return self.blocks.row_classes.astype(np.int64)
+
+    @property
+    def column_labels(self) -> npt.NDArray[np.int64]:
+        """Group of each column."""
+        return self.blocks.column_classes.astype(np.int64)
+
+    @property
+    def n_row_clusters(self) -> int:
+        """Number of groups of ``row_labels``."""
+        return len(self.blocks.table)
+
+    @property
+    def n_column_clusters(self) -> int:
+        """Number of groups of ``column_labels``."""
+        return int(self.blocks.table.shape[1])
+
+    @cached_property
+    def sums(self) -> BlockSums:
+        """Cells of each block of the point estimate, and what they add up to."""
+        return block_sums(self.known_matrix, self.blocks)
+
+    @cached_property
+    def block_parameters(self) -> dict[str, Array]:
+        """Posterior means of the blocks' parameters given the point estimate, one row a block."""
+        return self.family.parameters(*self.sums)
+
+    # -- draws -----------------------------------------------------------------------------------
+
+    @cached_property
+    def predictive(self) -> BlockPredictive | MixedPredictive:
+        """What averages predictions over evenly spaced draws."""
+        return BlockPredictive(self.known_matrix, self.block_draws)
+
+    @cached_property
+    def block_draws(self) -> list[BlockDraw]:
+        """Blocks of evenly spaced draws, few enough to average over."""
+        return [self.block_draw(int(t)) for t in spaced(self.n_all_draws, MAX_PREDICTIVE_DRAWS)]
+
+    @property
+    def n_all_draws(self) -> int:
+        """Number of draws of all chains."""
+        n_chains, n_draws = self.draws.arrays["row_labels"].shape[:2]
+        return int(n_chains * n_draws)
+
+    def of_draw(self, name: str, t: int) -> Array:
+        """Return a quantity of one draw, chains one after another."""
+        array = self.draws.arrays[name]
+        return np.asarray(array[divmod(t, array.shape[1])])
+
+    def block_draw(self, t: int) -> BlockDraw:
+        """Return the blocks of one draw, chains one after another."""
+        rows, columns = self.of_draw("row_labels", t), self.of_draw("column_labels", t)
+        if self.is_mondrian:
+            tree = self._tree_of(t)
+            return mondrian_draw(rows, columns, tree.table(), np.diff(tree.row_edges()))
+        if "row_memberships" in self.draws.arrays:
+            # The groups that most cells of a line are in: not every group need be among them.
+            rows, columns = canonical_labels(rows), canonical_labels(columns)
+        learned = "row_concentration" in self.draws.arrays
+        return grid_draw(
+            rows, columns, self._row_prior(float(self.of_draw("row_concentration", t)) if learned else None)
+        )
+
+    def cluster_draws(self, what: Literal["row", "column"]) -> Array:
+        """Return the group of each row, or column, in every draw: chains × draws × rows, or columns.
+
+        Draws of Mondrians hold intervals, of which neighbors with the same blocks are one group.
+        """
+        labels = self.draws.arrays[f"{what}_labels"]
+        if not self.is_mondrian:
+            return labels
+        found = [told_apart(self.block_draw(t)) for t in range(self.n_all_draws)]
+        return np.stack([getattr(draw, f"{what}_classes") for draw in found]).reshape(labels.shape)
+
+    def _tree_of(self, t: int) -> MondrianTree:
+        axis, cuts, times = (self.of_draw(name, t) for name in ("tree_axis", "tree_cut", "tree_time"))
+        return MondrianTree.from_preorder(axis, cuts, times, self.settings.budget)
+
+    def _row_prior(self, concentration: float | None) -> PartitionPrior:
+        return self.settings.line_priors()[0] if concentration is None else DirichletProcess(concentration)
+
+
+@dataclasses.dataclass
+class CoClusterFit(BlockFit):
+    """Draws of a co-clustering; see :class:`BlockFit`."""
+
+    model: ClassVar[str] = "CoClustering"
+    settings: CoClusterParameters
+    cells: Cells
+    matrix: EncodedMatrix
+
+    @cached_property
+    def predictive(self) -> BlockPredictive | MixedPredictive:
+        """What averages predictions over evenly spaced draws."""
+        if not self.settings.is_mixed:
+            return BlockPredictive(self.matrix, self.block_draws)
+        numbers = spaced(self.n_all_draws, MAX_PREDICTIVE_DRAWS).tolist()
+        return MixedPredictive(self.matrix, [self._mixed_draw(t) for t in numbers])
+
+    def _mixed_draw(self, t: int) -> MixedDraw:
+        rows, columns, n, sums = (self.of_draw(name, t) for name in MIXED)
+        a, b = (prior.pseudo_count for prior in self.settings.line_priors())  # type: ignore[attr-defined]
+        # Draws are kept in the smallest type that holds them, and sums of these must not run over.
+        blocks = BlockSums(n.astype(np.int64), sums.astype(self.family.sums_dtype))
+        return MixedDraw(rows.astype(np.int64), columns.astype(np.int64), blocks, (a, b))
+
+
+def fit_cocluster(cells: Cells, settings: CoClusterParameters) -> CoClusterFit:
+    """Run chains on the cells of a matrix, summarize them, and warn where chains disagree."""
+    matrix = encoded(cells, settings.cell_family())
+    draws = cocluster_draws(matrix, settings)
+    warn_if_chains_disagree(draws)
+    return CoClusterFit(settings, cells, matrix, draws, *estimates(draws, settings, cells.shape))
+
+
+def cocluster_draws(matrix: EncodedMatrix, settings: CoClusterParameters) -> Draws:
+    """Run chains on an encoded matrix."""
+    if settings.prior == "dirichlet":
+        sizes = (matrix.n_rows, matrix.n_columns)
+        for what, prior, n in zip(("row", "column"), settings.line_priors(), sizes, strict=True):
+            if isinstance(prior, FiniteDirichlet) and prior.n > n:
+                number = Argument(f"n_{what}_clusters", prior.n)
+                warnings.warn(PermixWarning(Message(number, f" is more than the {n} {what}s")), stacklevel=3)
+    if settings.prior == "mondrian":
+        engine = mondrian_engine(matrix, settings)
+    elif settings.is_mixed:
+        engine = mixed_engine(matrix, settings)
+    else:
+        engine = grid_engine(matrix, settings)
+    return drawn(engine, settings, {"model": "CoClustering", **description(matrix, settings)})
+
+
+def drawn(engine: Engine, settings: BlockParameters, fingerprint: dict[str, Any]) -> Draws:
+    """Run the chains."""
+    return run_chains(
+        engine.make_state,
+        engine.move,
+        **settings.for_chains(),
+        burn_in_move=engine.burn_in_move,
+        fingerprint={**fingerprint, "moves": repr(engine.move), "burn_in_moves": repr(engine.burn_in_move)},
+    )
+
+
+def description(matrix: EncodedMatrix, settings: CoClusterParameters) -> dict[str, Any]:
+    """Return what identifies a co-clustering and its data, in values that JSON holds."""
+    return {
+        "prior": settings.describe_prior(),
+        "membership": settings.membership,
+        "family": matrix.family.describe(),
+        "shape": [matrix.n_rows, matrix.n_columns],
+        "data": digest(matrix.by_row._asdict()),
+    }
+
+
+def estimates(
+    draws: Draws, settings: BlockParameters, shape: tuple[int, int]
+) -> tuple[PointEstimate | None, PointEstimate | None, int | None]:
+    """Return point estimates of rows and of columns, or which draw is nearest to all others."""
+    if settings.prior == "mondrian":
+        return None, None, nearest_draw(draws, settings, shape)
+    rows, columns = (
+        nearest_partition(draws, settings, f"{what}_labels", f"n_{what}_clusters")
+        for what in ("row", "column")
+    )
+    return rows, columns, None
+
+
+def nearest_draw(draws: Draws, settings: BlockParameters, shape: tuple[int, int]) -> int:
+    """Return the number of the draw with the least mean loss to all others, by the blocks of some cells."""
+    arrays = draws.arrays
+    n_draws = arrays["row_labels"].shape[1]
+    chosen = spaced(arrays["row_labels"].shape[0] * n_draws, COMPARED_DRAWS)
+    n_cells = shape[0] * shape[1]
+    rng = np.random.default_rng(0)
+    places = np.arange(n_cells) if n_cells <= COMPARED_CELLS else rng.integers(n_cells, size=COMPARED_CELLS)
+    rows, columns = np.divmod(places, shape[1])
+    blocks = np.empty((len(chosen), len(places)), dtype=np.int64)
+    for place, t in enumerate(chosen.tolist()):
+        at = divmod(t, n_draws)
+        axis, cuts, times = (arrays[name][at] for name in ("tree_axis", "tree_cut", "tree_time"))
+        table = MondrianTree.from_preorder(axis, cuts, times, settings.budget).table()
+        blocks[place] = table[arrays["row_labels"][at][rows], arrays["column_labels"][at][columns]]
+    labels = canonical_labels(blocks)
+    losses = [losses_to(candidate, labels, settings.loss).mean() for candidate in labels]
+    return int(chosen[int(np.argmin(losses))])
+
+
+def encoded(cells: Cells, family: CellFamily) -> EncodedMatrix:
+    """Encode cells under a family, which takes from them what it does not have yet."""
+    with naming_cells(cells):
+        family = family.resolve(cells.values)
+        n_levels = family.n_slots
+        if n_levels > MOST_LEVELS:
+            raise DataError(
+                Message(f"the cells have {n_levels:,} different values, too many to be levels: ", *OTHERS)
+            )
+        matrix = encode_matrix(family, cells.rows, cells.columns, cells.values, cells.shape)
+    if n_levels > MANY_LEVELS and (n_levels > 2 * MANY_LEVELS or n_levels > 0.2 * cells.n_cells):
+        said = f"the cells have {n_levels} different values, and each is taken for a level of its own; "
+        warnings.warn(PermixWarning(Message(said, *OTHERS)), stacklevel=3)
+    return matrix
+
+
+@contextmanager
+def naming_cells(cells: Cells) -> Iterator[None]:
+    """Let errors about values name row and column as the user does."""
+    try:
+        yield
+    except CellValueError as error:
+        raise error.at(cells.place(error.position)) from None
+
+
+def told_apart(draw: BlockDraw) -> BlockDraw:
+    """Return the same blocks with only those classes that differ and have members, blocks without gaps.
+
+    Blocks of nested cuts are rectangles, so that row intervals with the same blocks are neighbors, and so
+    are column intervals: classes stay in order of position.
+    """
+    columns, column_classes = np.unique(draw.column_classes, return_inverse=True)
+    # Intervals without a row have room for new ones: they count where their blocks are those of a class.
+    group_of = by_blocks(draw.table[:, columns])[0]
+    present, row_classes = np.unique(group_of[draw.row_classes], return_inverse=True)
+    firsts = np.array([np.argmax(group_of == group) for group in present])
+    _, column_groups, table = by_blocks(draw.table[np.ix_(firsts, columns)])
+    weights = [np.logaddexp.reduce(draw.row_log_weights[group_of == group]) for group in present]
+    return BlockDraw(
+        row_classes.astype(np.int32),
+        column_groups[column_classes].astype(np.int32),
+        table.astype(np.int64),
+        np.array(weights),
+        draw.new_row_log_weight,
+    )
+
+
+def spaced(n: int, most: int) -> npt.NDArray[np.int64]:
+    """Return at most so many evenly spaced numbers below n."""
+    return np.linspace(0, n - 1, min(n, most)).astype(np.int64)

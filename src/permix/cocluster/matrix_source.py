@@ -1,0 +1,69 @@
+"""Files with a matrix on the command line: the options that say how to read them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from permix.cli.command import Option, Source
+
+if TYPE_CHECKING:
+    from permix.data.cells import Cells
+
+MATRIX_OPTIONS: Mapping[str, Option] = {
+    "layout": Option(
+        str,
+        "Layout of a CSV file: a line for every row, or for every filled cell [default: what it looks like].",
+        choices=("auto", "wide", "long"),
+    ),
+    "header": Option(
+        bool,
+        "Matrices: whether the first line of a CSV file names the columns [default: what it looks like].",
+        ("--header/--no-header",),
+    ),
+    "row_column": Option(
+        str, 'Wide CSV file: column that names the rows and is no cell; "": none does.', ("--id",)
+    ),
+    "missing": Option(
+        list[str],
+        "Matrices: a value that stands for a missing cell, such as -1; may be repeated.",
+        metavar="CODE",
+    ),
+}
+
+
+def read_matrix(file: Path, values: Mapping[str, Any]) -> Cells:
+    """Read the matrix to fit, and say how it was read unless that is not wanted."""
+    cells = _read(file, values, new_rows=False)
+    if not (values["quiet"] or values["json"]):
+        print(f"permix: {cells!r}", file=sys.stderr)
+    return cells
+
+
+def read_rows(file: Path, values: Mapping[str, Any]) -> Cells:
+    """Read rows, or cells, to predict for."""
+    return _read(file, values, new_rows=True)
+
+
+def _read(file: Path, values: Mapping[str, Any], new_rows: bool) -> Cells:
+    from permix.data.io.cells_io import read_cells
+
+    row_column = values.get("row_column")
+    return read_cells(
+        file,
+        values.get("layout") or "auto",
+        header=values.get("header"),
+        row_column=False if row_column == "" else row_column,
+        missing=values.get("missing") or [],
+        new_rows=new_rows,
+    )
+
+
+MATRIX = Source(
+    "CSV or TSV (plain or .gz), wide or with lines row,column,value; or scipy sparse .npz. Blank cells, and "
+    "those a sparse matrix does not store, are missing.",
+    MATRIX_OPTIONS,
+    "permix.cocluster.matrix_source:read_matrix",
+)

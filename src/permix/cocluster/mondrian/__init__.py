@@ -1,0 +1,1 @@
+"""Co-clusterings by nested cuts: Mondrian partitions."""

@@ -1,0 +1,142 @@
+# mypy: ignore-errors
+"""Exchanging the order of crossing cuts in a Mondrian partition.
+
+A node cut along one axis at x, whose parts are both cut along the other, at y1 and y2 with no line and no cut
+between them, divides its cells into the same four groups as a node cut at y1 first whose parts are cut at x
+and at some x2 with nothing between x and x2. Adding and removing cuts hardly ever gets from one to the other,
+since all that is below would have to go; yet where the data hold no cut on one side of y1, only one of the
+two orders can drop it. The exchange keeps x and y1, draws x2 uniformly from where nothing lies between, gives
+y2 up, and draws the times of both lower cuts from their conditionals; its inverse is an exchange, too. The
+likelihood stays.
+"""
+
+from __future__ import annotations
+
+import math
+
+from permix.cocluster.mondrian.shift_jit import random_cut
+from permix.cocluster.mondrian.tree_jit import (
+    AXIS,
+    CUT,
+    FIRST,
+    PARENT,
+    SECOND,
+    TIME,
+    bound_parts,
+    draw_time,
+    extent,
+    log_density,
+    log_time_integral,
+    nodes_below,
+)
+from permix.kernels.jit import kernel
+
+
+@kernel
+def rotate_cuts(rng, n_proposals, budget, tree, places):
+    """Propose exchanges; returns how many could be tried and how many were made."""
+    n_tried = 0
+    n_accepted = 0
+    for _ in range(n_proposals):
+        node = random_cut(rng, tree)
+        if node < 0:
+            break
+        axis = tree.links[node, AXIS]
+        left, right = tree.links[node, FIRST], tree.links[node, SECOND]
+        if tree.links[left, AXIS] != 1 - axis or tree.links[right, AXIS] != 1 - axis:
+            continue
+        x, y1, y2 = tree.numbers[node, CUT], tree.numbers[left, CUT], tree.numbers[right, CUT]
+        below, above = _gap(tree, 1 - axis, places[1 - axis], y1, left, right)
+        if not below < y2 < above:
+            continue
+        low, high = _gap(tree, axis, places[axis], x, node, node)
+        x2 = low + (high - low) * rng.random()
+        if not low < x2 < high:
+            continue
+        n_tried += 1
+        log_ratio = math.log((high - low) / (above - below))
+        time_left, time_right = tree.numbers[left, TIME], tree.numbers[right, TIME]
+        log_ratio -= log_without_times(tree, node, budget)
+        _exchange(tree, node, x2)
+        for child in (left, right):
+            width = extent(tree, child, 1 - tree.links[child, AXIS])
+            tree.numbers[child, TIME] = draw_time(
+                rng, width, tree.numbers[node, TIME], _latest(tree, child, budget)
+            )
+        log_ratio += log_without_times(tree, node, budget)
+        if -rng.standard_exponential() < log_ratio:
+            n_accepted += 1
+        else:
+            _exchange(tree, node, y2)
+            tree.numbers[left, TIME] = time_left
+            tree.numbers[right, TIME] = time_right
+    return n_tried, n_accepted
+
+
+@kernel
+def _gap(tree, axis, places, place, first, second):
+    """Return the nearest lines or cuts of an axis below and above ``place``, two nodes left out."""
+    below, above = 0.0, 1.0
+    for node in range(tree.links.shape[0]):
+        if tree.links[node, AXIS] == axis and node != first and node != second:
+            if tree.numbers[node, CUT] <= place:
+                below = max(below, tree.numbers[node, CUT])
+            else:
+                above = min(above, tree.numbers[node, CUT])
+    for line in range(places.shape[0]):
+        if places[line] < place:
+            below = max(below, places[line])
+        else:
+            above = min(above, places[line])
+    return below, above
+
+
+@kernel
+def _latest(tree, node, budget):
+    """Return the time before which a node has to be cut."""
+    latest = budget
+    for child in (tree.links[node, FIRST], tree.links[node, SECOND]):
+        if tree.links[child, AXIS] >= 0:
+            latest = min(latest, tree.numbers[child, TIME])
+    return latest
+
+
+@kernel
+def log_without_times(tree, node, budget):
+    """Return the log prior density of a node and all below it, the times of its two parts integrated out."""
+    value = log_density(tree, node, budget)
+    for child in (tree.links[node, FIRST], tree.links[node, SECOND]):
+        value -= _log_time_density(tree, child, budget)
+    return value
+
+
+@kernel
+def _log_time_density(tree, node, budget):
+    """Return the log density of a cut's time under its conditional."""
+    width = extent(tree, node, 1 - tree.links[node, AXIS])
+    latest = _latest(tree, node, budget)
+    earliest = tree.numbers[tree.links[node, PARENT], TIME]
+    return -width * (latest - tree.numbers[node, TIME]) - log_time_integral(width, earliest, latest)
+
+
+@kernel
+def _exchange(tree, node, second):
+    """Cut at the left part's cut first; the parts are then cut where the node was, and at ``second``."""
+    left, right = tree.links[node, FIRST], tree.links[node, SECOND]
+    axis = tree.links[node, AXIS]
+    x = tree.numbers[node, CUT]
+    tree.numbers[node, CUT] = tree.numbers[left, CUT]
+    tree.links[node, AXIS] = 1 - axis
+    tree.links[left, AXIS] = axis
+    tree.links[right, AXIS] = axis
+    tree.numbers[left, CUT] = x
+    tree.numbers[right, CUT] = second
+    upper = tree.links[left, SECOND]
+    tree.links[left, SECOND] = tree.links[right, FIRST]
+    tree.links[right, FIRST] = upper
+    tree.links[tree.links[left, SECOND], PARENT] = left
+    tree.links[upper, PARENT] = right
+    below = nodes_below(tree, node)
+    for index in range(below.shape[0]):
+        if tree.links[below[index], AXIS] >= 0:
+            bound_parts(tree, below[index])

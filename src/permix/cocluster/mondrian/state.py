@@ -1,0 +1,217 @@
+"""The state of a Mondrian sampler: nested cuts of the unit square, and where rows and columns are on it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+
+from permix.cocluster.cells.base_lines_jit import BaseLines, LabelLines
+from permix.cocluster.cells.blocks_jit import CountLaw, MomentLaw
+from permix.cocluster.cells.cell_lines_jit import Lines
+from permix.cocluster.cells.encoded_matrix import EncodedMatrix
+from permix.cocluster.mondrian.bases_jit import sweep_base_lines
+from permix.cocluster.mondrian.labels_jit import sweep_label_lines
+from permix.cocluster.mondrian.lines_jit import recount, sweep_lines
+from permix.cocluster.mondrian.shift_jit import graft
+from permix.cocluster.mondrian.tree_jit import (
+    LEAF,
+    Tree,
+    copy_tree,
+    count_leaves,
+    log_density,
+    new_tree,
+    nodes_below,
+)
+from permix.errors import DataError
+from permix.partitions.mondrian import MondrianTree, check_budget
+
+FIRST_CAPACITY = 64
+# Labels have many slots of which a line fills few; each kind of them has a sweep of its own.
+SWEEPS = {Lines: sweep_lines, BaseLines: sweep_base_lines, LabelLines: sweep_label_lines}
+
+
+@dataclasses.dataclass(frozen=True)
+class MondrianData:
+    """What the cells of a matrix say, by row and by column, and the law of a block; never written."""
+
+    law: CountLaw | MomentLaw
+    by_row: Lines | BaseLines | LabelLines
+    by_column: Lines | BaseLines | LabelLines
+    n_rows: int
+    n_columns: int
+    n_slots: int
+    sums_dtype: type
+    log_constant: float = 0.0
+
+    @classmethod
+    def of(cls, matrix: EncodedMatrix) -> MondrianData:
+        """Return those of a matrix."""
+        family = matrix.family
+        return cls(
+            matrix.law,
+            matrix.by_row,
+            matrix.by_column,
+            matrix.n_rows,
+            matrix.n_columns,
+            family.n_slots,
+            family.sums_dtype,
+            matrix.log_constant,
+        )
+
+
+class MondrianState:
+    """A Mondrian partition and coordinates of rows and columns.
+
+    Parameters
+    ----------
+    data : MondrianData
+        Shared between chains.
+    budget : float
+        Budget of the Mondrian process on the unit square.
+    rng : Generator
+        Draws the first coordinates; the first partition has no cut (algorithm 2).
+
+    Notes
+    -----
+    ``places`` holds the coordinates of rows and of columns. Cached statistics of leaves are in ``tree``.
+    """
+
+    def __init__(self, data: MondrianData, budget: float, rng: np.random.Generator) -> None:
+        self.data = data
+        self.budget = check_budget(budget)
+        self.places = (rng.random(data.n_rows), rng.random(data.n_columns))
+        self.lines = (data.by_row, data.by_column)
+        self.n_moved = 0
+        self._allocate(FIRST_CAPACITY)
+        self.refresh()
+
+    def _allocate(self, capacity: int) -> None:
+        self.tree: Tree = new_tree(capacity, self.data.n_slots, self.data.sums_dtype)
+        self.spare: Tree = new_tree(capacity, self.data.n_slots, self.data.sums_dtype)
+
+    def make_room(self, n_nodes: int) -> None:
+        """Give the tree at least ``n_nodes`` unused nodes."""
+        capacity = len(self.tree.axis)
+        needed = capacity - int(self.tree.free[-1]) + n_nodes
+        if needed > capacity:
+            while capacity < needed:
+                capacity *= 2
+            old = self.tree
+            self._allocate(capacity)
+            copy_tree(old, self.tree)
+
+    def sweep(self, rng: np.random.Generator, axis: int) -> int:
+        """Draw the coordinate of every row (axis 0) or column (axis 1) given all else."""
+        return int(
+            SWEEPS[type(self.data.by_row)](
+                rng,
+                axis,
+                self.data.law,
+                self.tree,
+                self.lines[axis],
+                self.places[axis],
+                self.places[1 - axis],
+            )
+        )
+
+    def refresh(self) -> None:
+        """Number nodes in pre-order and recompute statistics, so that resumed chains go on the same way."""
+        self._put_down(*self.preorder())
+
+    def _put_down(self, axis: np.ndarray, cuts: np.ndarray, times: np.ndarray) -> None:
+        self._allocate(max(FIRST_CAPACITY, 1 << (len(axis) + 1).bit_length()))
+        graft(self.tree, 0, axis, cuts, times)
+        recount(self.data.law, self.tree, 0, self.lines[0], self.places[0], self.places[1])
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of leaves."""
+        return int(count_leaves(self.tree))
+
+    def log_likelihood(self) -> float:
+        """Log marginal likelihood of all cells given the blocks.
+
+        Summed in an order that does not depend on the tree: chains that agree on the blocks agree on it.
+        """
+        marginals = np.sort(self.tree.log_marginal[self.tree.axis == LEAF])
+        return float(marginals.sum()) + self.data.log_constant
+
+    def log_prior(self) -> float:
+        """Log density of the cuts; that of the coordinates is 0."""
+        return float(log_density(self.tree, 0, self.budget)) - 2.0 * self.budget
+
+    def log_joint(self) -> float:
+        """Log of prior density × marginal likelihood."""
+        return self.log_prior() + self.log_likelihood()
+
+    def preorder(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Axis, cut and time of all nodes in pre-order."""
+        nodes = nodes_below(self.tree, 0)
+        axis = self.tree.axis[nodes]
+        inner = axis >= 0
+        cuts = np.where(inner, self.tree.cut[nodes], np.nan)
+        return axis, cuts, np.where(inner, self.tree.time[nodes], np.nan)
+
+    def partition(self) -> MondrianTree:
+        """Return the cuts as the user sees them."""
+        return MondrianTree.from_preorder(*self.preorder(), self.budget)
+
+    def intervals(self, axis: int) -> np.ndarray:
+        """Number of the interval between neighbouring cuts that each row or column is in."""
+        cuts = np.sort(self.tree.cut[self.tree.axis == axis])
+        return np.searchsorted(cuts, self.places[axis], side="right")
+
+    def record(self) -> dict[str, float | int | np.ndarray]:
+        """One draw."""
+        axis, cuts, times = self.preorder()
+        rows, columns = self.intervals(0), self.intervals(1)
+        log_likelihood = self.log_likelihood()
+        tree = MondrianTree.from_preorder(axis, cuts, times, self.budget)
+        n_row_clusters, n_column_clusters, n_blocks = tree.count_kinds(rows, columns)
+        return {
+            "row_labels": rows,
+            "column_labels": columns,
+            "n_row_clusters": n_row_clusters,
+            "n_column_clusters": n_column_clusters,
+            "n_blocks": n_blocks,
+            "n_cuts": int(np.count_nonzero(axis >= 0)),
+            "log_likelihood": log_likelihood,
+            "log_joint": log_likelihood + self.log_prior(),
+            "tree_axis": axis,
+            "tree_cut": cuts,
+            "tree_time": times,
+        }
+
+    def progress(self) -> dict[str, float]:
+        """Live numbers."""
+        return {
+            "blocks": float(self.n_blocks),
+            "log joint": self.log_joint(),
+            "moved": float(self.n_moved),
+        }
+
+    def checkpoint(self) -> dict[str, np.ndarray]:
+        """Everything that cannot be recomputed."""
+        axis, cuts, times = self.preorder()
+        return {
+            "rows": self.places[0].copy(),
+            "columns": self.places[1].copy(),
+            "axis": axis,
+            "cuts": cuts,
+            "times": times,
+        }
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take back what ``checkpoint`` gave."""
+        for places, name in zip(self.places, ("rows", "columns"), strict=True):
+            saved = np.asarray(arrays[name], dtype=np.float64)
+            if saved.shape != places.shape or not np.all((saved >= 0) & (saved < 1)):
+                raise DataError(f"the checkpoint's coordinates of {name} do not fit this matrix")
+            places[:] = saved
+        axis = np.asarray(arrays["axis"], dtype=np.int64)
+        cuts, times = (np.asarray(arrays[name], dtype=np.float64) for name in ("cuts", "times"))
+        # Building a tree checks it, as compiled code does not; it would round the times.
+        MondrianTree.from_preorder(axis, cuts, times, self.budget)
+        self._put_down(axis, cuts, times)

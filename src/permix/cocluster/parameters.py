@@ -1,0 +1,363 @@
+"""What a user may choose about a co-clustering and about an ensemble of co-clusterings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from permix.cocluster.cells.registry import CELL_FAMILIES
+from permix.errors import Argument, DataError, Message
+from permix.estimators.checks import Check, Choice, Real, Whole, plain_number
+from permix.estimators.parameters import ChainParameters, declare
+
+if TYPE_CHECKING:
+    from permix.cocluster.cells.families import CellFamily
+    from permix.partitions import Gamma, PartitionPrior
+
+    Concentration = float | Gamma | tuple[float | Gamma, float | Gamma]
+
+# A Mondrian of budget λ has (1 + λ)² blocks on average: more is no summary of any matrix.
+LARGEST_BUDGET = 50.0
+# Labels of given numbers of groups are kept in 16 bits.
+MOST_GROUPS = 2**15 - 1
+# Which priors each parameter belongs to, where that is not all of them.
+BELONGS_TO = {
+    "concentration": ("dp", "dirichlet"),
+    "budget": ("mondrian",),
+    "n_row_clusters": ("dirichlet",),
+    "n_column_clusters": ("dirichlet",),
+    "membership": ("dirichlet",),
+    "label_cells": ("mondrian",),
+}
+# What a base does not decide: name -> why.
+OF_ENSEMBLES = {
+    "n_chains": "an ensemble runs n_base chains",
+    "loss": "a base is a draw, not a point estimate",
+    **{name: f"{name} of the ensemble counts" for name in ("random_state", "n_jobs", "progress", "store")},
+}
+
+
+class FamilyCheck(Choice):
+    """The name of a cell family, or a family with settings of its own."""
+
+    def __init__(self) -> None:
+        super().__init__(*CELL_FAMILIES)
+
+    def convert(self, value: Any) -> Any:
+        from permix.cocluster.cells.families import CellFamily
+
+        return value if isinstance(value, CellFamily) else super().convert(value)
+
+    def must_be(self) -> str:
+        return (
+            f"{super().must_be()}, or a cell family such as permix.cocluster.cells.families.GaussianCells()"
+        )
+
+    def to_json(self, value: Any) -> Any:
+        return value if isinstance(value, str) else value.describe()
+
+    def from_json(self, value: Any) -> Any:
+        from permix.cocluster.cells.families import family_as_described
+
+        return value if isinstance(value, str) else family_as_described(value)
+
+
+class ConcentrationCheck(Check):
+    """A positive number or a Gamma prior, or one for rows and one for columns."""
+
+    def convert(self, value: Any) -> Any:
+        if hasattr(value, "tolist"):
+            value = value.tolist()
+        if isinstance(value, tuple | list):
+            pair = tuple(map(self._one, value))
+            return pair if len(pair) == 2 and NotImplemented not in pair else NotImplemented
+        return self._one(value)
+
+    def _one(self, value: Any) -> Any:
+        from permix.partitions import Gamma
+
+        return value if isinstance(value, Gamma) else Real(above=0.0).convert(plain_number(value))
+
+    def must_be(self) -> str:
+        return "a positive number, permix.Gamma(...) to learn it, or a pair of these for rows and columns"
+
+    def kind(self) -> str:
+        return "float, Gamma, or a pair of these"
+
+    def to_json(self, value: Any) -> Any:
+        if isinstance(value, tuple):
+            return [self.to_json(each) for each in value]
+        return value if isinstance(value, float) else value.describe()
+
+    def from_json(self, value: Any) -> Any:
+        from permix.partitions import prior_from_description
+
+        if isinstance(value, list):
+            return [self.from_json(each) for each in value]
+        return prior_from_description(value) if isinstance(value, dict) else value
+
+    def parse(self, text: str) -> Any:
+        """Read one for both, or ROWS:COLUMNS.
+
+        Examples
+        --------
+        >>> ConcentrationCheck().parse("20"), ConcentrationCheck().parse("20:gamma(1,1)")
+        (20.0, (20.0, Gamma(shape=1.0, rate=1.0)))
+        """
+        from permix.partitions.concentration_text import concentration_of
+
+        parts = [concentration_of(each) for each in text.split(":")]
+        if len(parts) > 2:
+            raise DataError(
+                Message(Argument("concentration", text), " must be one or two concentrations, ROWS:COLUMNS")
+            )
+        return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+class BaseCheck(Check):
+    """How base co-clusterings are made: an estimator that is not fitted, or its parameters."""
+
+    special = (None,)
+
+    def convert(self, value: Any) -> Any:
+        if isinstance(value, CoClusterParameters):
+            return value
+        if getattr(value, "_parameters_class", None) is CoClusterParameters:
+            return value._settings()
+        return NotImplemented
+
+    def must_be(self) -> str:
+        return (
+            "a CoClustering that says how to make bases (co-clusterings that are made already go to "
+            "fit(X, bases=[...]))"
+        )
+
+    def kind(self) -> str:
+        return "CoClustering or None"
+
+    def to_json(self, value: Any) -> Any:
+        return None if value is None else value.to_json()
+
+    def from_json(self, value: Any) -> Any:
+        return None if value is None else CoClusterParameters.from_json(value)
+
+
+class BlockParameters(ChainParameters):
+    """Parameters that co-clusterings and ensembles of them share."""
+
+    prior: str
+
+    family: CellFamily | str = declare(
+        "categorical",
+        FamilyCheck(),
+        "What cells are: a few levels such as ratings, 0 and 1, counts, or numbers. Of a categorical matrix "
+        "every different value is a level; levels in an order of yours, or some that no cell has, are given "
+        'as ``permix.cocluster.cells.families.CategoricalCells(levels=["low", "middle", "high"])``.',
+        positional=True,
+    )
+    concentration: Concentration = declare(
+        1.0,
+        ConcentrationCheck(),
+        "dp, dirichlet: the larger, the more groups; a pair is for rows and for columns, on the command line "
+        'ROWS:COLUMNS, and with "dp" ``permix.Gamma(1.0, 1.0)``, there gamma(1,1), learns it. With '
+        '"dirichlet" it is the parameter of every group.',
+    )
+    pseudo_count: float = declare(
+        1.0,
+        Real(above=0.0),
+        "How many cells the prior of a block is worth: at every level, or altogether.",
+    )
+    budget: float = declare(
+        1.0,
+        Real(above=0.0, most=LARGEST_BUDGET),
+        "mondrian: the larger, the more cuts; (1 + budget)² blocks are expected before there are data.",
+    )
+    loss: Literal["vi", "binder"] = declare(
+        "vi",
+        Choice("vi", "binder"),
+        "The loss whose posterior expectation the partitions shown minimize: variation of information or "
+        "Binder's.",
+    )
+
+    def check_together(self) -> None:
+        """Refuse parameters that the prior does not have, and a second pseudo-count."""
+        for name, priors in BELONGS_TO.items():
+            if name not in self.declared or self.prior in priors:
+                continue
+            given = getattr(self, name)
+            if given != self.declared[name].default:
+                raise DataError(
+                    Message(
+                        Argument(name, given),
+                        " would change nothing with ",
+                        Argument("prior", self.prior),
+                        "; it belongs to ",
+                        Argument("prior", priors[0]),
+                        *(f" and {other!r}" for other in priors[1:]),
+                    )
+                )
+        family = self.family
+        if not isinstance(family, str) and self.pseudo_count not in (1.0, family.pseudo_count):
+            raise DataError(
+                Message(
+                    Argument("pseudo_count", self.pseudo_count),
+                    f" would change nothing: the family given has its own, {family.pseudo_count!r}",
+                )
+            )
+
+    def cell_family(self) -> CellFamily:
+        """Return what cells of a block are made of, not resolved yet."""
+        from permix.cocluster.cells.families import cell_family
+
+        return cell_family(self.family, self.pseudo_count)
+
+    def concentrations(self) -> tuple[float | Gamma, float | Gamma]:
+        """Return the concentration of rows and that of columns."""
+        given = self.concentration
+        return given if isinstance(given, tuple) else (given, given)
+
+    def line_priors(self) -> tuple[PartitionPrior, PartitionPrior]:
+        """Return the priors over groups of rows and of columns of a grid."""
+        from permix.partitions import DirichletProcess
+
+        rows, columns = self.concentrations()
+        return DirichletProcess(rows), DirichletProcess(columns)
+
+    def describe_prior(self) -> Any:
+        """Return what identifies the prior, in values that JSON holds."""
+        if self.prior == "mondrian":
+            return {"budget": self.budget}
+        return [side.describe() for side in self.line_priors()]
+
+
+class CoClusterParameters(BlockParameters):
+    """Parameters of :class:`permix.CoClustering`."""
+
+    prior: Literal["dp", "dirichlet", "mondrian"] = declare(
+        "dp",
+        Choice("dp", "dirichlet", "mondrian"),
+        "dp: a grid of as many groups of rows and of columns as the data ask for (DPCC); dirichlet: of as "
+        "many as you say (LDCC); mondrian: nested cuts, finer in some places than in others (MPCC).",
+        positional=True,
+    )
+    n_row_clusters: int | None = declare(
+        None, Whole(1, MOST_GROUPS, special=(None,)), "dirichlet: number of groups of rows."
+    )
+    n_column_clusters: int | None = declare(
+        None, Whole(1, MOST_GROUPS, special=(None,)), "dirichlet: number of groups of columns."
+    )
+    membership: Literal["hard", "mixed"] = declare(
+        "hard",
+        Choice("hard", "mixed"),
+        "dirichlet: every row and every column has one group (hard), or each of their cells draws one "
+        "(mixed), which is LDCC as published.",
+    )
+
+    def check_together(self) -> None:
+        """A finite grid needs its numbers of groups, and a concentration that is given."""
+        super().check_together()
+        if self.prior != "dirichlet":
+            return
+        for name in ("n_row_clusters", "n_column_clusters"):
+            if getattr(self, name) is None:
+                raise DataError(
+                    Message(
+                        Argument("prior", "dirichlet"),
+                        " needs ",
+                        Argument(name),
+                        "; with ",
+                        Argument("prior", "dp"),
+                        " the data say how many groups there are",
+                    )
+                )
+        if not all(isinstance(value, float) for value in self.concentrations()):
+            raise DataError(
+                Message(
+                    "a Gamma prior of the concentration goes with ",
+                    Argument("prior", "dp"),
+                    "; with 'dirichlet' give a number",
+                )
+            )
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether every cell, and not every row, chooses its groups."""
+        return self.membership == "mixed"
+
+    def line_priors(self) -> tuple[PartitionPrior, PartitionPrior]:
+        """Return the priors over groups of rows and of columns of a grid."""
+        if self.prior == "dp":
+            return super().line_priors()
+        from permix.partitions import FiniteDirichlet
+
+        rows, columns = self.concentrations()
+        assert isinstance(rows, float)
+        assert isinstance(columns, float)
+        assert self.n_row_clusters is not None
+        assert self.n_column_clusters is not None
+        return FiniteDirichlet(self.n_row_clusters, rows), FiniteDirichlet(self.n_column_clusters, columns)
+
+
+class EnsembleParameters(BlockParameters):
+    """Parameters of :class:`permix.CoClusteringEnsemble`."""
+
+    prior: Literal["dp", "mondrian"] = declare(
+        "dp",
+        Choice("dp", "mondrian"),
+        "Of the consensus: a grid of groups of rows by groups of columns (DPCCE), or nested cuts (MPCCE).",
+        positional=True,
+    )
+    n_base: int = declare(
+        5,
+        Whole(2),
+        "Fit so many co-clusterings and the consensus of their last draws. Where base co-clusterings are "
+        "given, none are made.",
+        flag="--ensemble",
+    )
+    base: Any = declare(
+        None,
+        BaseCheck(),
+        "How base co-clusterings are made; by default with the prior and the parameters of the ensemble. "
+        "Number and seed of chains, ``loss``, ``n_jobs``, ``progress`` and ``store`` are those of the "
+        "ensemble.",
+        flag="",
+    )
+    label_pseudo_count: float = declare(
+        1.0,
+        Real(above=0.0),
+        "ensemble: how many labels of each base the prior of a consensus group or block is worth. "
+        'With "dp" these are all labels of a base together, divided among its T_m labels (equations 4.7 to '
+        '4.10, corrected), with "mondrian" every label (equation 5.12).',
+    )
+    label_cells: Literal["filled", "all"] = declare(
+        "filled",
+        Choice("filled", "all"),
+        "ensemble, mondrian: whether the labels of the filled cells of the matrix count, or those of all "
+        "cells, as published. Where a matrix is mostly empty, the bases say of an empty cell what chance "
+        "made of it, and as much of that as there is of the rest. Without a matrix all cells count.",
+    )
+
+    def check_together(self) -> None:
+        """Refuse parameters of the base that the ensemble decides."""
+        super().check_together()
+        if self.base is None:
+            return
+        for name, why in OF_ENSEMBLES.items():
+            given, default = getattr(self.base, name), self.base.declared[name].default
+            if given is not default and given != default:
+                raise DataError(f"base: {name}={given!r} would change nothing: {why}")
+
+    def base_settings(self, store: str | None, random_state: Any) -> CoClusterParameters:
+        """Return what the base co-clusterings are: those asked for, or like the consensus."""
+        base = self.base
+        if base is None:
+            base = CoClusterParameters(
+                prior=self.prior, **{name: getattr(self, name) for name in BlockParameters.declared}
+            )
+        found: CoClusterParameters = base.replaced(
+            n_chains=self.n_base,
+            random_state=random_state,
+            n_jobs=self.n_jobs,
+            progress=self.progress,
+            store=store,
+        )
+        return found

@@ -1,0 +1,461 @@
+"""Pictures of co-clusterings: the matrix in the order of its blocks, its groups, its chains."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from permix.cocluster.block_predict import BlockDraw
+from permix.cocluster.cells.families import CellFamily
+from permix.cocluster.fit import BlockFit
+from permix.data.cells import Cells
+from permix.errors import DataError, ParameterError
+from permix.estimators.checks import Choice
+from permix.plots.mondrian_picture import draw_tree
+from permix.plots.partition_pictures import draw_number, draw_similarity, draw_traces
+from permix.plots.style import BORDER, COLORS, NO_MATPLOTLIB, checked_figure, new_axes, shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap, Normalize
+    from matplotlib.figure import Figure
+
+Array = npt.NDArray[Any]
+Of = Literal["rows", "columns"]
+
+# The picture has no more pixels than this on a side; larger matrices are drawn as means of patches.
+MAX_SIDE = 1000
+# Patches of a large and mostly empty matrix hold about so many filled cells, so that colors can be seen.
+CELLS_PER_PATCH = 4
+SMALL_SIDE = 120
+MAX_NAMES = 60
+MAX_NAME = 18
+# Points: what a name and a number of a group take up, and how thick two neighboring blocks may be
+# before the border between them would hide them.
+NAME_ROOM = 7.5
+NUMBER_ROOM = 6.5
+BORDER_ROOM = 2.5
+THINNEST, THICKEST = 0.3, 1.6
+MISSING = "#ECECEC"
+# From pale to dark without the darkest end, where borders would be lost.
+ORDERED = "YlGnBu"
+MAX_LEVELS = 12
+
+
+class _Side(NamedTuple):
+    """Rows or columns in the order in which they are drawn, and the points that each takes up."""
+
+    what: str
+    classes: Array
+    order: Array
+    names: tuple[str, ...] | None
+    room: float
+
+    @property
+    def n_lines(self) -> int:
+        return len(self.order)
+
+    @property
+    def edges(self) -> Array:
+        """Where each class starts, and the end."""
+        return np.concatenate([[0], np.cumsum(np.bincount(self.classes))])
+
+
+class _Colors(NamedTuple):
+    """Numbers that are drawn, and how they become colors."""
+
+    values: Array
+    colors: Colormap
+    scale: Normalize
+    labels: tuple[str, ...] | None
+    ordered: bool
+    extend: str
+
+
+def blocks(fit: BlockFit, *, ax: Axes | None = None) -> Axes:
+    """Draw the matrix with rows and columns in the order of their groups, and the borders of its blocks.
+
+    Missing cells are pale gray. A large matrix is drawn as patches of neighboring cells within a block: the
+    mean of numbers, the most frequent of other levels. Groups without room for a number have none, which is
+    said beside them; between those too thin to be seen apart no border is drawn.
+
+    Parameters
+    ----------
+    fit : BlockFit
+    ax : matplotlib axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    return draw_blocks(fit.blocks, fit.known_cells, fit.family, ax=ax)
+
+
+def overview(fit: BlockFit, *, figure: Figure | None = None) -> Figure:
+    """Draw the matrix in the order of its blocks, as :func:`blocks` does, in a figure."""
+    figure = checked_figure(figure, *_size(fit.known_cells, fit.blocks))
+    blocks(fit, ax=figure.subplots())
+    return figure
+
+
+def draw_blocks(draw: BlockDraw, cells: Cells, family: CellFamily, *, ax: Axes | None = None) -> Axes:
+    """Draw cells under a partition into blocks; :func:`blocks` is for people."""
+    axes = new_axes(ax, *_size(cells, draw))
+    look = _colors(cells, family)
+    _explain_colors(axes, look)  # first: the scale takes its room from the matrix
+    rows, columns = _sides(axes, cells, draw)
+    _draw_cells(axes, cells, look, draw, rows.order, columns.order)
+    _draw_borders(axes, draw.table, rows, columns)
+    axes.set_xlim(0, cells.n_columns)
+    axes.set_ylim(cells.n_rows, 0)
+    _name_lines(axes, rows)
+    _name_lines(axes, columns)
+    if cells.n_cells < cells.n_rows * cells.n_columns:
+        above = axes.get_xlabel()
+        axes.set_xlabel(f"{above}{', ' if above else ''}missing cells in gray")
+    n_blocks = len(np.unique(draw.table))
+    axes.set_title(
+        f"{_counted(n_blocks, 'block')}: {_counted(len(draw.table), 'group')} of rows, "
+        f"{_counted(draw.table.shape[1], 'group')} of columns",
+        fontsize="medium",
+        pad=14.0 if _numbered(columns) else 6.0,
+    )
+    return axes
+
+
+def mondrian(fit: BlockFit, *, ax: Axes | None = None) -> Axes:
+    """Draw the nested cuts of the point estimate, rows downwards and columns to the right."""
+    if fit.tree is None:
+        raise DataError("a grid has no nested cuts to draw; plots.blocks draws its blocks")
+    return draw_tree(fit.tree, ax=ax)
+
+
+def n_groups(fit: BlockFit, *, of: Of = "rows", ax: Axes | None = None) -> Axes:
+    """Draw the posterior of the number of groups of rows, or of columns."""
+    draws = fit.draws.arrays[f"n_{_side_of(of)}_clusters"]
+    return draw_number(draws, f"groups of {of}", ax=ax)
+
+
+def similarity(fit: BlockFit, *, of: Of = "rows", ax: Axes | None = None) -> Axes:
+    """Draw the probability that two rows, or two columns, are in one group, sorted by group."""
+    what = _side_of(of)
+    labels = fit.row_labels if what == "row" else fit.column_labels
+    return draw_similarity(labels, fit.cluster_draws(what), of, ax=ax)
+
+
+def traces(fit: BlockFit, *, figure: Figure | None = None) -> Figure:
+    """Draw the number of blocks and the log joint of every draw, a line for each chain."""
+    draws = fit.draws.arrays
+    return draw_traces(
+        [("number of blocks", draws["n_blocks"]), ("log joint", draws["log_joint"])], figure=figure
+    )
+
+
+def _side_of(of: Of) -> Literal["row", "column"]:
+    if of not in ("rows", "columns"):
+        raise ParameterError("of", of, Choice("rows", "columns").must_be())
+    return "row" if of == "rows" else "column"
+
+
+# -- cells -----------------------------------------------------------------------------------------
+
+
+def _colors(cells: Cells, family: CellFamily) -> _Colors:
+    """Choose colors: levels that are few get one each, numbers a scale."""
+    try:
+        import matplotlib
+        from matplotlib.colors import BoundaryNorm, ListedColormap, Normalize
+    except ImportError as error:
+        raise DataError(NO_MATPLOTLIB) from error
+    levels = getattr(family, "levels", None)
+    if levels is not None:
+        codes = family.encode(cells.values)
+        ordered = all(isinstance(level, int | float) for level in levels)
+        if ordered and len(levels) > MAX_LEVELS:
+            levels = None
+        else:
+            n = len(levels)
+            palette: Any
+            if ordered:
+                palette = matplotlib.colormaps[ORDERED](np.linspace(0.12, 0.85, n) if n > 1 else [0.5])
+            elif n <= len(COLORS):
+                palette = [matplotlib.colors.to_rgba(color) for color in COLORS[:n]]
+            else:
+                palette = matplotlib.colormaps["turbo"](np.linspace(0.05, 0.95, n))
+            return _Colors(
+                codes.astype(np.float64),
+                ListedColormap(palette),
+                BoundaryNorm(np.arange(n + 1) - 0.5, n),
+                tuple(shortened(level, MAX_NAME) for level in levels),
+                ordered,
+                "neither",
+            )
+    values = cells.values.astype(np.float64)
+    low, high = float(values.min()), float(values.max())
+    extend = "neither"
+    if high > low:
+        # A few extreme cells shall not take the colors from all others.
+        inner_low, inner_high = np.quantile(values, [0.01, 0.99])
+        if inner_high > inner_low and high - low > 2 * (inner_high - inner_low):
+            extend = {(1, 1): "both", (1, 0): "min", (0, 1): "max", (0, 0): "neither"}[
+                int(inner_low > low), int(inner_high < high)
+            ]
+            low, high = float(inner_low), float(inner_high)
+    else:
+        low, high = low - 0.5, high + 0.5
+    base = matplotlib.colormaps[ORDERED](np.linspace(0.05, 0.85, 256))
+    return _Colors(values, ListedColormap(base), Normalize(low, high), None, True, extend)
+
+
+def _draw_cells(
+    axes: Axes, cells: Cells, look: _Colors, draw: BlockDraw, row_order: Array, column_order: Array
+) -> None:
+    n_rows, n_columns = cells.shape
+    row_place, column_place = _inverse(row_order), _inverse(column_order)
+    patch = _patch_sizes(cells)
+    # A patch is what one small rectangle and one block have in common: none crosses a border.
+    n_across = n_columns // patch[1] + 1
+    n_blocks = int(draw.table.max()) + 1
+
+    def patch_of(row: Array, column: Array, block: Array) -> Array:
+        return ((row // patch[0]) * n_across + column // patch[1]) * n_blocks + block
+
+    cell_blocks = draw.block_of(cells.rows, cells.columns)
+    where = patch_of(row_place[cells.rows], column_place[cells.columns], cell_blocks)
+    rows, columns = _pixel_lines(n_rows)[:, None], _pixel_lines(n_columns)[None, :]
+    pixels = patch_of(rows, columns, draw.block_of(row_order[rows], column_order[columns]))
+    shown = _patched(where, pixels, look)
+    colors = look.colors.with_extremes(bad=MISSING)
+    rgba = colors(look.scale(np.ma.masked_invalid(shown)))
+    axes.imshow(
+        (255 * rgba).astype(np.uint8),
+        extent=(0, n_columns, n_rows, 0),
+        aspect="auto",
+        interpolation="nearest",  # anything else mixes neighbours, and cells with what is missing
+        origin="upper",
+        rasterized=True,
+    )
+
+
+def _patched(where: Array, pixels: Array, look: _Colors) -> Array:
+    """Return for each pixel the mean of its patch, or its most frequent level; NaN where it is empty."""
+    patches, of_cell = np.unique(where, return_inverse=True)
+    if look.ordered:
+        seen = np.bincount(of_cell, weights=look.values) / np.bincount(of_cell)
+    else:
+        n = len(look.labels or ())
+        pairs, count = np.unique(of_cell * n + look.values.astype(np.int64), return_counts=True)
+        by_count = np.argsort(count, kind="stable")  # the most frequent is written last
+        seen = np.empty(len(patches))
+        seen[pairs[by_count] // n] = pairs[by_count] % n
+    place = np.minimum(np.searchsorted(patches, pixels), len(patches) - 1)
+    return np.where(patches[place] == pixels, seen[place], np.nan)
+
+
+def _patch_sizes(cells: Cells) -> tuple[int, int]:
+    """Rows and columns of a patch: 1 by 1 unless the matrix is large, or large and mostly empty."""
+    n_rows, n_columns = cells.shape
+    row, column = -(-n_rows // MAX_SIDE), -(-n_columns // MAX_SIDE)
+    share = cells.n_cells / (n_rows * n_columns)
+    if min(cells.shape) <= SMALL_SIDE or share > 0.5:
+        return row, column
+    side = round(np.sqrt(CELLS_PER_PATCH / share))
+    return (
+        max(row, min(side, -(-n_rows // SMALL_SIDE))),
+        max(column, min(side, -(-n_columns // SMALL_SIDE))),
+    )
+
+
+def _pixel_lines(n: int) -> Array:
+    """Which line each pixel of the picture shows."""
+    n_pixels = min(n, MAX_SIDE)
+    return ((np.arange(n_pixels) + 0.5) * n / n_pixels).astype(np.int64)
+
+
+def _inverse(order: Array) -> Array:
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return place
+
+
+# -- borders and names -----------------------------------------------------------------------------
+
+
+def _sides(axes: Axes, cells: Cells, draw: BlockDraw) -> tuple[_Side, _Side]:
+    """Rows and columns sorted by class, and the room that the axes give them."""
+    box, points = axes.get_window_extent(), 72 / axes.figure.dpi
+    sides = []
+    for what, classes, names, name_of, extent in (
+        ("row", draw.row_classes, cells.row_names, cells.row_name, box.height),
+        ("column", draw.column_classes, cells.column_names, cells.column_name, box.width),
+    ):
+        order = np.argsort(classes, kind="stable")
+        room = extent * points / len(order)
+        shown = None
+        if names is not None and len(order) <= MAX_NAMES and room >= NAME_ROOM:
+            shown = tuple(shortened(name_of(int(line)), MAX_NAME) for line in order)
+        sides.append(_Side(what, classes, order, shown, room))
+    return sides[0], sides[1]
+
+
+def _draw_borders(axes: Axes, table: Array, rows: _Side, columns: _Side) -> None:
+    """Draw a line wherever two neighboring classes lie in different blocks: grids and nested cuts alike."""
+    from matplotlib.collections import LineCollection
+
+    segments, widths = [], []
+    for upright, (lines, ends) in enumerate(((rows, columns), (columns, rows))):
+        breadths = _border_widths(table.T if upright else table, lines.edges * lines.room)
+        for place, breadth in zip(lines.edges[1:-1], breadths, strict=True):
+            for start, stop in _runs(breadth > 0):
+                line = [(ends.edges[start], place), (ends.edges[stop], place)]
+                segments.append([point[::-1] for point in line] if upright else line)
+                widths.append(breadth[start:stop].min())
+    for color, factor in (("white", 2.2), (BORDER, 1.0)):
+        axes.add_collection(
+            LineCollection(
+                segments, colors=color, linewidths=factor * np.array(widths), capstyle="butt", zorder=3
+            )
+        )
+    for side in axes.spines.values():
+        side.set_color(BORDER)
+        side.set_linewidth(max(widths, default=THICKEST))
+        side.set_zorder(4)
+
+
+def _border_widths(table: Array, edges: Array) -> Array:
+    """Return the points of the line after each class, in every column of classes; 0 where there is none.
+
+    Lines are the thinner the less room the blocks beside them have, so that they never cover much of the
+    picture; between two blocks that are both too thin to be seen apart there is none.
+    """
+    widths = np.zeros((len(table) - 1, table.shape[1]))
+    for column in range(table.shape[1]):
+        cuts = np.flatnonzero(np.diff(table[:, column]))
+        thickness = np.diff(edges[np.r_[0, cuts + 1, len(table)]])
+        one, other = thickness[:-1], thickness[1:]
+        width = np.clip(np.minimum(one, other) / 20, THINNEST, THICKEST)
+        widths[cuts, column] = np.where(np.maximum(one, other) >= BORDER_ROOM, width, 0.0)
+    return widths
+
+
+def _runs(different: Array) -> list[tuple[int, int]]:
+    """Start and stop of each run of True."""
+    change = np.flatnonzero(np.diff(np.r_[False, different, False].astype(np.int8)))
+    return [(int(start), int(stop)) for start, stop in zip(change[::2], change[1::2], strict=True)]
+
+
+def _name_lines(axes: Axes, side: _Side) -> None:
+    """Name rows or columns where there is room, and number their classes on the other side."""
+    axis = axes.yaxis if side.what == "row" else axes.xaxis
+    if side.names is None:
+        axis.set_ticks([])
+    else:
+        large = side.room >= 10.5
+        axis.set_ticks(np.arange(side.n_lines) + 0.5, side.names, fontsize="small" if large else "x-small")
+        if side.what == "column" and 5 * max(map(len, side.names)) + 4 > side.room:
+            axis.set_tick_params(rotation=90)
+    axis.set_tick_params(length=0)
+    axis.set_label_text(_side_label(side))
+    for number, center in _numbered(side):
+        upright = side.what == "row"
+        axes.annotate(
+            str(number),
+            (1, center) if upright else (center, 1),
+            xycoords=("axes fraction", "data") if upright else ("data", "axes fraction"),
+            xytext=(4, 0) if upright else (0, 3),
+            textcoords="offset points",
+            ha="left" if upright else "center",
+            va="center" if upright else "baseline",
+            fontsize="x-small",
+            color="#555555",
+        )
+
+
+def _side_label(side: _Side) -> str:
+    """Say how many lines there are where they have no names, and which groups have no number."""
+    n_classes, n_numbered = len(side.edges) - 1, len(_numbered(side))
+    lines = _counted(side.n_lines, side.what)
+    if n_numbered == n_classes:
+        return lines if side.names is None else ""
+    shown = {0: "too thin to be numbered", 1: "the largest is numbered"}
+    return (
+        f"{lines} in {_counted(n_classes, 'group')}\n"
+        f"{shown.get(n_numbered, f'the {n_numbered} largest are numbered')}"
+    )
+
+
+def _numbered(side: _Side) -> list[tuple[int, float]]:
+    """Numbers, from 1, of the classes with room for one, and where their middle is."""
+    edges = side.edges
+    needed = NUMBER_ROOM if side.what == "row" else 3 + 4.5 * len(str(len(edges) - 1))
+    return [
+        (k + 1, (edges[k] + edges[k + 1]) / 2)
+        for k in range(len(edges) - 1)
+        if (edges[k + 1] - edges[k]) * side.room >= needed
+    ]
+
+
+def _explain_colors(axes: Axes, look: _Colors) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.patches import Patch
+
+    figure = axes.figure
+    if look.labels is None or (look.ordered and len(look.labels) > 2):
+        bar = figure.colorbar(
+            ScalarMappable(look.scale, look.colors), ax=axes, extend=look.extend, fraction=0.05, pad=0.06
+        )
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(length=0, labelsize="small")
+        if look.labels is not None:
+            bar.set_ticks(range(len(look.labels)), labels=list(look.labels))
+            bar.ax.minorticks_off()
+        return
+    n = len(look.labels)
+    handles = [Patch(facecolor=look.colors(k), label=look.labels[k]) for k in range(min(n, 20))]
+    if n > 20:
+        handles.append(Patch(facecolor="none", label=f"… {n - 20} more"))
+    axes.legend(
+        handles=handles,
+        loc="upper left",
+        bbox_to_anchor=(1.06, 1.0),
+        frameon=False,
+        fontsize="small",
+        handlelength=1.0,
+        handleheight=1.0,
+        borderaxespad=0.0,
+    )
+
+
+def _size(cells: Cells, draw: BlockDraw) -> tuple[float, float]:
+    """Inches: about the shape of the matrix, within what a page holds, with room for groups and names."""
+    ratio = float(np.clip(cells.n_rows / cells.n_columns, 0.4, 2.2))
+    side = 6.0
+    width, height = (side, side * ratio) if ratio <= 1 else (side / ratio**0.5, side * ratio**0.5)
+    n_row_classes, n_column_classes = draw.table.shape
+    height = max(min(height, 9.0), min(side, 0.15 * n_row_classes))
+    width = max(width, min(side, 0.15 * n_column_classes))
+    # Names need a line each along their side, and their length beside the other.
+    named_rows = cells.row_names is not None and cells.n_rows <= MAX_NAMES
+    named_columns = cells.column_names is not None and cells.n_columns <= MAX_NAMES
+    if named_rows:
+        height = max(height, cells.n_rows * 1.2 * NAME_ROOM / 72)
+    if named_columns:
+        width = max(width, cells.n_columns * 1.2 * NAME_ROOM / 72)
+    return width + 1.3 + 0.5 * named_rows, height + 0.8 + 0.5 * named_columns
+
+
+def _counted(n: int, thing: str) -> str:
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"
+
+
+PICTURES = {
+    "overview": overview,
+    "blocks": blocks,
+    "mondrian": mondrian,
+    "n_groups": n_groups,
+    "similarity": similarity,
+    "traces": traces,
+}

@@ -1,0 +1,260 @@
+"""How a co-clustering, or an ensemble of them, is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from permix.cli.output import count_of, print_if_not_converged, print_table, terminal_width
+from permix.cocluster.cells.families import CategoricalCells
+from permix.cocluster.ensemble import EnsembleFit
+from permix.cocluster.fit import BlockFit, CoClusterFit
+from permix.cocluster.predict import BlockPredictions, perplexity_of
+from permix.cocluster.results import SIDES, groups_of
+from permix.data.cells import Cells
+from permix.posterior import summary
+
+Array = npt.NDArray[Any]
+# A terminal shows at most so many groups of rows, or so many blocks of nested cuts.
+MAX_ROWS = 30
+CELL_WIDTH = 12
+# Names of the members of a group take at most so much room.
+MEMBERS_WIDTH = 70
+PRIORS = {
+    "dp": "a grid, Dirichlet processes",
+    "dirichlet": "a grid, finite Dirichlet",
+    "mondrian": "nested cuts, Mondrian process",
+}
+
+
+def block_report(fit: BlockFit) -> dict[str, Any]:
+    """Everything ``summary`` shows, as plain values."""
+    draws = fit.draws.arrays
+    report: dict[str, Any] = {
+        "model": fit.model,
+        "prior": fit.settings.prior,
+        "rows": fit.shape[0],
+        "columns": fit.shape[1],
+        "chains": int(draws["row_labels"].shape[0]),
+        "draws_per_chain": int(draws["row_labels"].shape[1]),
+        "interrupted": fit.interrupted,
+        "loss": fit.settings.loss,
+    }
+    if isinstance(fit, EnsembleFit):
+        report["bases"] = int(fit.bases.n_bases)
+    if isinstance(fit, CoClusterFit):
+        report["membership"] = fit.settings.membership
+    for what in SIDES:
+        found = groups_of(fit, what)
+        report |= {
+            f"{what}_groups": len(found.sizes),
+            f"{what}_group_sizes": found.sizes,
+            f"{what}_group_members": found.members,
+            f"{what}_group_confidence": found.group_confidence,
+            f"posterior_number_of_{what}_groups": _shares(draws[f"n_{what}_clusters"]),
+        }
+    report["posterior_number_of_blocks"] = _shares(draws["n_blocks"])
+    report["blocks"] = len(np.unique(fit.blocks.table))
+    report["block_table"] = fit.blocks.table.tolist()
+    report["log_likelihood"] = fit.log_likelihood
+    if fit.tree is not None:
+        axis, cuts, times = fit.tree.to_preorder()
+        report["budget"] = float(fit.settings.budget)
+        report["tree"] = {"axis": axis.tolist(), "cut": cuts.tolist(), "time": times.tolist()}
+    if fit.matrix is not None:
+        report |= {
+            "family": fit.family.name,
+            "levels": list(getattr(fit.family, "levels", None) or []),
+            "cells": fit.matrix.n_cells,
+            "block_cells": fit.sums.n.tolist(),
+            "block_parameters": {name: values.tolist() for name, values in fit.block_parameters.items()},
+            "block_values": _values(fit),
+        }
+    report["diagnostics"] = {str(name): row.to_dict() for name, row in summary(fit.draws).iterrows()}
+    if fit.held_out is not None:
+        share = fit.held_out.n_cells / (fit.held_out.n_cells + fit.known_cells.n_cells)
+        report["held_out"] = {"share": share, **held_out_report(fit, fit.held_out)}
+    return report
+
+
+def held_out_report(fit: BlockFit, held_out: Cells, score: float | None = None) -> dict[str, Any]:
+    """How well cells were predicted that the fit did not see; ``score`` where it is known already."""
+    if score is None:
+        score = BlockPredictions(fit).score_cells(held_out)
+    report: dict[str, Any] = {
+        "cells": held_out.n_cells,
+        "mean_log_probability": score,
+        "perplexity": perplexity_of(score),
+    }
+    if isinstance(fit, EnsembleFit):
+        report |= {
+            "averaged_bases_perplexity": perplexity_of(fit.averaged_score(held_out)),
+            "base_perplexities": [perplexity_of(each) for each in fit.base_scores(held_out)],
+        }
+    return report
+
+
+def _shares(draws: Array) -> dict[str, float]:
+    numbers, counts = np.unique(draws, return_counts=True)
+    return {str(n): float(count / draws.size) for n, count in zip(numbers, counts, strict=True)}
+
+
+def _values(fit: BlockFit) -> list[Any]:
+    """One value a block: the mean of numbers, the most probable of other levels."""
+    family, sums = fit.family, fit.sums
+    if isinstance(family, CategoricalCells):
+        levels = list(family.levels or ())
+        if not all(isinstance(level, int | float) for level in levels):
+            return [levels[best] for best in family.probabilities(*sums).argmax(axis=1)]
+    return [float(value) for value in family.means(*sums)]
+
+
+def print_blocks(report: dict[str, Any], title: str) -> None:
+    """Tables for people."""
+    filled = ""
+    if "cells" in report:
+        share = report["cells"] / (report["rows"] * report["columns"])
+        filled = f", {report['cells']:,} cells filled ({100 * share:.3g}%), {report['family']} family"
+    ensemble = f"consensus of {report['bases']} co-clusterings, " if "bases" in report else ""
+    mixed = ", mixed membership" if report.get("membership") == "mixed" else ""
+    numbers = [
+        [what, *_interval(report[f"posterior_number_of_{name}"]), report[name]]
+        for what, name in (
+            ("groups of rows", "row_groups"),
+            ("groups of columns", "column_groups"),
+            ("blocks", "blocks"),
+        )
+    ]
+    print_table(
+        f"{title}: {count_of(report['rows'], 'row')}, {count_of(report['columns'], 'column')}{filled}; "
+        f"{ensemble}{PRIORS[report['prior']]}{mixed}",
+        ["number of", "from", "median", "to", "shown"],
+        numbers,
+    )
+    print_if_not_converged(report["diagnostics"])
+    loss = "variation of information" if report["loss"] == "vi" else "Binder loss"
+    shown = (
+        "is the draw nearest to all others" if "tree" in report else "are the partitions nearest to all draws"
+    )
+    print(f"What is shown {shown} (least expected {loss}); intervals hold 90% of the draws.")
+    if any(not low <= n <= high for _, low, _, high, n in numbers):
+        print("The partition shown minimizes the expected loss; it may have fewer groups than most draws.")
+    print()
+    for what in ("row", "column"):
+        _print_groups(report, what)
+    if "block_values" in report:
+        if "tree" in report:
+            _print_nested(report)
+        else:
+            _print_grid(report)
+    columns = ["mean", "sd", "ess_bulk", "r_hat", "note"]
+    print_table(
+        f"Chains ({report['chains']} × {report['draws_per_chain']:,} draws; --json has more)",
+        ["quantity", *columns],
+        [[name, *[row[column] for column in columns]] for name, row in report["diagnostics"].items()],
+    )
+    if "held_out" in report:
+        _print_held_out(report["held_out"], report["family"])
+
+
+def _interval(shares: dict[str, float]) -> list[int]:
+    """5 %, 50 % and 95 % quantiles."""
+    numbers = [int(n) for n in shares]
+    upto = np.cumsum(list(shares.values()))
+    return [numbers[int(np.argmax(upto >= level - 1e-9))] for level in (0.05, 0.5, 0.95)]
+
+
+def _print_groups(report: dict[str, Any], what: str) -> None:
+    sizes, sure = report[f"{what}_group_sizes"], report[f"{what}_group_confidence"]
+    width = min(terminal_width() - 32, MEMBERS_WIDTH)
+    rows = [
+        [k + 1, size, f"{sure[k]:.2f}", first_names(report[f"{what}_group_members"][k], width)]
+        for k, size in enumerate(sizes[:MAX_ROWS])
+    ]
+    some = f", the first {MAX_ROWS} of {len(sizes)}; --json shows all" if len(sizes) > MAX_ROWS else ""
+    print_table(f"Groups of {what}s{some}", ["group", f"{what}s", "confidence", "which"], rows)
+
+
+def first_names(names: list[str], width: int) -> str:
+    """As many names as fit, at least one.
+
+    Examples
+    --------
+    >>> first_names(["tea", "milk", "coffee"], 10)
+    'tea, milk, …'
+    """
+    text = names[0]
+    for name in names[1:]:
+        if len(text) + len(name) + 2 > width:
+            return f"{text}, …"
+        text += f", {name}"
+    return text
+
+
+def _print_grid(report: dict[str, Any]) -> None:
+    """Write the value of every block, groups of rows below each other."""
+    table, values = report["block_table"], report["block_values"]
+    n_columns = max(1, min(len(table[0]), (terminal_width() - 12) // CELL_WIDTH))
+    n_rows = min(len(table), MAX_ROWS)
+    some = "" if (n_rows, n_columns) == (len(table), len(table[0])) else "; --json shows all"
+    print_table(
+        f"Blocks: {_meaning(report)}, groups of rows by groups of columns{some}",
+        ["rows \\ columns", *(str(j + 1) for j in range(n_columns))],
+        [[str(i + 1), *(values[table[i][j]] for j in range(n_columns))] for i in range(n_rows)],
+    )
+
+
+def _print_nested(report: dict[str, Any]) -> None:
+    """Write the blocks, those with most cells first, and which groups meet in each."""
+    table, values, cells = np.array(report["block_table"]), report["block_values"], report["block_cells"]
+    shown = [block for block in np.argsort(-np.array(cells), kind="stable") if np.any(table == block)]
+    rows = []
+    for block in shown[:MAX_ROWS]:
+        within = table == block
+        rows.append(
+            [
+                int(block) + 1,
+                _range(np.flatnonzero(within.any(axis=1))),
+                _range(np.flatnonzero(within.any(axis=0))),
+                cells[block],
+                values[block],
+            ]
+        )
+    some = f", the first {MAX_ROWS} of {len(shown)}; --json shows all" if len(shown) > MAX_ROWS else ""
+    print_table(
+        f"Blocks, by their filled cells{some}",
+        ["block", "groups of rows", "groups of columns", "cells", _meaning(report)],
+        rows,
+    )
+
+
+def _range(numbers: Array) -> str:
+    first, last = int(numbers[0]) + 1, int(numbers[-1]) + 1
+    return str(first) if first == last else f"{first}–{last}"
+
+
+def _meaning(report: dict[str, Any]) -> str:
+    if report["family"] == "bernoulli":
+        return "probability of 1"
+    if report["levels"] and any(isinstance(level, str) for level in report["levels"]):
+        return "most probable level"
+    return "mean"
+
+
+def _print_held_out(held_out: dict[str, Any], family: str) -> None:
+    what = "density" if family == "gaussian" else "probability"
+    share = f"{100 * held_out['share']:.3g}%"
+    print(
+        f"held out: {held_out['cells']:,} cells ({share}), perplexity {held_out['perplexity']:.4f} (exp of "
+        f"minus the mean log {what}, {held_out['mean_log_probability']:.4f}; averaged over draws before the "
+        "logarithm)"
+    )
+    if "base_perplexities" in held_out:
+        each = ", ".join(f"{value:.4f}" for value in held_out["base_perplexities"])
+        print(f"  the bases averaged cell by cell: {held_out['averaged_bases_perplexity']:.4f}; each: {each}")
+    print(
+        f"The model has not seen this {share} of the cells: permix predict lists them among the missing "
+        "ones. The file of the model does not keep this result."
+    )

@@ -1,0 +1,1 @@
+"""One ordering for many: Kemeny's consensus."""

@@ -1,0 +1,62 @@
+"""The command ``permix consensus``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+from permix.cli.command import Option
+from permix.cli.output import count_of, print_json, print_table
+from permix.cli.votes import ReadOptions
+
+OPTIONS: Mapping[str, Option] = {
+    "method": Option(
+        str,
+        "How to find it [default: auto, which proves it optimal where that is affordable].",
+        choices=("auto", "exact", "local", "borda"),
+    ),
+    "time_limit": Option(float, "Seconds for the exact search."),
+}
+
+
+def show_consensus(options: ReadOptions, method: str, time_limit: float | None, as_json: bool) -> None:
+    """Print the Kemeny consensus of a file of votes."""
+    from permix.consensus.kemeny import kemeny
+
+    votes = options.read()
+    result = kemeny(votes, method=method, time_limit=time_limit)
+    wins = votes.pairwise_counts().tolist()
+    order = result.order.tolist()
+    names = [str(votes.items[item]) for item in order]
+    margins = [
+        wins[a][b] / (wins[a][b] + wins[b][a]) if wins[a][b] + wins[b][a] else float("nan")
+        for a, b in pairwise(order)
+    ]
+    if as_json:
+        print_json(
+            {
+                "file": str(options.file),
+                "ranking": names,
+                "disagreements": result.score,
+                "lower_bound": result.lower_bound,
+                "proven_optimal": result.optimal,
+                "method": result.method,
+                "share_preferring_to_next": margins,
+            }
+        )
+        return
+    rows = [
+        [place + 1, name, f"{margins[place]:.0%}" if place < len(margins) else ""]
+        for place, name in enumerate(names)
+    ]
+    print_table(
+        f"Consensus of {count_of(int(votes.n_agents), 'agent')}",
+        ["rank", "item", "prefer it to the next"],
+        rows,
+    )
+    verdict = (
+        "proven optimal"
+        if result.optimal
+        else f"not proven optimal; no ranking has fewer than {result.lower_bound:,.0f}"
+    )
+    print(f"{count_of(round(result.score), 'pairwise disagreement')}, {verdict} (method: {result.method})")

@@ -1,0 +1,118 @@
+"""R-hat and effective sample size of quantities over chains, on plain arrays of shape (chain, draw).
+
+Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021), "Rank-normalization, folding, and localization: an
+improved R-hat". ArviZ has the same functions, and the tests hold these against them; loading ArviZ's takes
+0.7 s, which is a third of the time in which the command line may start.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def rank_r_hat(values: FloatArray) -> float:
+    """Return the larger of the rank-normalised split R-hat of location and of spread (equations 4 and 14)."""
+    halves = _split(values)
+    folded = np.abs(halves - np.median(halves))
+    return max(_r_hat(_rank_normalised(halves)), _r_hat(_rank_normalised(folded)))
+
+
+def split_r_hat(values: FloatArray) -> FloatArray:
+    """Return the split R-hat of many quantities, (chain, draw, ...): NaN for fewer than four draws.
+
+    Without ranks, which is quicker and enough for quantities that have no long tails, such as ranks of items.
+    """
+    if values.shape[1] < 4:
+        return np.full(values.shape[2:], np.nan)
+    return _r_hats(_split(np.asarray(values, dtype=np.float64)))
+
+
+def ess_mean(values: FloatArray) -> float:
+    """Return the effective number of draws for the mean; all of them where nothing changes."""
+    if values.shape[1] < 4 or np.ptp(values) == 0.0:
+        return float(values.size)
+    return min(_ess(_split(values)), float(values.size))
+
+
+def ess_bulk(values: FloatArray) -> float:
+    """Return the effective number of draws for the centre of the distribution."""
+    return _ess(_rank_normalised(_split(values)))
+
+
+def ess_tail(values: FloatArray) -> float:
+    """Return the smaller effective number of draws for the 5 % and the 95 % quantile."""
+    return min(_ess(_split((values <= np.quantile(values, p)).astype(np.float64))) for p in (0.05, 0.95))
+
+
+def mcse_mean(values: FloatArray) -> float:
+    """Return the Monte Carlo standard error of the mean."""
+    return float(values.std(ddof=1)) / math.sqrt(_ess(_split(values)))
+
+
+def _split(values: FloatArray) -> FloatArray:
+    """Let the halves of every chain count as chains; the middle draw of an odd chain is left out."""
+    half = values.shape[1] // 2
+    return np.concatenate([values[:, :half], values[:, values.shape[1] - half :]])
+
+
+def _rank_normalised(values: FloatArray) -> FloatArray:
+    """Replace values by normal scores of their ranks, ties sharing their mean rank."""
+    from scipy.special import ndtri
+
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    mean_rank = np.cumsum(counts) - (counts - 1) / 2
+    scores: FloatArray = ndtri((mean_rank[inverse] - 0.375) / (values.size + 0.25))
+    return scores.reshape(values.shape)
+
+
+def _r_hat(chains: FloatArray) -> float:
+    return float(_r_hats(chains))
+
+
+def _r_hats(chains: FloatArray) -> FloatArray:
+    """R-hat of each quantity, (chain, draw, ...): 1 for what never changes, infinite for stuck chains."""
+    n = chains.shape[1]
+    within = chains.var(axis=1, ddof=1).mean(axis=0)
+    between = chains.mean(axis=1).var(axis=0, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.sqrt((n - 1) / n + between / within)
+    return np.where((within == 0.0) & (between == 0.0), 1.0, ratio)
+
+
+def _ess(chains: FloatArray) -> float:
+    """Effective sample size by Geyer's initial monotone sequence over autocorrelations of all chains."""
+    m, n = chains.shape
+    covariance = _autocovariance(chains).mean(axis=0)
+    within = covariance[0] * n / (n - 1)
+    total = covariance[0] + (float(chains.mean(axis=1).var(ddof=1)) if m > 1 else 0.0)
+    if total == 0.0:
+        return float(m * n)
+    correlation = 1.0 - (within - covariance) / total
+    correlation[0] = 1.0
+    # Sums of neighbouring pairs are positive and decreasing in theory: stop where noise takes over (or, at
+    # the latest, at the last pair worth estimating), and let none exceed the one before it.
+    last = max((n - 3) // 2, 0)
+    pairs = correlation[0 : 2 * last + 1 : 2] + correlation[1 : 2 * last + 2 : 2]
+    negative = np.flatnonzero(pairs < 0)
+    stop = int(negative[0]) if negative.size else last
+    kept = np.minimum.accumulate(pairs[:stop])
+    # Of the pair at which the sum stops only the even lag counts, and only once.
+    even = float(correlation[2 * stop])
+    rest = even if even > 0 or pairs[stop] >= 0 else 0.0
+    time = -1.0 + 2.0 * float(kept.sum()) + rest
+    # Antithetic chains may beat independent draws, but not without bound.
+    return m * n / max(time, 1.0 / math.log10(m * n))
+
+
+def _autocovariance(chains: FloatArray) -> FloatArray:
+    n = chains.shape[1]
+    centred = chains - chains.mean(axis=1, keepdims=True)
+    length = 1 << (2 * n - 1).bit_length()
+    spectrum = np.fft.rfft(centred, length, axis=1)
+    covariance: FloatArray = np.fft.irfft(spectrum * spectrum.conj(), length, axis=1)[:, :n] / n
+    return covariance

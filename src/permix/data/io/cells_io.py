@@ -1,0 +1,432 @@
+"""Matrices with missing cells from tables and files: wide, long, or scipy's sparse ``.npz``.
+
+What a file does not say is decided by plain rules, and asked for where two readings would fit:
+
+long or wide
+    A table is long when three of its columns are called row, column and value, or by usual names for them.
+    One of three columns without such names could be long when its first and its second column both repeat
+    and no pair of them does: then the caller must say. So could one of four columns that nobody named, such
+    as user, item, rating and time.
+header
+    By the rules of ``headers``; in a long table the values decide. Where the first line could
+    be both, as one with 1, 2, 3, …, the caller must say.
+names of rows
+    The first column holds names when it has no name itself or is called ``name``, ``id``, ``user`` and the
+    like, or when it is text beside numbers. Where it holds 1, 2, 3, … the caller must say.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any, Literal
+
+import numpy as np
+
+from permix.data.cells import CellLayout, Cells, looked_over
+from permix.data.cells_arrays import sparse_entries
+from permix.data.cells_checks import MOST_EXACT, TOO_LONG, as_floats, clean_values, encode_names, unless_plain
+from permix.data.cells_codes import Missing, MissingCodes, stands_for_nothing
+from permix.data.io.cells_layout import (
+    could_be_long,
+    has_no_names,
+    is_usual_cell_name,
+    long_has_header,
+    long_places,
+    places_to_read,
+    row_name_place,
+    warn_of_identifiers,
+)
+from permix.data.io.headers import (
+    DECIMAL_COMMA,
+    NOTHING,
+    has_header,
+    is_number_or_decimal_comma,
+    split_header,
+)
+from permix.data.io.headers import is_number as is_plain_number
+from permix.data.io.numpy_files import read_sparse
+from permix.data.io.table_columns import (
+    Table,
+    guess_delimiter,
+    missing_mask,
+    naturals,
+    table_from_frame,
+    table_of_lines,
+)
+from permix.data.io.text_files import PathLike, plain_suffix, read_text
+from permix.data.labels import Array, Label, as_column, as_objects, factorize
+from permix.errors import Argument, DataError, Message, ParameterError, PermixWarning
+
+LAYOUTS = ("auto", "wide", "long")
+# A float has no whole number of more digits.
+MOST_DIGITS = 310
+
+
+def read_cells(
+    path: PathLike,
+    layout: CellLayout = "auto",
+    *,
+    header: bool | None = None,
+    row_column: str | Literal[False] | None = None,
+    delimiter: str | None = None,
+    missing: Missing = None,
+    new_rows: bool = False,
+) -> Cells:
+    """Read a matrix with missing cells from a file.
+
+    Parameters
+    ----------
+    path : path
+        A CSV or TSV file, plain or gzipped, wide (a line for every row of the matrix) or long (a line for
+        every filled cell: row, column, value); or a sparse matrix that ``scipy.sparse.save_npz`` wrote.
+        Blank cells (and NA, N/A, NaN, NULL) are missing; in a sparse matrix, what is not stored.
+    layout : {"auto", "wide", "long"}
+        Text files only. Left out, long where the header says so and wide where it cannot be long; an error
+        asks where it could be both. ``repr`` of the result says which it was.
+    header : bool, optional
+        Whether the first line holds names of columns; left out, found by what is in it.
+    row_column : str or False, optional
+        Wide tables: the column that names the rows. Left out, it is found as in :meth:`Cells.from_frame`.
+    delimiter : str, optional
+        Left out, a tab for ``.tsv`` and otherwise the most frequent of comma, semicolon, tab and ``|`` in
+        the first line.
+    missing : number, str, or a list of these, optional
+        Values that stand for missing cells, such as -1 or "refused", besides blank ones.
+    new_rows : bool
+        Whether these are new rows for a model that is fitted already: then nobody is warned of rows and
+        columns without filled cells.
+
+    Returns
+    -------
+    Cells
+
+    Raises
+    ------
+    FileFormatError
+        When the file is damaged, cut short, or not what its name says.
+    DataError
+        When a cell is given twice or is not finite, or the layout is open to doubt.
+
+    Examples
+    --------
+    >>> cells = permix.read_cells("ratings.csv")  # doctest: +SKIP
+    """
+    if layout not in LAYOUTS:
+        raise ParameterError("layout", layout, "'auto', 'wide' or 'long'")
+    codes = MissingCodes(missing)
+    if plain_suffix(path) == "npz":
+        if layout == "long" or header is not None or row_column is not None or delimiter is not None:
+            raise DataError(
+                Message(
+                    f"{path}: a sparse matrix has neither lines nor names; ",
+                    Argument("layout"),
+                    ", ",
+                    Argument("header"),
+                    ", ",
+                    Argument("row_column"),
+                    " and ",
+                    Argument("delimiter"),
+                    " are for text files",
+                )
+            )
+        return looked_over(_read_npz(path, codes, new_rows), codes, new_rows)
+    table = _table_of_file(path, delimiter, header, layout, codes)
+    no_names = ", without a header" if has_no_names(table) else ""
+    cells = _cells_of_table(
+        table, layout, row_column, f"from {path}{no_names}", codes, from_text=True, new_rows=new_rows
+    )
+    return looked_over(cells, codes, new_rows)
+
+
+def cells_from_frame(
+    frame: object,
+    layout: str,
+    row_column: str | Literal[False] | None,
+    codes: MissingCodes,
+    new_rows: bool,
+) -> Cells:
+    """Take a data frame; see :meth:`Cells.from_frame`."""
+    if layout not in LAYOUTS:
+        raise ParameterError("layout", layout, "'auto', 'wide' or 'long'")
+    table, index = table_from_frame(frame), _index_names(frame)
+    return _cells_of_table(table, layout, row_column, "from a frame", codes, index=index, new_rows=new_rows)
+
+
+def refuse_long_frame(frame: object) -> None:
+    """Refuse a frame whose columns are called row, column and value where a wide one is expected."""
+    names = [str(name) for name in getattr(frame, "columns", ())]
+    if len(names) == 3 and long_places(names) is not None:
+        raise DataError(
+            Message(
+                f"the frame has columns {', '.join(map(repr, names))}: it looks long, with one cell in each "
+                "row. Pass permix.Cells.from_frame(frame, layout='long'), or ",
+                Argument("layout", "wide"),
+                " if it is a matrix of three columns",
+            )
+        )
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def _cells_of_table(
+    table: Table,
+    layout: str,
+    row_column: str | Literal[False] | None,
+    origin: str,
+    codes: MissingCodes,
+    *,
+    index: list[str] | None = None,
+    from_text: bool = False,
+    new_rows: bool = False,
+) -> Cells:
+    if not table.columns or table.n_rows == 0:
+        raise DataError(f"{table.source}: there are no rows")
+    if layout == "auto":
+        layout = _layout(table, row_column)
+    if layout == "long":
+        if row_column is not None:
+            raise DataError(
+                Message(
+                    f"{table.source}: ", Argument("row_column"), " is for wide tables, and this is a long one"
+                )
+            )
+        return _long(table, f"{origin}, read as a long table", codes, from_text, new_rows)
+    return _wide(table, row_column, index, f"{origin}, read as a wide table", codes, from_text, new_rows)
+
+
+def _layout(table: Table, row_column: str | Literal[False] | None) -> str:
+    if row_column is not None:
+        return "wide"
+    if long_places(table.names) is not None:
+        return "long"
+    if not could_be_long(table):
+        return "wide"
+    n = len(table.names)
+    long = "row, column, value" if n == 3 else "row, column, value and one more"
+    raise DataError(
+        Message(
+            f"{table.source}: a table of {'three' if n == 3 else 'four'} columns in which no pair of the "
+            f"first two is repeated could be long ({long}) or a matrix of {'three' if n == 3 else 'four'} "
+            "columns; say ",
+            Argument("layout", "long"),
+            " or ",
+            Argument("layout", "wide"),
+        )
+    )
+
+
+def _long(table: Table, origin: str, codes: MissingCodes, from_text: bool, new_rows: bool) -> Cells:
+    places = places_to_read(table)
+    told = long_places(table.names) is not None
+    others = [name for place, name in enumerate(table.names) if told and place not in places]
+    if others:
+        warnings.warn(
+            f"{table.source}: columns {', '.join(map(repr, others[:5]))} are not used; a cell has a row, a "
+            "column and a value",
+            PermixWarning,
+            stacklevel=4,
+        )
+    lines, names = [], []
+    for place, what in ((places.row, "row"), (places.column, "column")):
+        distinct, code = factorize(as_column(table.columns[place], what))  # names are few, cells many
+        blank = missing_mask(distinct)
+        if blank.any():
+            at = table.where(int(np.argmax(blank[code])))
+            raise DataError(f"{at}: nothing in column {table.names[place]!r}; fill it or drop the line")
+        order, name = encode_names(naturals(distinct), None, what)
+        lines.append(order[code])
+        names.append(name)
+    values = codes.blanked(table.columns[places.value])
+    if from_text:
+        values = _parsed(values, lambda at: table.where(at))
+    rows, columns = lines
+    _refuse_twice(table, rows, columns, names)
+    shape = (len(names[0]), len(names[1]))
+    # Of new rows 0, 1, 2 may be some of many columns: their names say which.
+    both = names if new_rows else [unless_plain(names[0]), unless_plain(names[1])]
+    return Cells(rows, columns, values, shape, both[0], both[1], origin, new_rows=new_rows)
+
+
+def _refuse_twice(table: Table, rows: Array, columns: Array, names: list[tuple[str, ...]]) -> None:
+    key = rows * len(names[1]) + columns
+    order = np.argsort(key, kind="stable")
+    twice = np.flatnonzero(key[order[1:]] == key[order[:-1]])
+    if twice.size:
+        first, second = int(order[twice[0]]), int(order[twice[0] + 1])
+        raise DataError(
+            f"{table.where(second)}: row {names[0][rows[second]]!r}, column {names[1][columns[second]]!r} is "
+            f"given twice (first: {table.where(first)}); keep one value per cell, for example the mean "
+            "or the latest"
+        )
+
+
+def _wide(
+    table: Table,
+    row_column: str | Literal[False] | None,
+    index: list[str] | None,
+    origin: str,
+    codes: MissingCodes,
+    from_text: bool,
+    new_rows: bool,
+) -> Cells:
+    # What names the rows is found by what else is a number: codes for missing do not count against that.
+    cleaned = [table.columns[0], *(codes.blanked(column) for column in table.columns[1:])]
+    named = row_name_place(Table(table.names, cleaned, table.where, table.source), row_column, index)
+    kept = [place for place in range(len(table.names)) if place != named]
+    if not kept:
+        raise DataError(f"{table.source}: a column of names and no other; a matrix needs values")
+    if row_column is None and not new_rows:
+        warn_of_identifiers(table, kept, named)
+    shape = (table.n_rows, len(kept))
+    row_names = index if named is None else [str(name) for name in _row_names(table, named)]
+    column_names = [table.names[place] for place in kept]
+    unnamed = [str(name) for name in column_names] == [str(place) for place in range(len(kept))]
+    columns = [table.columns[place] for place in kept]
+    if all(column.dtype.kind in "biuf" for column in columns):
+        flat = np.column_stack([as_floats(column) for column in columns]).reshape(-1)
+    else:
+        flat = np.column_stack([column.astype(object) for column in columns]).reshape(-1)
+
+    def where(at: int) -> str:
+        row, column = divmod(at, len(kept))
+        return f"{table.where(row)}, column {column_names[column]!r}"
+
+    flat = codes.blanked(flat)
+    values = _parsed(flat, where) if from_text else _uniform(flat, where)
+    rows, places = np.divmod(np.arange(flat.size), len(kept))
+    both = (row_names, None if unnamed else column_names)
+    return Cells(rows, places, values, shape, *both, origin, new_rows=new_rows)
+
+
+def _row_names(table: Table, place: int) -> Array:
+    blank = missing_mask(table.columns[place])
+    if blank.any():
+        at = table.where(int(np.argmax(blank)))
+        raise DataError(f"{at}: nothing in column {table.names[place]!r}, which names the rows; fill it")
+    names = naturals(table.columns[place])
+    first: dict[object, int] = {}
+    for row, name in enumerate(names.tolist()):
+        if first.setdefault(name, row) != row:
+            looks_long = long_places(table.names) is not None or could_be_long(table)
+            hint = (". This looks long, a line for every cell: say ", Argument("layout", "long"))
+            raise DataError(
+                Message(
+                    f"{table.where(row)}: this row and an earlier one ({table.where(first[name])}) are both "
+                    f"called {name!r}; rename one",
+                    *(hint if looks_long else ()),
+                )
+            )
+    return names
+
+
+def _index_names(frame: Any) -> list[str] | None:
+    """Names in a pandas index, unless it just counts."""
+    index = getattr(frame, "index", None)
+    if index is None or not hasattr(index, "tolist"):
+        return None
+    listed = index.tolist()
+    if listed == list(range(len(listed))):
+        return None
+    return [str(name) for name in listed]
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+def _parsed(texts: Array, where: Any) -> Array:
+    """Entries of a text file as numbers, or as text where some are no numbers."""
+    distinct: dict[Any, float] = {}
+    odd: str | None = None
+    for entry in set(texts.tolist()):
+        if entry is None or entry in NOTHING:
+            distinct[entry] = np.nan
+            continue
+        try:
+            distinct[entry] = _number(entry)
+        except ValueError:
+            odd = entry
+    if odd is None:
+        _refuse_merged(distinct, texts, where)
+        return np.array([distinct[entry] for entry in texts.tolist()], dtype=np.float64)
+    if any(value == value for value in distinct.values()):
+        at, odd = next((place, entry) for place, entry in enumerate(texts.tolist()) if entry not in distinct)
+        said = (
+            f"{where(at)}: {odd!r} is not a number, while other cells hold numbers; all are taken as text. "
+            "Mend it if it is a slip"
+        )
+        code = (", or say ", Argument("missing", odd), " if it stands for missing")
+        parts = code if stands_for_nothing(odd) else ()
+        warnings.warn(PermixWarning(Message(said, *parts)), stacklevel=6)
+    return as_objects([None if entry is None or entry in NOTHING else entry for entry in texts.tolist()])
+
+
+def _refuse_merged(distinct: dict[Any, float], texts: Array, where: Any) -> None:
+    """Refuse whole numbers that are not what was written any more."""
+    for entry, value in distinct.items():
+        whole = abs(value) >= MOST_EXACT and re.fullmatch(r"[-+]?\d+", entry.strip())
+        if whole and (len(entry) > MOST_DIGITS or int(entry) != value):
+            written = entry if len(entry) <= 30 else f"{entry[:30]}… ({len(entry)} digits)"
+            raise DataError(f"{where(texts.tolist().index(entry))}: {TOO_LONG.format(written)}")
+
+
+def _number(text: str) -> float:
+    if "_" in text:  # Python's own way of grouping digits, which files do not mean
+        raise ValueError(text)
+    return float(text)
+
+
+def _uniform(flat: Array, where: Any) -> Array:
+    """Values of a frame, with the place of the first that does not fit the others."""
+    try:
+        clean_values(flat)
+    except DataError as error:
+        kinds = [isinstance(entry, str) for entry in flat.tolist()]
+        if any(kinds):
+            raise DataError(f"{where(kinds.index(True))}: {error}") from None
+        raise
+    return flat
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def _table_of_file(
+    path: PathLike, delimiter: str | None, header: bool | None, layout: str, codes: MissingCodes
+) -> Table:
+    text = read_text(path)
+    delimiter = delimiter or guess_delimiter(path, text)
+    plain_number = is_number_or_decimal_comma if delimiter == ";" else is_plain_number
+
+    def number(entry: str) -> bool:
+        return plain_number(entry) or codes.holds(entry)
+
+    def decide(fields: list[list[str]]) -> bool:
+        if len(fields) > 1 and long_places(fields[0]) is not None:
+            return True
+        if layout == "long" and len(fields[0]) > 2 and len(fields) > 1:
+            return long_has_header(path, fields, number)
+        return has_header(path, fields, number=number, known=is_usual_cell_name)
+
+    found, lines, fields = split_header(path, text, delimiter, header, decide)
+    names: list[Label] = list(range(len(fields[0]))) if found is None else list(found)
+    table = table_of_lines(path, names, lines, fields)
+    if delimiter == ";":
+        table.columns[:] = [_decimal_points(column) for column in table.columns]
+    return table
+
+
+def _decimal_points(column: Array) -> Array:
+    """Read 1,5 as 1.5 where all entries are such numbers: so spreadsheets write where the mark is a comma."""
+    entries = column.tolist()
+    if not any("," in entry for entry in entries):
+        return column
+    if not all(entry in NOTHING or re.fullmatch(DECIMAL_COMMA, entry) for entry in entries):
+        return column
+    return as_objects([entry.replace(",", ".") for entry in entries])
+
+
+def _read_npz(path: PathLike, codes: MissingCodes, new_rows: bool) -> Cells:
+    entries = sparse_entries(read_sparse(path), codes)
+    return Cells(*entries, origin=f"from {path}, a sparse matrix", new_rows=new_rows)

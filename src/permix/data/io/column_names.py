@@ -1,0 +1,64 @@
+"""What the columns of tables are usually called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from permix.data.labels import Label
+
+
+def plain(name: Label) -> str:
+    """Column name in lower case without blanks, dots, dashes and underscores."""
+    return re.sub(r"[\s._-]", "", str(name)).lower()
+
+
+def _with_ids(*names: str) -> frozenset[str]:
+    return frozenset(names) | {f"{name}id" for name in names}
+
+
+# Compared after `plain`.
+USUAL_NAMES = {
+    "agent": _with_ids(
+        *("agent", "assessor", "customer", "judge", "participant", "person", "rater", "respondent"),
+        *("reviewer", "subject", "user", "voter"),
+    ),
+    "item": _with_ids(
+        *("alternative", "book", "candidate", "comment", "film", "item", "joke", "movie", "object"),
+        *("option", "product", "song", "statement"),
+    ),
+    "rating": frozenset(["grade", "points", "rating", "score", "stars", "value", "vote"]),
+    "better": frozenset(["better", "chosen", "preferred", "prefers", "topitem", "winner"]),
+    "worse": frozenset(["bottomitem", "loser", "over", "rejected", "worse"]),
+    "count": frozenset(
+        [
+            "ballots",
+            "count",
+            "counts",
+            "freq",
+            "frequency",
+            "multiplicity",
+            "n",
+            "nagents",
+            "nvoters",
+            "votes",
+        ]
+    ),
+    "unlisted": frozenset(["unlisted"]),
+}
+# Taken for the agent where no column has a name that says more.
+_PERHAPS_AGENT = frozenset(["id", "name"])
+LONG_RANKS = frozenset(["level", "place", "position", "rank"])
+
+
+def column_places(names: Sequence[Label], role: str) -> list[int]:
+    """Places of the columns that have a role: the one called so, else those with a usual name for it."""
+    plain_names = [plain(name) for name in names]
+    steps = [frozenset([role]), USUAL_NAMES[role]]
+    if role == "agent":
+        steps.append(_PERHAPS_AGENT)
+    for called in steps:
+        places = [place for place, name in enumerate(plain_names) if name in called]
+        if places:
+            return places
+    return []

@@ -1,0 +1,165 @@
+"""Whether the first line of a table names its columns: found by what is in it, or asked for.
+
+The first line holds names when it says so (``voter``, ``rating``, ``rank1``, …), when words in it stand
+over columns of numbers, or when all is text that does not occur again below. It is a row when it holds
+numbers over numbers, or what the lines below hold too. Where it could be both, the caller must say: no row
+is dropped in silence.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+from permix.data.cells_codes import stands_for_nothing
+from permix.data.io.column_names import USUAL_NAMES, plain
+from permix.data.io.table_columns import BLANK, file_rows, refuse_same_names
+from permix.data.io.text_files import PathLike, shorten
+from permix.errors import Argument, FileFormatError, Message, PermixWarning
+
+# Not "None" or "none", which are answers that people give.
+NOTHING = BLANK | {"N/A", "n/a", "#N/A", "NULL", "null", "<NA>"}
+DECIMAL_COMMA = r"[+-]?[0-9]+(,[0-9]+)?([eE][+-]?[0-9]+)?"
+_ROLES = frozenset().union(*USUAL_NAMES.values()) | {"id", "name", "index"}
+
+Lines = list[list[str]]
+
+
+def is_usual_name(text: str) -> bool:
+    """Whether a column of votes or ratings is usually called so."""
+    return plain(text) in _ROLES
+
+
+def is_number(text: str) -> bool:
+    """Whether an entry is a number, or blank."""
+    if text in NOTHING:
+        return True
+    if "_" in text:  # Python's own way of grouping digits, which files do not mean
+        return False
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_number_or_decimal_comma(text: str) -> bool:
+    """Whether an entry is a number, also one such as 1,5, or blank."""
+    return is_number(text) or re.fullmatch(DECIMAL_COMMA, text) is not None
+
+
+def split_header(
+    path: PathLike,
+    text: str,
+    delimiter: str,
+    header: bool | None,
+    decide: Callable[[Lines], bool],
+) -> tuple[list[str] | None, list[int], Lines]:
+    """Return the names of the columns (None where no line has them), line numbers and rows of a table.
+
+    ``decide`` says of all lines whether the first holds names, where the caller did not.
+    """
+    rows = list(file_rows(path, text, delimiter))
+    lines, fields = [line for line, _ in rows], [row for _, row in rows]
+    if not (decide(fields) if header is None else header):
+        return None, lines, fields
+    refuse_same_names(path, fields[0], lines[0])
+    if len(fields) == 1:
+        raise FileFormatError(f"{path}: a header, but no rows after it", path)
+    return fields[0], lines[1:], fields[1:]
+
+
+def warn_of_no_header(path: PathLike, first: list[str], called: str) -> None:
+    """Say that the first line was taken for a row."""
+    warnings.warn(
+        PermixWarning(
+            Message(
+                f"{path}: no line names the columns, so line 1 ({shorten(', '.join(first), 40)!r}) is read "
+                f"as data and the columns are called {called} and so on. If line 1 holds names, say ",
+                Argument("header", True),
+                "; ",
+                Argument("header", False),
+                " silences this warning",
+            )
+        ),
+        stacklevel=4,
+    )
+
+
+def has_header(
+    path: PathLike,
+    fields: Lines,
+    *,
+    number: Callable[[str], bool] = is_number,
+    known: Callable[[str], bool] = is_usual_name,
+    numbers_may_be_names: bool = False,
+) -> bool:
+    """Whether the first line holds names; an error where that is open.
+
+    Parameters
+    ----------
+    path : path
+    fields : list of lists of str
+        All lines.
+    number, known : callable
+        Whether an entry is a number (or blank), and whether it is a usual name for a column.
+    numbers_may_be_names : bool
+        Whether columns are called by numbers all the time, as those of numbered items are.
+    """
+    first, body = fields[0], fields[1:]
+    if not body:
+        return not all(number(entry) for entry in first)
+    below = [{row[place] for row in body} for place in range(len(first))]
+    if any(known(entry) and entry not in below[place] for place, entry in enumerate(first)):
+        return True
+    filled = [place for place, entry in enumerate(first) if entry not in NOTHING]
+    words = [place for place in filled if not number(first[place]) and not stands_for_nothing(first[place])]
+    over_numbers = {
+        place for place in filled if below[place] - NOTHING and all(number(entry) for entry in below[place])
+    }
+    # Numbers over numbers: those of data, unless they could be names, as 2019, 2020, 2021 are.
+    values = [first[place] for place in filled if place in over_numbers and place not in words]
+    plausible = len(set(values)) == len(values) and all(re.fullmatch(r"[0-9]+", entry) for entry in values)
+    if over_numbers & set(words):
+        if values and not plausible:
+            _ask(path, first, f"{first[min(over_numbers & set(words))]!r} is a word, {values[0]} is a number")
+        return True
+    if words:
+        again = set().union(*below)
+        if any(first[place] in again for place in words) or len({first[p] for p in words}) < len(words):
+            return False
+        if values and plausible:
+            _ask(path, first, f"{values[0]} could be a name or a value")
+        return not values
+    if not filled or not plausible:
+        return False
+    saved_index = first[0] == "" and "" not in below[0]
+    if saved_index and _counts(values):
+        return True
+    if numbers_may_be_names or saved_index or _counts(values) or _counts(values[1:]):
+        _ask(path, first, "numbers can be names, too")
+    if not all(re.fullmatch(r"[-+]?[0-9]+", entry) for place in filled for entry in below[place] - NOTHING):
+        _ask(path, first, "they are whole numbers, and those below are not")
+    return False
+
+
+def _counts(entries: list[str]) -> bool:
+    """Whether whole numbers go up in steps of one, at least three of them."""
+    return len(entries) > 2 and bool(np.all(np.diff([int(entry) for entry in entries]) == 1))
+
+
+def _ask(path: PathLike, first: list[str], why: str) -> None:
+    raise FileFormatError(
+        Message(
+            f"{path}, line 1: {shorten(', '.join(first), 40)!r} could name the columns or be a row ({why}); "
+            "say ",
+            Argument("header", True),
+            " or ",
+            Argument("header", False),
+        ),
+        path,
+        1,
+    )

@@ -1,0 +1,256 @@
+"""Writing PrefLib files: rows, and a header made up or kept from the file they came from."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
+from pathlib import Path
+
+import numpy as np
+
+from permix.data.agent_table import refuse_to_write
+from permix.data.io.text_files import PathLike, plain_suffix, write_text
+from permix.data.io.written_names import refuse_names
+from permix.data.labels import Array
+from permix.data.preferences import Preferences
+from permix.data.rankings import Rankings
+from permix.errors import Argument, DataError, Message, PermixWarning, Wording
+
+SUFFIXES = ("soc", "soi", "toc", "toi", "cat")
+UNIQUE_KEYS = ("NUMBER UNIQUE ORDERS", "NUMBER UNIQUE PREFERENCES")
+_ABOUT = dict.fromkeys(
+    (
+        "FILE NAME",
+        "TITLE",
+        "DESCRIPTION",
+        "DATA TYPE",
+        "MODIFICATION TYPE",
+        "RELATES TO",
+        "RELATED FILES",
+        "PUBLICATION DATE",
+        "MODIFICATION DATE",
+    ),
+    "",
+) | {"MODIFICATION TYPE": "original"}
+
+
+def write_preflib(obj: Rankings | Preferences, path: PathLike) -> None:
+    """Write rankings or tied preferences as a PrefLib file.
+
+    Parameters
+    ----------
+    obj : Rankings or Preferences
+        Rows that say the same are merged into one line with their counts added up. Agent ids
+        have no place in the format.
+    path : path
+        The ending says the kind: ``.soc`` strict and complete, ``.soi`` strict, ``.toc`` complete
+        with ties, ``.toi`` ties, ``.cat`` categories; ``.gz`` after it compresses.
+
+    Raises
+    ------
+    DataError
+        When the data do not fit the kind of file (the message says which ending would), or an item name
+        would not come back as it is: one that spans lines, begins or ends with blanks.
+
+    Examples
+    --------
+    >>> votes = permix.Rankings.from_orders([["b", "a", "c"], ["a", "b", "c"]])  # doctest: +SKIP
+    >>> permix.write_preflib(votes, "votes.soc")  # doctest: +SKIP
+    """
+    refuse_to_write(obj)
+    refuse_names(obj.items, "item")
+    kind = plain_suffix(path)
+    if kind not in SUFFIXES:
+        endings = ", ".join(f".{suffix}" for suffix in SUFFIXES)
+        raise DataError(f"{path}: a PrefLib file ends in one of {endings} (and .gz)")
+    n_categories = _category_count(obj) if kind == "cat" else 0
+    tally: dict[str, int] = {}
+    for row, groups in enumerate(_groups(obj, kind)):
+        text = _row_text(obj, row, groups, kind, n_categories)
+        tally[text] = tally.get(text, 0) + int(obj.counts[row])
+    if kind in ("soi", "toi") and not _below(obj).all():  # True in full rows
+        warnings.warn(
+            PermixWarning(
+                Message(
+                    "a PrefLib file cannot say that unlisted alternatives are unknown: read it back with ",
+                    Argument("unlisted", "unknown"),
+                )
+            ),
+            stacklevel=2,
+        )
+    header = _header(obj, Path(path).name.removesuffix(".gz"), kind, tally, n_categories)
+    lines = chain(header, (f"{count}: {text}" for text, count in tally.items()))
+    write_text(path, "\n".join(lines) + "\n")
+
+
+def groups_text(groups: list[list[int]]) -> str:
+    """Groups of 0-based alternatives as the files write them."""
+    return ",".join(
+        str(group[0] + 1) if len(group) == 1 else "{" + ",".join(str(item + 1) for item in group) + "}"
+        for group in groups
+    )
+
+
+def _groups(obj: Rankings | Preferences, kind: str) -> Iterator[list[list[int]]]:
+    """Yield each row's groups of 0-based alternatives, best first."""
+    below = _below(obj)
+    if isinstance(obj, Rankings):
+        lengths = obj.lengths
+        all_groups = _order_groups(obj)
+    else:
+        if len(obj.pairs):
+            raise DataError(
+                Message(
+                    "pairwise statements have no place in a PrefLib file; ",
+                    Wording(
+                        "permix.write_table(obj, path, layout='pairs') keeps them",
+                        "a .csv file with --to-layout pairs keeps them",
+                    ),
+                )
+            )
+        lengths = np.diff(obj.level_indptr)
+        all_groups = level_groups(obj)
+    short = lengths < obj.n_items
+    if kind in ("soi", "toi") and np.any(short & ~below) and np.any(short & below):
+        raise DataError(
+            "some rows are top lists and some are rankings of a subset; a PrefLib file cannot say "
+            "which is which: write the two kinds of row to two files"
+        )
+    everything = range(obj.n_items)
+    for row, groups in enumerate(all_groups):
+        if kind in ("toc", "cat") and short[row] and below[row]:
+            listed = set(chain.from_iterable(groups))
+            yield [*groups, [item for item in everything if item not in listed]]
+        else:
+            yield groups
+
+
+def _below(obj: Rankings | Preferences) -> Array:
+    return obj.unlisted_below if isinstance(obj, Rankings) else obj.rest_below
+
+
+def _order_groups(obj: Rankings) -> Iterator[list[list[int]]]:
+    for row, length in zip(obj.orders.tolist(), obj.lengths.tolist(), strict=True):
+        yield [[item] for item in row[:length]]
+
+
+def level_groups(obj: Preferences) -> Iterator[list[list[int]]]:
+    """Yield each row's levels as lists of item indices, best first."""
+    indptr, items, levels = obj.level_indptr.tolist(), obj.level_items.tolist(), obj.levels.tolist()
+    for start, end in pairwise(indptr):
+        groups: list[list[int]] = [[] for _ in range(levels[end - 1] + 1 if end > start else 0)]
+        for place in range(start, end):
+            groups[levels[place]].append(items[place])
+        yield groups
+
+
+def _row_text(
+    obj: Rankings | Preferences, row: int, groups: list[list[int]], kind: str, n_categories: int
+) -> str:
+    def where() -> str:
+        return f"row {row} (agent {obj.agents[row]!r})"
+
+    n_listed = sum(map(len, groups))
+    if n_listed == 0:
+        raise DataError(f"{where()} states nothing that a PrefLib file could hold")
+    tied = any(len(group) > 1 for group in groups)
+    complete = n_listed == obj.n_items
+    if (tied and kind[0] == "s") or (not complete and kind in ("soc", "toc")):
+        trouble = "ties some items" if tied and kind[0] == "s" else f"lists {n_listed} of {obj.n_items} items"
+        better = ("t" if tied or kind[0] == "t" else "s") + "o" + ("c" if complete else "i")
+        raise DataError(f"{where()} {trouble}, which a .{kind} file cannot hold; use the ending .{better}")
+    if kind == "cat":
+        groups = _with_empty_categories(obj, row, groups, n_categories, where())
+    text = groups_text(groups)
+    return str(obj.metadata.get("SPELLING", {}).get(text, text))
+
+
+def _with_empty_categories(
+    obj: Rankings | Preferences, row: int, groups: list[list[int]], n_categories: int, where: str
+) -> list[list[int]]:
+    order = obj.metadata.get("CATEGORY ORDER", range(n_categories))
+    known = obj.metadata.get("EMPTY CATEGORIES", {})
+    empty = () if len(groups) == n_categories else known.get(str(obj.agents[row]), ())
+    if len(groups) + len(empty) != n_categories:
+        raise DataError(
+            f"{where} has {len(groups)} levels for {n_categories} categories, and nothing says which are "
+            "empty; use the ending .toc or .toi"
+        )
+    filled = iter(groups)
+    in_file: list[list[int]] = [[] for _ in range(n_categories)]
+    for place in order:
+        if place not in empty:
+            in_file[place] = next(filled)
+    return in_file
+
+
+def _category_count(obj: Rankings | Preferences) -> int:
+    if "CATEGORY ORDER" in obj.metadata:
+        return len(obj.metadata["CATEGORY ORDER"])
+    if isinstance(obj, Rankings):
+        raise DataError("rankings are not categories; use the ending .soc or .soi")
+    return (
+        1
+        + int(obj.levels.max(initial=0))
+        + int(np.any(obj.rest_below & (np.diff(obj.level_indptr) < obj.n_items)))
+    )
+
+
+def _header(
+    obj: Rankings | Preferences, file_name: str, kind: str, tally: dict[str, int], n_categories: int
+) -> list[str]:
+    unique = "NUMBER UNIQUE PREFERENCES" if kind == "cat" else "NUMBER UNIQUE ORDERS"
+    about = {"FILE NAME": file_name, "DATA TYPE": kind}
+    totals = {
+        "NUMBER ALTERNATIVES": str(obj.n_items),
+        "NUMBER VOTERS": str(sum(tally.values())),
+        unique: str(len(tally)),
+    }
+    if kind == "cat":
+        totals["NUMBER CATEGORIES"] = str(n_categories)
+        for number in range(1, n_categories + 1):
+            key = f"CATEGORY NAME {number}"
+            end = " (best)" if number == 1 else " (worst)" if number == n_categories else ""
+            totals[key] = _one_line(obj.metadata.get(key, f"Category {number}{end}"))
+    names = {f"ALTERNATIVE NAME {i}": str(name) for i, name in enumerate(obj.items, start=1)}
+    fixed = (
+        "HEADER",
+        "SPELLING",
+        "EMPTY CATEGORIES",
+        "CATEGORY ORDER",
+        "ALTERNATIVE NAME ",
+        "CATEGORY NAME ",
+        "NUMBER CATEGORIES",
+        *UNIQUE_KEYS,
+    )
+    for key, value in obj.metadata.items():
+        if key not in about and key not in totals and not key.startswith(fixed):
+            about[key] = _one_line(value)
+    old = obj.metadata.get("HEADER", ())
+    if set(totals | names) <= {_key(line) for line in old}:
+        return _in_original_words(old, about, totals | names)
+    return [f"# {key}: {value}" for key, value in (_ABOUT | about | totals | names).items()]
+
+
+def _in_original_words(old: Sequence[str], about: dict[str, str], counted: dict[str, str]) -> list[str]:
+    """Lines of the old header, as they were where their value still holds; new entries before the totals."""
+    wanted = about | counted
+    old_keys = [_key(line) for line in old]
+    lines = []
+    for line, key in zip(old, old_keys, strict=True):
+        if key == "NUMBER ALTERNATIVES":
+            lines += [f"# {new}: {value}" for new, value in about.items() if new not in old_keys]
+        if ":" not in line or (key in wanted and _one_line(wanted[key]) == _one_line(line.partition(":")[2])):
+            lines.append(line)
+        elif key in wanted:
+            lines.append(f"# {key}: {wanted[key]}")
+    return lines
+
+
+def _key(line: str) -> str:
+    return line[1:].partition(":")[0].strip()
+
+
+def _one_line(value: object) -> str:
+    return " ".join(str(value).split())

@@ -1,0 +1,59 @@
+"""One way in and one way out: the ending of the file says what it holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from permix.data.io import preflib, tables
+from permix.data.io.preflib_writer import SUFFIXES
+from permix.data.io.text_files import PathLike, plain_suffix
+from permix.data.preferences import Preferences
+from permix.data.rankings import Rankings
+from permix.errors import DataError
+
+TABLES = ("csv", "tsv", "tab")
+
+
+def read(path: PathLike, **options: Any) -> Rankings | Preferences:
+    """Read rankings or preferences from a PrefLib file or a table.
+
+    Parameters
+    ----------
+    path : path
+        ``.soc .soi .toc .toi .cat`` (:func:`permix.read_preflib`) or ``.csv .tsv .tab``
+        (:func:`permix.read_table`); ``.gz`` may follow.
+    **options
+        Passed on: ``unlisted`` for both (left out, "unknown" for ratings and "below" for all else);
+        ``strict``, ``categories`` for PrefLib files; ``layout``, ``items``, ``agent_column``,
+        ``count_column``, ``on_cycle``, ``ignore``, ``delimiter``, ``header`` for tables.
+    """
+    reader = preflib.read_preflib if _kind(path) == "preflib" else tables.read_table
+    try:
+        return reader(path, **options)
+    except TypeError as error:
+        if "unexpected keyword argument" in str(error):
+            raise DataError(f"{path}: {error}") from error
+        raise
+
+
+def write(obj: Rankings | Preferences, path: PathLike, **options: Any) -> None:
+    """Write rankings or preferences; the ending says how, as in :func:`read`.
+
+    ``layout`` is passed on to :func:`permix.write_table`.
+    """
+    if _kind(path) == "preflib":
+        if options:
+            raise DataError(f"{path}: a PrefLib file takes no options ({', '.join(options)})")
+        preflib.write_preflib(obj, path)
+    else:
+        tables.write_table(obj, path, **options)
+
+
+def _kind(path: PathLike) -> str:
+    ending = plain_suffix(path)
+    if ending in SUFFIXES:
+        return "preflib"
+    if ending in TABLES:
+        return "table"
+    endings = ", ".join(f".{suffix}" for suffix in (*SUFFIXES, *TABLES))
+    raise DataError(f"{path}: the ending says nothing; known endings are {endings}, each with .gz or without")

@@ -1,0 +1,218 @@
+"""Tables as named columns, from a CSV file or a data frame, with a way to say where a row stands."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from permix.data.io.column_names import column_places
+from permix.data.io.text_files import PathLike, plain_suffix, shorten
+from permix.data.labels import Array, Label, is_missing
+from permix.errors import DataError, FileFormatError
+
+DELIMITERS = ",\t;|"
+BLANK = frozenset({"", "NA", "NaN", "nan"})
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})\Z")  # fits 64 bits; longer ones stay text
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns by place, their names, and words for where a row stands."""
+
+    names: list[Label]
+    columns: list[Array]
+    where: Callable[[int], str]
+    source: str
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.columns[0]) if self.columns else 0
+
+    def places(self, role: str) -> list[int]:
+        """Places of the columns whose name says that they have this role."""
+        return column_places(self.names, role)
+
+    def find(self, wanted: object, role: str) -> int | None:
+        """Place of the column the caller named, else of the one with a usual name, else None."""
+        if wanted is False:
+            return None
+        if wanted is not None:
+            if wanted not in self.names:
+                raise DataError(
+                    f"{self.source}: there is no column {wanted!r} for the {role}; the columns are "
+                    f"{', '.join(map(repr, self.names))}"
+                )
+            return self.names.index(wanted)
+        places = self.places(role)
+        if len(places) > 1:
+            found = " and ".join(repr(self.names[place]) for place in places)
+            raise DataError(f"{self.source}: {found} could both be the {role}; name it with {role}_column=")
+        return places[0] if places else None
+
+    def without(self, ignored: Label | Iterable[Label]) -> Table:
+        """Return the table without some of its columns."""
+        ignored = [ignored] if isinstance(ignored, str | int) else list(ignored)
+        for name in ignored:
+            if name not in self.names:
+                raise DataError(
+                    f"{self.source}: there is no column {name!r} to ignore; the columns are "
+                    f"{', '.join(map(repr, self.names))}"
+                )
+        kept = [place for place, name in enumerate(self.names) if name not in ignored]
+        if ignored and not kept:
+            raise DataError(f"{self.source}: every column is ignored; leave one")
+        return Table(
+            [self.names[place] for place in kept],
+            [self.columns[place] for place in kept],
+            self.where,
+            self.source,
+        )
+
+    def take(self, rows: Array) -> Table:
+        """Return some of the rows, which still know where they stood."""
+        before = self.where
+        return Table(
+            self.names,
+            [column[rows] for column in self.columns],
+            lambda row: before(int(rows[row])),
+            self.source,
+        )
+
+
+def missing_mask(column: Array) -> Array:
+    """Say which entries are blank: None, NaN, the empty string, and 'NA' or 'NaN' in text."""
+    if column.dtype.kind == "f":
+        return np.isnan(column)
+    if column.dtype.kind in "iub":
+        return np.zeros(len(column), dtype=np.bool_)
+    return np.fromiter(
+        (is_missing(entry) or (isinstance(entry, str) and entry in BLANK) for entry in column),
+        dtype=np.bool_,
+        count=len(column),
+    )
+
+
+def numbers(column: Array) -> Array | None:
+    """Return the column as floats with NaN for blanks, or None where some entry is no number."""
+    if column.dtype.kind in "iuf":
+        return column.astype(np.float64)
+    values = np.full(len(column), np.nan)
+    blank = missing_mask(column)
+    try:
+        values[~blank] = [float(entry) for entry in column[~blank]]
+    except (TypeError, ValueError):
+        return None
+    return values
+
+
+def naturals(column: Array) -> Array:
+    """Turn text that is whole numbers throughout, written plainly, into integers; leave the rest alone."""
+    if column.dtype.kind == "f":
+        known = column[~np.isnan(column)]
+        if known.size and np.all(np.mod(known, 1) == 0):
+            result = np.empty(len(column), dtype=object)
+            result[:] = [None if np.isnan(entry) else int(entry) for entry in column]
+            return result
+        return column.astype(object)
+    if column.dtype.kind != "O":
+        return column
+    blank = missing_mask(column)
+    entries = column[~blank]
+    if all(type(entry) is int or (isinstance(entry, str) and _INTEGER.match(entry)) for entry in entries):
+        entries = np.array([int(entry) for entry in entries], dtype=object)
+    result = np.full(len(column), None, dtype=object)
+    result[~blank] = entries
+    return result if blank.any() or not entries.size else _as_integers(result)
+
+
+def _as_integers(column: Array) -> Array:
+    if all(type(entry) is int and abs(entry) < 2**62 for entry in column):
+        return column.astype(np.int64)
+    return column
+
+
+def table_from_frame(frame: Any) -> Table:
+    """Read a pandas, polars or other data frame that narwhals knows."""
+    import narwhals as nw
+
+    try:
+        known = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise DataError(
+            f"a {type(frame).__name__} is not a data frame; pass a pandas or polars DataFrame, or build "
+            "Rankings or Preferences from arrays with their own constructors"
+        ) from None
+    names = [int(name) if isinstance(name, int | np.integer) else str(name) for name in known.columns]
+    columns = []
+    for series in known.iter_columns():
+        column = np.asarray(series.to_numpy())
+        columns.append(column if column.dtype.kind in "iufO" else column.astype(object))
+    return Table(names, columns, lambda row: f"row {row} of the frame (counting from 0)", "the frame")
+
+
+def table_of_lines(path: PathLike, names: list[Label], lines: list[int], rows: list[list[str]]) -> Table:
+    """Return the rows of a file as columns that know their lines."""
+    columns = []
+    for fields in zip(*rows, strict=True):
+        column = np.empty(len(fields), dtype=object)
+        column[:] = fields
+        columns.append(column)
+    return Table(names, columns, lambda row: f"{path}, line {lines[row]}", str(path))
+
+
+def file_rows(path: PathLike, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield line number and stripped fields of every line; blank lines are skipped.
+
+    Raises
+    ------
+    FileFormatError
+        For a line that is longer or shorter than the first, and a quote that is never closed.
+    """
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    width = 0
+    while True:
+        # A quoted field may span lines: name the line on which the row starts.
+        start = reader.line_num + 1
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise FileFormatError(f"{path}, line {start}: {error}", path, start) from error
+        if row is None:
+            break
+        if not row or (len(row) == 1 and not row[0].strip() and not (row == [""] and width == 1)):
+            continue  # a blank line; "" in quotes is a blank cell where there is one column
+        fields = [field.strip() for field in row]
+        width = width or len(fields)
+        if len(fields) != width:
+            raise FileFormatError(
+                f"{path}, line {start}: {len(fields)} fields where the first line has {width}: "
+                f"{shorten(delimiter.join(row))!r}",
+                path,
+                start,
+            )
+        yield start, fields
+
+
+def refuse_same_names(path: PathLike, names: list[str], line: int) -> None:
+    """Refuse a header with two columns of one name."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            called = f"are called {name!r}; rename one" if name else "have no name; name them"
+            raise FileFormatError(f"{path}, line {line}: two columns {called}", path, line)
+        seen.add(name)
+
+
+def guess_delimiter(path: PathLike, text: str) -> str:
+    """Return a tab for ``.tsv``, else the most frequent of ``, ; tab |`` in the header, outside quotes."""
+    if plain_suffix(path) in ("tsv", "tab"):
+        return "\t"
+    header = re.sub(r'"[^"]*"', "", text.lstrip().split("\n", 1)[0])
+    return max(DELIMITERS, key=header.count)

@@ -1,0 +1,301 @@
+"""Writing rankings and preferences as CSV or TSV in one of four layouts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, pairwise, product
+from typing import Literal
+
+import numpy as np
+
+from permix.data.agent_table import refuse_to_write
+from permix.data.io.categories import categories_of_levels
+from permix.data.io.column_names import USUAL_NAMES, column_places
+from permix.data.io.preflib_writer import level_groups
+from permix.data.io.table_columns import BLANK, DELIMITERS
+from permix.data.io.table_layouts import LAYOUTS, position
+from permix.data.io.text_files import PathLike, plain_suffix, write_text
+from permix.data.io.written_names import refuse_table_names
+from permix.data.labels import Array, Label, some_names
+from permix.data.preferences import Preferences
+from permix.data.rankings import Rankings
+from permix.errors import Argument, DataError, Message, PermixWarning, Wording
+
+MOST_PAIRS = 10_000_000
+Layout = Literal["auto", "orders", "ranks", "pairs", "ratings"]
+
+
+def write_table(obj: Rankings | Preferences, path: PathLike, layout: Layout = "auto") -> None:
+    """Write rankings or preferences as CSV (TSV where the name ends in ``.tsv``; ``.gz`` compresses).
+
+    Parameters
+    ----------
+    obj : Rankings or Preferences
+    path : path
+    layout : {"auto", "orders", "ranks", "pairs", "ratings"}
+        ``auto``: orders for rankings, ranks for preferences by levels, pairs for comparisons. Columns
+        ``agent``, ``count`` and ``unlisted`` are added where they say something. For ratings, the
+        worst category of a ``.cat`` file becomes 1, the next 2, and so on; of other levels, each agent's
+        worst does. As pairs, levels and rankings become comparisons of
+        each level with the next one.
+
+    Raises
+    ------
+    DataError
+        When the layout cannot hold what the object states, or a name would not come back as it is: item
+        names and agent ids that read as an empty cell (``NA``, ``NaN``, ``nan``), begin or end with blanks,
+        span lines or look like another one, and, for ranks, item names like those of other columns
+        (``count``, ``user``, …).
+
+    Warns
+    -----
+    PermixWarning
+        When some item is in no row and the layout is not ranks: the table does not hold it.
+    """
+    refuse_to_write(obj)
+    refuse_table_names(obj.items, obj._agents, BLANK)
+    if layout == "auto":
+        layout = "orders" if isinstance(obj, Rankings) else "pairs" if len(obj.pairs) else "ranks"
+    if layout not in LAYOUTS:
+        raise DataError(f"layout is one of auto, {', '.join(LAYOUTS)}, not {layout!r}")
+    if layout == "orders":
+        header, body = _orders_out(obj)
+    elif layout == "ranks":
+        header, body = _ranks_out(obj)
+    elif layout == "pairs":
+        header, body = _pairs_out(obj)
+    else:
+        header, body = _ratings_out(obj)
+    text = io.StringIO()
+    delimiter = "\t" if plain_suffix(path) in ("tsv", "tab") else ","
+    rows = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    if any(set(DELIMITERS) & set(str(name)) for name in header):
+        # Quotes keep other marks in names out of the reader's guess at the delimiter.
+        csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow(header)
+    else:
+        rows.writerow(header)
+    rows.writerows(body)
+    write_text(path, text.getvalue())
+
+
+Rows = tuple[list[Label], Iterable[Sequence[object]]]
+
+
+def _front(obj: Rankings | Preferences, below: Array | None) -> tuple[list[Label], list[list[object]]]:
+    """Columns before the data proper: agent, count, unlisted, each only where it says something."""
+    header: list[Label] = []
+    columns: list[list[object]] = []
+    if obj._agents is not None:
+        header.append("agent")
+        columns.append(list(obj.agents.tolist()))
+    if np.any(obj.counts != 1):
+        header.append("count")
+        columns.append(list(obj.counts.tolist()))
+    if below is not None and not below.all():
+        header.append("unlisted")
+        columns.append(["below" if entry else "unknown" for entry in below])
+    return header, [list(row) for row in zip(*columns, strict=True)] if columns else [
+        [] for _ in range(len(obj))
+    ]
+
+
+def _orders_out(obj: Rankings | Preferences) -> Rows:
+    rankings = obj if isinstance(obj, Rankings) else obj.to_rankings()
+    _warn_of_items_left_out(rankings.items, rankings.orders[rankings.orders >= 0], "orders")
+    header, front = _front(rankings, rankings.unlisted_below)
+    width = rankings.orders.shape[1]
+    header += [f"pos{place + 1}" for place in range(width)]
+    names = (*rankings.items, "")  # index -1 is padding
+    body = (
+        [*before, *(names[item] for item in row)]
+        for before, row in zip(front, rankings.orders.tolist(), strict=True)
+    )
+    return header, body
+
+
+def _ranks_out(obj: Rankings | Preferences) -> Rows:
+    if isinstance(obj, Rankings):
+        below, ranks = obj.unlisted_below, obj.ranks(missing=0.0).astype(np.int64)
+    else:
+        _refuse_pairs(obj, "ranks")
+        below = obj.rest_below | (np.diff(obj.level_indptr) == obj.n_items)
+        ranks = np.zeros((len(obj), obj.n_items), dtype=np.int64)
+        ranks[_row_of_entry(obj), obj.level_items] = obj.levels + 1
+    header, front = _front(obj, below)
+    _refuse_items_like_columns(header, obj.items)
+    body = (
+        [*before, *(rank or "" for rank in row)] for before, row in zip(front, ranks.tolist(), strict=True)
+    )
+    return [*header, *obj.items], body
+
+
+def _refuse_items_like_columns(front: list[Label], items: Sequence[Label]) -> None:
+    """Refuse item names for which a reader would take their columns for something else."""
+    columns = [*front, *items]
+    places = {role: column_places(columns, role) for role in USUAL_NAMES}
+    for role in ("agent", "count", "unlisted"):
+        for place in places[role]:
+            if place >= len(front):
+                raise DataError(
+                    Message(
+                        f"an item is called {columns[place]!r}, like a column of the table (role: {role}); "
+                        "use ",
+                        Argument("layout", "orders"),
+                        " or another name",
+                    )
+                )
+    if places["better"] and places["worse"]:
+        looks = "pairs"
+    elif places["agent"] and places["item"] and places["rating"]:
+        looks = "ratings"
+    elif all(position(name) for name in items):
+        looks = "orders"
+    else:
+        return
+    raise DataError(
+        Message(
+            f"with items called {some_names(items)} a table of ranks looks like one of {looks}; use other "
+            "names or ",
+            Argument("layout", "orders"),
+        )
+    )
+
+
+def _pairs_out(obj: Rankings | Preferences) -> Rows:
+    stated = obj if isinstance(obj, Preferences) else Preferences.from_rankings(obj)
+    n_pairs = np.diff(stated.pair_indptr)
+    rest = np.where(stated.rest_below, stated.n_items - np.diff(stated.level_indptr), 0).tolist()
+    for row, groups in enumerate(level_groups(stated)):
+        sizes = [*map(len, groups), rest[row]]
+        n_pairs[row] += sum(upper * lower for upper, lower in pairwise(sizes))
+    if (total := int(n_pairs.sum())) > MOST_PAIRS:
+        raise DataError(
+            Message(
+                f"these are {total:,} pairs, and more than {MOST_PAIRS:,} are not written; use ",
+                Argument("layout", "ranks"),
+                " or ",
+                Argument("layout", "orders"),
+            )
+        )
+    if not n_pairs.all():
+        raise DataError(
+            f"{stated.row_name(int(np.argmin(n_pairs)))} states nothing, which a table of pairs cannot hold"
+        )
+    _refuse_agents_twice(stated, "pairs")
+    compared = np.fromiter(chain.from_iterable(pair for _, *pair in _comparisons(stated)), np.int32)
+    _warn_of_items_left_out(stated.items, compared, "pairs")
+    counted = bool(np.any(stated.counts != 1))
+    header: list[Label] = ["agent", "better", "worse", *(["count"] if counted else [])]
+    agents, items, counts = stated.agents.tolist(), stated.items, stated.counts.tolist()
+    body = (
+        [agents[who], items[better], items[worse], *([counts[who]] if counted else [])]
+        for who, better, worse in _comparisons(stated)
+    )
+    return header, body
+
+
+def _comparisons(stated: Preferences) -> Iterator[tuple[int, int, int]]:
+    """Yield (row, better, worse): each level over the next, the last over the rest, then what is stated.
+
+    A comparison that levels gave already has one of its votes then.
+    """
+    ends, pairs = stated.pair_indptr.tolist(), stated.pairs.tolist()
+    for row, groups in enumerate(level_groups(stated)):
+        if stated.rest_below[row]:
+            listed = set(chain.from_iterable(groups))
+            groups.append([item for item in range(stated.n_items) if item not in listed])
+        compared = pairs[ends[row] : ends[row + 1]]
+        given = set()
+        for upper, lower in pairwise(groups):
+            for pair in product(upper, lower):
+                yield (row, *pair)
+                if compared:
+                    given.add(pair)
+        for better, worse in compared:
+            if (better, worse) in given:
+                given.remove((better, worse))
+            else:
+                yield row, better, worse
+
+
+def _ratings_out(obj: Rankings | Preferences) -> Rows:
+    stated = obj if isinstance(obj, Preferences) else Preferences.from_rankings(obj)
+    _refuse_pairs(stated, "ratings")
+    short = np.diff(stated.level_indptr) < stated.n_items
+    if np.any(short & stated.rest_below):
+        row = int(np.argmax(short & stated.rest_below))
+        raise DataError(
+            Message(
+                f"{stated.row_name(row)} puts the unlisted items below, which a table of ratings cannot "
+                "hold; use ",
+                Argument("layout", "ranks"),
+            )
+        )
+    _refuse_agents_twice(stated, "ratings")
+    _warn_of_items_left_out(stated.items, stated.level_items, "ratings")
+    row_of = _row_of_entry(stated)
+    counted = bool(np.any(stated.counts != 1))
+    header: list[Label] = ["agent", "item", "rating", *(["count"] if counted else [])]
+    agents, items, counts = stated.agents.tolist(), stated.items, stated.counts.tolist()
+    scores = _scores(stated, row_of).tolist()
+    body = (
+        [agents[who], items[item], score, *([counts[who]] if counted else [])]
+        for who, item, score in zip(row_of.tolist(), stated.level_items.tolist(), scores, strict=True)
+    )
+    return header, body
+
+
+def _scores(stated: Preferences, row_of: Array) -> Array:
+    """Ratings from 1: of categories, the same for everybody; otherwise of each agent's own levels."""
+    category = categories_of_levels(stated)
+    if category is not None:
+        return len(stated.metadata["CATEGORY ORDER"]) - category
+    worst = stated.levels[stated.level_indptr[1:] - 1]
+    result: Array = worst[row_of] - stated.levels + 1
+    return result
+
+
+def _row_of_entry(obj: Preferences) -> Array:
+    return np.repeat(np.arange(len(obj)), np.diff(obj.level_indptr))
+
+
+def _refuse_agents_twice(obj: Preferences, layout: str) -> None:
+    first: dict[object, int] = {}
+    for row, agent in enumerate([] if obj._agents is None else obj._agents.tolist()):
+        if first.setdefault(agent, row) != row:
+            raise DataError(
+                Message(
+                    f"rows {first[agent]} and {row} (counting from 0) are both of agent {agent!r}, and a "
+                    f"table of {layout} would make one agent of them; give them different ids or use ",
+                    Argument("layout", "ranks"),
+                )
+            )
+
+
+def _warn_of_items_left_out(items: Sequence[Label], written: Array, layout: str) -> None:
+    present = np.zeros(len(items), dtype=np.bool_)
+    present[written] = True
+    if not present.all():
+        names = [items[place] for place in np.flatnonzero(~present).tolist()]
+        warnings.warn(
+            PermixWarning(
+                Message(
+                    f"no row mentions {some_names(names)}, and a table of {layout} holds only items that "
+                    "some row mentions; ",
+                    Wording("read it back with items=[...], or use layout='ranks'", "use --to-layout ranks"),
+                )
+            ),
+            stacklevel=4,  # the line that called write_table
+        )
+
+
+def _refuse_pairs(obj: Preferences, layout: str) -> None:
+    if len(obj.pairs):
+        raise DataError(
+            Message(
+                "comparisons do not fit ", Argument("layout", layout), "; use ", Argument("layout", "pairs")
+            )
+        )

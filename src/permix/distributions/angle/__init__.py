@@ -1,0 +1,1 @@
+"""The angle-based model of Xu, Alvo & Yu (2018)."""

@@ -1,0 +1,231 @@
+"""Incomplete rankings under angle-based models: sums over all rankings that agree, and draws of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from permix.data.labels import Array
+from permix.data.rankings import Rankings
+from permix.distributions.base import whole_number
+from permix.errors import DataError
+from permix.runtime.seeds import RandomState, stream_key
+from permix.runtime.threads import over_rows
+
+# Terms of a table that is worth filling for one row: some hundredths of a second.
+MOST_TERMS = 2**24
+# One table over all subsets of so many items serves all top lists.
+MOST_TABLED_ITEMS = 20
+
+
+def log_compatible_sums(
+    rankings: Rankings, tilts: object, *, n_particles: int = 64, random_state: RandomState = 0
+) -> tuple[Array, Array]:
+    """Sum exp(Σ_r tilt of the item at rank r · score of rank r) over all full rankings that agree with a row.
+
+    Less the ln of the same sum over all rankings, this is the log-probability of an incomplete ranking.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        Full rankings, top lists and rankings of a subset, in any mixture.
+    tilts : array (components, items)
+        Concentration times direction of each component.
+    n_particles : int
+        Annealed runs for each row that is too long for a table.
+    random_state : int, SeedSequence, Generator or None
+        Where these start from.
+
+    Returns
+    -------
+    log_sums, standard_errors : ndarrays (rows, components)
+        The error is 0 where the sum is exact: full rows, and rows with few unlisted items.
+
+    Examples
+    --------
+    Without tilts the sum counts: 5 rankings agree with four items of five.
+
+    >>> from permix import Rankings
+    >>> row = Rankings.from_orders([[4, 0, 2, 3]], n_items=5, unlisted="unknown")
+    >>> log_sums, errors = log_compatible_sums(row, np.zeros((1, 5)))
+    >>> float(np.exp(log_sums[0, 0]).round(6)), float(errors[0, 0])
+    (5.0, 0.0)
+    """
+    from permix.distributions.angle.angle_jit import standard_scores
+    from permix.distributions.angle.completions_jit import annealed_log_sums, exact_log_sums, n_terms
+
+    table = _tilts(tilts, rankings)
+    n_particles = whole_number("n_particles", n_particles, 2)
+    key = stream_key(random_state)
+    n_items, n_components = rankings.n_items, len(table)
+    scores = standard_scores(n_items)
+    terms = _by_length(n_terms, rankings)
+    found = np.zeros((len(rankings), n_components))
+    errors = np.zeros((len(rankings), n_components))
+
+    lists = np.flatnonzero(rankings.unlisted_below)
+    if n_items > MOST_TABLED_ITEMS or terms[lists].sum() <= 2.0**n_items * n_items:
+        lists = lists[:0]  # a table for each row is smaller than one for all
+    alone = np.ones(len(rankings), dtype=bool)
+    if len(lists):
+        found[lists], alone[lists] = _lists_log_sums(rankings, lists, table, scores)
+
+    exact = np.flatnonzero(alone & (terms <= MOST_TERMS))
+    listed, lengths, below = _rows(rankings, exact)
+    sums = np.empty((len(exact), n_components))
+
+    def add(first: int, last: int) -> None:
+        exact_log_sums(first, last, listed, lengths, below, table, scores, sums)
+
+    if len(exact):
+        over_rows(add, len(exact), int(n_components * (n_items + terms[exact].mean())))
+    found[exact] = sums
+
+    rest = np.flatnonzero(alone & (terms > MOST_TERMS))
+    if len(rest):
+        listed, lengths, below = _rows(rankings, rest)
+        sums, spread = np.empty((len(rest), n_components)), np.empty((len(rest), n_components))
+
+        def anneal(first: int, last: int) -> None:
+            annealed_log_sums(
+                key, first, last, listed, lengths, below, table, scores, rest, n_particles, sums, spread
+            )
+
+        over_rows(anneal, len(rest), n_components * n_particles * n_items)
+        found[rest], errors[rest] = sums, spread
+    return found, errors
+
+
+def _lists_log_sums(rankings: Rankings, rows: Array, tilts: Array, scores: Array) -> tuple[Array, Array]:
+    """Return the sums of these rows, top lists, by one table for each component (rows, components).
+
+    And which rows need a table of their own, since the common one has lost their digits.
+    """
+    from permix.distributions.angle.lists_jit import LEAST, weigh_lists
+
+    listed, lengths, _ = _rows(rankings, rows)
+    rest, subsets = np.empty(1 << rankings.n_items), np.empty(len(rows), np.int64)
+    sums = np.empty((len(tilts), len(rows)))
+    lost = np.zeros(len(rows), dtype=bool)
+    for tilt, out in zip(tilts, sums, strict=True):
+        weigh_lists(listed, lengths, tilt, scores, rest, subsets, out)
+        lost |= rest[subsets] <= LEAST
+    return sums.T, lost
+
+
+def is_cheap(rankings: Rankings) -> Array:
+    """Say which rows have a sum by table, exact and quick; the others need annealing."""
+    from permix.distributions.angle.completions_jit import n_terms
+
+    return np.asarray(_by_length(n_terms, rankings) <= MOST_TERMS)
+
+
+def annealing_cost(row: Rankings, tilts: Array, n_particles: int = 64) -> float:
+    """Return how many proposals annealing makes for one row, all components together."""
+    from permix.distributions.angle.angle_jit import standard_scores
+    from permix.distributions.angle.completions_jit import annealing_plan
+
+    listed, lengths, below = _rows(row, np.arange(1))
+    scores = standard_scores(row.n_items)
+    steps = sum(annealing_plan(listed[0], lengths[0], below[0], np.array(tilt), scores)[2] for tilt in tilts)
+    return float(steps) * n_particles * float(row.n_items - lengths[0])
+
+
+def sample_completions(
+    rankings: Rankings,
+    tilts: object,
+    labels: object = None,
+    *,
+    n_sweeps: int = 50,
+    random_state: RandomState = None,
+) -> Array:
+    """Draw, for every row, a full ranking that agrees with it.
+
+    Rows with few unlisted items are drawn exactly; the others by a Metropolis chain of ``n_sweeps`` sweeps,
+    each of as many proposals as there are items.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        Full rankings, top lists and rankings of subsets; full rows come back as they are.
+    tilts : array (components, items)
+        Concentration times direction of each component.
+    labels : array of int (rows,), optional
+        Component of each row; the first for all when left out.
+    n_sweeps : int
+        Sweeps of the chain.
+    random_state : int, SeedSequence, Generator or None
+        Where the draws start from; each row has its own numbers, whatever the number of threads.
+
+    Returns
+    -------
+    ndarray of int32 (rows, items), orderings, best first
+
+    Examples
+    --------
+    >>> from permix import Rankings
+    >>> row = Rankings.from_orders([[2, 0]], n_items=3, unlisted="unknown")
+    >>> sample_completions(row, [[-90.0, 120.0, -30.0]], random_state=0)
+    array([[2, 0, 1]], dtype=int32)
+    """
+    from permix.distributions.angle.angle_jit import standard_scores
+    from permix.distributions.angle.completions_jit import completions_sweep, start_completions
+
+    table = _tilts(tilts, rankings)
+    n_sweeps = whole_number("n_sweeps", n_sweeps, 1)
+    chosen = np.zeros(len(rankings), np.int64) if labels is None else np.asarray(labels)
+    if chosen.shape != (len(rankings),) or chosen.dtype.kind not in "iu":
+        raise DataError(f"labels must be {len(rankings)} whole numbers, the component of each row")
+    if len(chosen) and not (chosen.min() >= 0 and chosen.max() < len(table)):
+        raise DataError(
+            f"labels go from {chosen.min()} to {chosen.max()}; tilts has {len(table)} component(s)"
+        )
+    chosen = chosen.astype(np.int64)
+    key = stream_key(random_state)
+    n_items = rankings.n_items
+    scores = standard_scores(n_items)
+    listed, lengths, below = _rows(rankings, np.arange(len(rankings)))
+    orders = np.empty((len(rankings), n_items), np.int32)
+
+    def draw(first: int, last: int) -> None:
+        start_completions(key, 0, first, last, listed, lengths, below, chosen, table, scores, orders)
+        for sweep in range(1, n_sweeps + 1):
+            completions_sweep(
+                key, sweep, first, last, orders, listed, lengths, below, chosen, table, scores, n_items
+            )
+
+    over_rows(draw, len(rankings), n_items * n_sweeps)
+    return orders
+
+
+def _tilts(tilts: object, rankings: Rankings) -> Array:
+    table = np.array(tilts, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] != rankings.n_items or not len(table):
+        raise DataError(
+            f"tilts has shape {table.shape}; it needs a row per component and {rankings.n_items} columns, "
+            "one per item"
+        )
+    if not np.isfinite(table).all():
+        component, item = np.argwhere(~np.isfinite(table))[0]
+        raise DataError(
+            f"tilts: component {component} has {table[component, item]} for "
+            f"item {rankings.items[item]!r}; every number must be finite"
+        )
+    return table
+
+
+def _rows(rankings: Rankings, rows: Array) -> tuple[Array, Array, Array]:
+    """Arrays of some rows as compiled code takes them: writable, and with at least one column."""
+    listed = np.full((len(rows), max(1, rankings.orders.shape[1])), -1, dtype=np.int32)
+    listed[:, : rankings.orders.shape[1]] = rankings.orders[rows]
+    return listed, rankings.lengths[rows], rankings.unlisted_below[rows]
+
+
+def _by_length(n_terms: object, rankings: Rankings) -> Array:
+    """Terms of the table of every row, asked for once for each length."""
+    assert callable(n_terms)
+    out = np.empty(len(rankings))
+    for below in (False, True):
+        rows = rankings.unlisted_below == below
+        for length in np.unique(rankings.lengths[rows]).tolist():
+            out[rows & (rankings.lengths == length)] = n_terms(length, below, rankings.n_items)
+    return out

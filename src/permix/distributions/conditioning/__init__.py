@@ -1,0 +1,1 @@
+"""Distributions over rankings given what an agent said."""

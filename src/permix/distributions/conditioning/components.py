@@ -1,0 +1,77 @@
+"""The parameters of a mixture of Mallows models, checked once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from permix.data.labels import Array, Label, OverItems
+from permix.distributions.mallows import Mallows
+from permix.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class MallowsComponents(OverItems):
+    """Mixture Σ_k π_k P(r | σ_k, φ_k) over full rankings.
+
+    Attributes
+    ----------
+    items : tuple of str or int
+        Item names; arrays refer to items by position here.
+    weights : ndarray (K,)
+        π_k, summing to one.
+    centers : int32 ndarray (K, m)
+        Central orderings σ_k, best first.
+    decays : ndarray (K,)
+        λ_k = -ln φ_k, from 0 to infinity.
+    """
+
+    items: tuple[Label, ...]
+    weights: Array
+    centers: Array
+    decays: Array
+
+    def __post_init__(self) -> None:
+        # Own, writable, contiguous copies: compiled code is specialized for those.
+        centers = np.array(self.centers, dtype=np.int32, order="C")
+        weights = np.array(self.weights, dtype=np.float64)
+        decays = np.array(self.decays, dtype=np.float64)
+        n_items, k = len(self.items), len(weights)
+        if weights.ndim != 1 or k == 0 or centers.shape != (k, n_items) or decays.shape != (k,):
+            raise DataError("weights, centers and decays must have one row for each component")
+        if not (np.sort(centers, axis=1) == np.arange(n_items)).all():
+            raise DataError("every center must list every item once")
+        if not (weights >= 0.0).all() or not np.isclose(weights.sum(), 1.0):
+            raise DataError("weights must be 0 or more and sum to one")
+        if not (decays >= 0.0).all():
+            raise DataError("decays must be 0 or more")
+        object.__setattr__(self, "centers", centers)
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "decays", decays)
+
+    @property
+    def n_components(self) -> int:
+        """Number of components K."""
+        return len(self.weights)
+
+    @property
+    def dispersions(self) -> Array:
+        """φ_k = exp(-λ_k)."""
+        return np.exp(-self.decays)
+
+    @property
+    def log_weights(self) -> Array:
+        """Logarithms of π_k; minus infinity for a component of weight zero."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.weights)
+
+    def component(self, k: int) -> Mallows:
+        """Component k as a distribution of its own."""
+        center = [self.items[item] for item in self.centers[k]]
+        return Mallows(center, float(self.dispersions[k]), items=self.items)
+
+    def sorted_by_weight(self) -> MallowsComponents:
+        """Return the same mixture with the largest component first."""
+        order = np.argsort(-self.weights, kind="stable")
+        return MallowsComponents(self.items, self.weights[order], self.centers[order], self.decays[order])

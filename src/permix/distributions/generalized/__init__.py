@@ -1,0 +1,1 @@
+"""The generalized Mallows model: its likelihood, posterior and continuations of lists."""

@@ -1,0 +1,1 @@
+"""Dirichlet-process mixtures of generalized Mallows models (Meilă & Chen 2010)."""

@@ -1,0 +1,149 @@
+"""What an archive of :class:`permix.DPMallowsMixture` holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from permix.data.labels import Array
+from permix.data.rankings import Rankings
+from permix.dp_mallows.draws import ClusterDraws
+from permix.dp_mallows.fit import DPMallowsFit
+from permix.dp_mallows.parameters import DPMallowsParameters
+from permix.estimators.archive import Content, Saved, Schema
+from permix.estimators.archive_parts import (
+    DRAW_FACTS,
+    ESTIMATE_FACTS,
+    ESTIMATE_FIELDS,
+    ITEMS,
+    draw_fields,
+    draws_of,
+    estimate_of,
+    number,
+    pack_draws,
+    pack_estimate,
+    under,
+)
+from permix.estimators.fields import (
+    below,
+    counts,
+    field,
+    finite,
+    not_negative,
+    permutations,
+    positive,
+    require,
+)
+from permix.partitions import Gamma
+
+# Every agent has a label in memory.
+MOST_AGENTS = 2**48
+CLUSTERS = ("starts", "sizes", "centers", "theta", "labels", "concentration")
+
+
+def _pack(fit: DPMallowsFit) -> Content:
+    data = fit.rankings
+    draw_facts, draw_arrays = pack_draws(fit.draws)
+    estimate_facts, estimate_arrays = pack_estimate(fit.estimate)
+    arrays = {**draw_arrays, **estimate_arrays, "data/orders": data.orders, "data/counts": data.counts}
+    arrays |= {f"clusters/{name}": np.asarray(getattr(fit.clusters, name)) for name in CLUSTERS}
+    if data._agents is not None:
+        # Ids may be numbers and text together; both are kept as text, and which is which.
+        ids = data._agents.tolist()
+        arrays["data/agents"] = np.array([str(name) for name in ids])
+        arrays["data/agents_are_numbers"] = np.array([isinstance(name, int) for name in ids])
+    return Content({"items": fit.items, **draw_facts, **estimate_facts}, arrays)
+
+
+def _build(saved: Saved) -> DPMallowsFit:
+    settings, facts, arrays, sizes = saved[:4]
+    require(sizes["items"] == len(facts["items"]) > 1, "items")
+    rankings = _rankings(facts["items"], under("data/", arrays))
+    require(sizes["observations"] == rankings.n_agents, "labels")
+    learned = isinstance(settings.concentration, Gamma)
+    require(("draws/concentration" in arrays) == learned, "concentration")
+    draws = draws_of(saved)
+    numbers = draws.arrays["labels"].max(axis=2).astype(np.int64) + 1
+    require(np.array_equal(draws.arrays["n_clusters"], numbers), "n_clusters")
+    require(len(draws.seeds) == sizes["chains"], "seeds")
+    clusters = _clusters(under("clusters/", arrays), settings.discount)
+    require(sizes["stages"] == min(int(rankings.lengths.max()), rankings.n_items - 1), "decays")
+    settings.rates(sizes["stages"])
+    return DPMallowsFit(
+        settings=settings,
+        items=facts["items"],
+        rankings=rankings,
+        draws=draws,
+        estimate=estimate_of(saved),
+        clusters=clusters,
+    )
+
+
+def _rankings(items: tuple[Any, ...], data: dict[str, Array]) -> Rankings:
+    """Rebuild the lists, which must be as constructors of Rankings leave them."""
+    orders = data["orders"]
+    listed = orders >= 0
+    require(orders.shape[1] <= len(items) and bool(np.all(orders >= -1)), "lists")
+    require(bool(np.all(orders < len(items))), "item numbers")
+    require(bool(np.all(listed[:, 0])) and not np.any(listed[:, 1:] & ~listed[:, :-1]), "lists")
+    require(bool(listed[:, -1].any()), "lists")
+    ascending = np.sort(orders, axis=1)
+    require(not np.any((ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] >= 0)), "lists")
+    require(int(data["counts"].sum()) < MOST_AGENTS, "counts")
+    return Rankings._from_arrays(orders, items, data["counts"], _agents(data))
+
+
+def _agents(data: dict[str, Array]) -> Array | None:
+    require(("agents" in data) == ("agents_are_numbers" in data), "agents")
+    if "agents" not in data:
+        return None
+    names, numbers = data["agents"].tolist(), data["agents_are_numbers"].tolist()
+    ids = np.empty(len(names), dtype=object)
+    for row, (name, is_number) in enumerate(zip(names, numbers, strict=True)):
+        ids[row] = int(name) if is_number else name
+        require(str(ids[row]) == name, "agents")
+    return ids
+
+
+def _clusters(found: dict[str, Array], discount: float) -> ClusterDraws:
+    """Rebuild centers and decays of the draws."""
+    starts, sizes, labels = found["starts"], found["sizes"], found["labels"]
+    n_draws, n = labels.shape
+    require(len(starts) == n_draws + 1 and starts[0] == 0 and starts[-1] == len(sizes), "clusters")
+    numbers = np.diff(starts)
+    require(bool(np.all((numbers > 0) & (numbers <= n))), "clusters")
+    for d in range(n_draws):
+        counted = np.bincount(labels[d], minlength=int(numbers[d]))
+        require(np.array_equal(counted, sizes[starts[d] : starts[d + 1]]), "cluster sizes")
+    require(bool(np.all(found["concentration"] + discount * numbers > 0.0)), "concentration")
+    return ClusterDraws(**found, discount=discount)
+
+
+SCHEMA = Schema(
+    parameters=DPMallowsParameters,
+    pack=_pack,
+    build=_build,
+    facts={"items": ITEMS, **DRAW_FACTS, **ESTIMATE_FACTS},
+    arrays={
+        **draw_fields(
+            labels=field("int", "observations", where=below("observations")),
+            n_clusters=number(),
+            largest_cluster=number(),
+            log_likelihood=number(),
+            log_joint=number(),
+        ),
+        "draws/concentration": field("number", "chains", "draws", where=positive, optional=True),
+        **ESTIMATE_FIELDS,
+        "data/orders": field("int32", "rows", "places"),
+        "data/counts": field("int64", "rows", where=counts),
+        "data/agents": field("text", "rows", optional=True),
+        "data/agents_are_numbers": field("bool", "rows", optional=True),
+        "clusters/starts": field("int64", "starts"),
+        "clusters/sizes": field("int64", "clusters", where=positive),
+        "clusters/centers": field("int32", "clusters", "items", where=permutations),
+        "clusters/theta": field("real", "clusters", "stages", where=not_negative),
+        "clusters/labels": field("int32", "cluster draws", "observations", where=below("observations")),
+        "clusters/concentration": field("real", "cluster draws", where=finite),
+    },
+)

@@ -1,0 +1,337 @@
+"""The work behind :class:`permix.DPMallowsMixture`, free of scikit-learn, whose import takes a second."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from permix.convergence import mcse_mean
+from permix.data.agent_table import refuse_too_many_agents
+from permix.data.labels import Array, Label
+from permix.data.rankings import Rankings
+from permix.distributions.base import Estimate
+from permix.dp_mallows.draws import ClusterDraws
+from permix.dp_mallows.lists.top_lists_jit import top_lists
+from permix.dp_mallows.overlap import Overlap
+from permix.dp_mallows.parameters import DPMallowsParameters
+from permix.dp_mallows.seating import Centers, CollapsedSeating, ParallelSeating, seat
+from permix.dp_mallows.split_merge import ListClimb, ListSplitMerge
+from permix.dp_mallows.state import ListModel, ListState, list_model
+from permix.errors import Argument, DataError, Message, PermixWarning
+from permix.moves import Concentration, Cycle, Move
+from permix.partitions.point_estimate import PointEstimate, point_estimate
+from permix.posterior import warn_if_chains_disagree
+from permix.posterior.diagnostics import FEWEST_DRAWS
+from permix.posterior.estimated import EstimatedPartition, evenly_spaced
+from permix.runtime.progress import Display
+from permix.runtime.threads import at_most
+from permix.sampling import Draws, run_chains
+from permix.sampling.fingerprint import digest
+
+# From this many agents on all are assigned at once, and splits and merges are tried in one iteration of four:
+# each costs as much as a sweep.
+MANY_AGENTS = 1000
+SPLIT_MERGE_CHANCE = 0.25
+# The part of the agents that the parallel variant also visits one by one, so that clusters open and close.
+VISITED_SHARE = 1 / 16
+# Climbing finds its top in a few iterations; what follows finds the posterior from there.
+MAX_CLIMBS = 25
+# Centers and decays are drawn for at most this many draws, each after so many rounds of moves.
+MAX_CLUSTER_DRAWS = 100
+CENTER_ROUNDS = 10
+# Clusters of fewer agents than this get so many rounds more: their centers move slowly.
+SMALL, SMALL_ROUNDS = 20, 30
+# The point estimate minimizes the expected loss over at most this many labels, but at least so many draws.
+MAX_ESTIMATE_LABELS = 4_000_000
+MIN_ESTIMATE_DRAWS = 50
+MAX_ESTIMATE_DRAWS = 1000
+# An estimate is typical when its effective number of clusters is not far below or above the draws' mean.
+TYPICAL = 0.75
+
+
+@dataclasses.dataclass
+class DPMallowsFit(EstimatedPartition):
+    """Draws of a mixture of generalized Mallows models with all that is needed to use them.
+
+    Attributes
+    ----------
+    settings : DPMallowsParameters
+        As asked for.
+    items : tuple
+        Item names.
+    rankings : Rankings
+        The top lists fitted; a row with a count stands for that many agents.
+    draws : Draws
+        Kept draws of all chains: labels of agents in the order of ``rankings.expand()``, and scalars.
+    estimate : PointEstimate
+        Partition of the agents that minimizes the posterior expected loss.
+    clusters : ClusterDraws
+        Centers and decays of the clusters in evenly spaced draws.
+    """
+
+    model: ClassVar[str] = "DPMallowsMixture"
+
+    settings: DPMallowsParameters
+    items: tuple[Label, ...]
+    rankings: Rankings
+    draws: Draws
+    estimate: PointEstimate
+    clusters: ClusterDraws
+
+    @property
+    def shows_a_draw(self) -> bool:
+        """Whether ``labels`` is a draw, because groups overlap too much for a partition near all draws."""
+        return self.estimate.n_runs == 0
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user stopped the chains: what was drawn until then is here."""
+        return self.draws.interrupted
+
+    @property
+    def log_likelihood(self) -> Estimate:
+        """Posterior mean of ln p(data | partition, centers), with its Monte Carlo error."""
+        values = self.draws.arrays["log_likelihood"]
+        enough = values.shape[1] >= 2 * FEWEST_DRAWS
+        return Estimate(float(values.mean()), mcse_mean(values) if enough else float("nan"))
+
+    @cached_property
+    def overlap(self) -> Overlap:
+        """Which estimated cluster each cluster of a draw speaks for."""
+        return Overlap.of(self.clusters, self.labels)
+
+    @cached_property
+    def probabilities(self) -> Array:
+        """P(estimated cluster | all data) of every row, (rows, clusters).
+
+        The share of draws in which the cluster of an agent speaks for the estimated one. Agents who gave the
+        same list are alike, so the share is taken over all of them, and they have one answer.
+        """
+        data, n_clusters = self.rankings, self.n_clusters
+        orders, lengths, counts = (np.asarray(a) for a in (data.orders, data.lengths, data.counts))
+        list_of = top_lists(orders, lengths, counts, data.n_items).list_of.astype(np.int64)
+        n_lists = int(list_of.max()) + 1
+        votes = np.zeros(n_lists * n_clusters)
+        for d in range(self.clusters.n_draws):
+            linked = self.overlap.linked[self.clusters.of_draw(d)]
+            cells = list_of * n_clusters + linked[self.clusters.labels[d]]
+            votes += np.bincount(cells, minlength=len(votes))
+        first = np.cumsum(counts) - counts  # the first agent of each row
+        of_row: Array = votes.reshape(n_lists, n_clusters)[list_of[first]]
+        return of_row / of_row.sum(axis=1, keepdims=True)
+
+    @property
+    def row_labels(self) -> Array:
+        """The most probable estimated cluster of every row."""
+        return np.asarray(self.probabilities.argmax(axis=1))
+
+
+def fit_dp_mallows(rankings: Rankings, settings: DPMallowsParameters) -> DPMallowsFit:
+    """Run chains on top lists, summarize them, and warn where chains disagree.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        Full rankings and top lists, as :func:`permix.estimators.ranking_lists.as_top_lists` returns them.
+    settings : DPMallowsParameters
+    """
+    exact = exact_model(rankings, settings)
+    model = of_sampler(exact, settings)
+    move = sweep_move(settings, model.n_agents)
+    draws = run_chains(
+        lambda rng: first_state(model, settings, rng),
+        move,
+        **settings.for_chains(),
+        burn_in_move=burn_in_move(settings, model.n_agents),
+        fingerprint={
+            "model": "DPMallowsMixture",
+            "sampler": settings.sampler,
+            "assignments": chosen_assignments(settings, model.n_agents),
+            "split_merge": settings.split_merge,
+            "n_initial_clusters": settings.n_initial_clusters,
+            "prior": settings.prior().describe(),
+            "prior_strength": float(settings.prior_strength),
+            "prior_rate": settings.rates(model.n_stages).tolist(),
+            "data": digest(
+                {"starts": model.lists.starts, "items": model.lists.items, "of": model.lists.list_of}
+            ),
+        },
+    )
+    n_kept = max(MIN_ESTIMATE_DRAWS, min(MAX_ESTIMATE_DRAWS, MAX_ESTIMATE_LABELS // model.n_agents))
+    labels = evenly_spaced(draws.arrays["labels"], n_kept)
+    nearest = point_estimate(
+        labels, loss=settings.loss, random_state=0, n_jobs=settings.n_jobs, progress=settings.progress
+    )
+    estimate = readable(nearest, labels)
+    # What is reported of the published samplers' partitions is exact.
+    clusters = draw_clusters(exact, settings, draws)
+    warn_if_chains_disagree(draws)
+    fit = DPMallowsFit(settings, rankings.items, rankings, draws, estimate, clusters)
+    if fit.shows_a_draw:
+        warnings.warn(
+            "groups overlap, so that no partition is near all draws: the groups are those of the draw "
+            "nearest to all others, and who belongs where is uncertain.",
+            PermixWarning,
+            stacklevel=3,
+        )
+    return fit
+
+
+def readable(estimate: PointEstimate, draws: npt.NDArray[np.int64]) -> PointEstimate:
+    """Return the estimate, or the best draw where the estimate has much fewer or more groups than draws.
+
+    Where groups overlap, so that nobody can tell who belongs where, the partition nearest to all draws may
+    put everybody into one: that says nothing of the groups, of which every draw may be quite sure.
+    """
+    best = estimate.best_draw
+    usual = np.mean([effective_number(np.bincount(row)) for row in draws])
+    found = effective_number(estimate.sizes)
+    if best is None or TYPICAL * usual <= found <= usual / TYPICAL + 1.0:
+        return estimate
+    sizes = np.bincount(best)
+    return dataclasses.replace(
+        estimate,
+        labels=best,
+        n_clusters=len(sizes),
+        sizes=sizes,
+        expected_loss=estimate.best_draw_loss,
+        n_runs=0,  # found by no search
+    )
+
+
+def effective_number(sizes: npt.NDArray[np.int64]) -> float:
+    """Return exp of the entropy of the shares: how many equal clusters would be as diverse."""
+    shares = sizes[sizes > 0] / sizes.sum()
+    return float(np.exp(-np.sum(shares * np.log(shares))))
+
+
+def prepared(rankings: Rankings, settings: DPMallowsParameters) -> ListModel:
+    """Return data and prior as the chosen sampler sees them."""
+    return of_sampler(exact_model(rankings, settings), settings)
+
+
+def exact_model(rankings: Rankings, settings: DPMallowsParameters) -> ListModel:
+    """Return data and prior as the exact sampler sees them."""
+    refuse_too_many_agents(np.asarray(rankings.counts))
+    initial = settings.n_initial_clusters
+    if initial is not None and initial > rankings.n_agents:
+        raise DataError(
+            Message(Argument("n_initial_clusters", initial), f" are more than the {rankings.n_agents} agents")
+        )
+    return list_model(
+        np.asarray(rankings.orders),
+        np.asarray(rankings.lengths),
+        np.asarray(rankings.counts),
+        rankings.n_items,
+        settings.rates,
+        settings.prior_strength,
+        settings.prior(),
+    )
+
+
+def of_sampler(model: ListModel, settings: DPMallowsParameters) -> ListModel:
+    """Return the model with the scores of the chosen sampler."""
+    if settings.sampler == "exact":
+        return model
+    from permix.dp_mallows.published import published_model
+
+    return published_model(model, settings.sampler)
+
+
+def chosen_assignments(settings: DPMallowsParameters, n_agents: int) -> str:
+    """Say what "auto" means for so many agents."""
+    if settings.assignments != "auto":
+        return settings.assignments
+    return "parallel" if settings.sampler == "exact" and n_agents >= MANY_AGENTS else "collapsed"
+
+
+def sweep_move(settings: DPMallowsParameters, n_agents: int = 0) -> Cycle:
+    """Return what one iteration of a chain does."""
+    if settings.sampler != "exact":
+        from permix.dp_mallows.published import published_moves
+
+        return Cycle([*published_moves(settings.sampler), Concentration()])
+    moves: list[Move] = []
+    if chosen_assignments(settings, n_agents) == "parallel":
+        moves += [ParallelSeating(), CollapsedSeating(VISITED_SHARE)]
+    else:
+        moves += [CollapsedSeating()]
+    if settings.split_merge:
+        moves += [ListSplitMerge(chance=SPLIT_MERGE_CHANCE if n_agents >= MANY_AGENTS else 1.0)]
+    return Cycle([*moves, Centers(), Concentration()])
+
+
+def burn_in_move(settings: DPMallowsParameters, n_agents: int = 0) -> Move | None:
+    """Return what an iteration of burn-in does, where that differs from later ones: the first also climb."""
+    if settings.sampler != "exact" or not settings.split_merge:
+        return None
+    return ListClimb(min(settings.n_burn_in // 2, MAX_CLIMBS), sweep_move(settings, n_agents))
+
+
+def start_state(rankings: Rankings, settings: DPMallowsParameters, rng: np.random.Generator) -> ListState:
+    """Return the state that a chain on these rankings starts from."""
+    return first_state(prepared(rankings, settings), settings, rng)
+
+
+def first_state(model: ListModel, settings: DPMallowsParameters, rng: np.random.Generator) -> ListState:
+    """Seat the agents one by one in random order, or at random in a given number of clusters."""
+    state = ListState(model)
+    if settings.n_initial_clusters is None:
+        seat(rng, state, rng.permutation(state.n))
+        state.refresh()
+    else:
+        state.set_labels(rng.integers(settings.n_initial_clusters, size=state.n), rng)
+    if settings.sampler != "exact":
+        from permix.dp_mallows.published import PublishedCenters
+
+        PublishedCenters(settings.sampler, 1).step(rng, state)
+    return state
+
+
+def draw_clusters(model: ListModel, settings: DPMallowsParameters, draws: Draws) -> ClusterDraws:
+    """Draw centers and decays given the labels of evenly spaced draws, by exact moves.
+
+    A cluster's center starts from that of the cluster of the draw before with which it shares most agents (in
+    the first, from the best item at every stage), so that small clusters over many items, whose centers move
+    slowly, need not begin anew. The seed is fixed: a fit depends on its draws alone.
+    """
+    labels = evenly_spaced(draws.arrays["labels"], MAX_CLUSTER_DRAWS)
+    if "concentration" in draws.arrays:
+        concentration = evenly_spaced(draws.arrays["concentration"], MAX_CLUSTER_DRAWS).astype(float)
+    else:
+        concentration = np.full(len(labels), float(settings.concentration))  # type: ignore[arg-type]
+    rng = np.random.default_rng(0)
+    starts, sizes, centers, theta = [0], [], [], []
+    before: ListState | None = None
+    with at_most(settings.n_jobs), Display(settings.progress) as display:
+        display.begin("drawing centers", len(labels))
+        for row in labels:
+            state = ListState(model)
+            state.set_labels(row, rng)
+            if before is not None:
+                heirs = np.zeros((state.n_clusters, before.n_clusters), dtype=np.int64)
+                np.add.at(heirs, (state.labels, before.labels), 1)
+                state.clusters.places[:, : state.n_clusters] = before.clusters.places[:, heirs.argmax(axis=1)]
+                state.update_centers(rng, 0)
+            state.update_centers(rng, CENTER_ROUNDS)
+            state.update_centers(rng, SMALL_ROUNDS, which=np.flatnonzero(state.sizes_in_use < SMALL))
+            starts.append(starts[-1] + state.n_clusters)
+            sizes.append(state.sizes_in_use.copy())
+            centers.append(state.centers())
+            theta.append(state.clusters.theta[: state.n_clusters].copy())
+            before = state
+            display.step()
+    return ClusterDraws(
+        starts=np.array(starts, dtype=np.int64),
+        sizes=np.concatenate(sizes).astype(np.int64),
+        centers=np.concatenate(centers),
+        theta=np.concatenate(theta),
+        labels=np.ascontiguousarray(labels, dtype=np.int32),
+        concentration=concentration,
+        discount=model.discount,
+    )

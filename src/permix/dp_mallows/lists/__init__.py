@@ -1,0 +1,1 @@
+"""Top lists as the samplers see them, compiled."""

@@ -1,0 +1,138 @@
+# mypy: ignore-errors
+"""Top-t lists as the samplers see them: every distinct list once, and who gave it.
+
+The skip s_j of a list at stage j, given a center, is how many items the list has not used yet stand before
+its j-th item in the center (Meilă & Chen 2010, equation 1): the item's place less the number of earlier items
+of the list with a smaller place. For short lists and many centers, counting these pair by pair is the fastest
+way: the loop over centers is the inner one and vectorizes, with places as 16-bit numbers, centers last.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from permix.errors import DataError
+from permix.kernels.jit import kernel
+
+MOST_ITEMS = 32_767
+
+
+class TopLists(NamedTuple):
+    """Distinct lists in rows of CSR form, and the agents who gave them.
+
+    ``items[starts[d]:starts[d + 1]]`` is list d, best first, without the last item where it ranks all of
+    them. ``agents[agent_starts[d]:agent_starts[d + 1]]`` gave list d; ``list_of`` is the other way round.
+    """
+
+    starts: np.ndarray  # int64 (lists + 1,)
+    items: np.ndarray  # int32
+    list_of: np.ndarray  # int32 (agents,)
+    agent_starts: np.ndarray  # int64 (lists + 1,)
+    agents: np.ndarray  # int32 (agents,)
+
+
+def top_lists(orders: np.ndarray, lengths: np.ndarray, counts: np.ndarray, n_items: int) -> TopLists:
+    """Collect rows of item numbers, best first, padded by -1, each given by ``counts`` agents."""
+    if n_items > MOST_ITEMS:
+        raise DataError(f"there are {n_items} items; the samplers take at most {MOST_ITEMS}")
+    kept = np.minimum(lengths, max(n_items - 1, 1))
+    width = int(kept.max(initial=0))
+    rows = np.where(np.arange(width) < kept[:, None], orders[:, :width], -1).astype(np.int32)
+    distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    sizes = (distinct >= 0).sum(axis=1)
+    list_of = np.repeat(inverse, counts).astype(np.int32)
+    return TopLists(
+        starts=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        items=np.ascontiguousarray(distinct[distinct >= 0]),
+        list_of=list_of,
+        agent_starts=np.concatenate([[0], np.cumsum(np.bincount(list_of, minlength=len(distinct)))]).astype(
+            np.int64
+        ),
+        agents=np.argsort(list_of, kind="stable").astype(np.int32),
+    )
+
+
+@kernel
+def write_skips(items, first, last, places, n_slots, found, skips):
+    """Write the skips of the list ``items[first:last]`` to ``skips[stage, center]``, for ``n_slots`` centers.
+
+    ``places[item, center]`` is the item's place in the center; ``found``, like ``skips``, has room for the
+    list's stages times all centers. All three are int16.
+    """
+    for j in range(last - first):
+        item = items[first + j]
+        for k in range(n_slots):
+            found[j, k] = places[item, k]
+            skips[j, k] = places[item, k]
+        for earlier in range(j):
+            for k in range(n_slots):
+                skips[j, k] -= np.int16(found[earlier, k] < found[j, k])
+
+
+@kernel
+def write_skips_of_one(items, first, last, places, skips):
+    """Write the skips of the list ``items[first:last]`` under one center with these places."""
+    for j in range(last - first):
+        place = places[items[first + j]]
+        skip = place
+        for earlier in range(j):
+            skip -= places[items[first + earlier]] < place
+        skips[j] = skip
+
+
+@kernel
+def sum_skips(lists, members, multiplicity, first, last, places, skips, totals, counts):
+    """Write by stage the total of the skips of some lists under a center, and how many lists reach it.
+
+    Entries ``first`` to ``last`` of ``members`` are lists, each counted ``multiplicity`` times. Totals of
+    parts of the data add up to those of the whole.
+    """
+    for j in range(totals.size):
+        totals[j] = 0.0
+        counts[j] = 0.0
+    for entry in range(first, last):
+        d = members[entry]
+        start, end = lists.starts[d], lists.starts[d + 1]
+        write_skips_of_one(lists.items, start, end, places, skips)
+        for j in range(end - start):
+            totals[j] += multiplicity[entry] * skips[j]
+            counts[j] += multiplicity[entry]
+
+
+@kernel
+def collect_members(lists, labels, n_clusters, starts, members, multiplicity):
+    """Sort the lists by cluster: those of cluster k are entries ``starts[k]`` to ``starts[k + 1]``.
+
+    A list given by several agents of one cluster is one entry with their number as its multiplicity.
+    ``starts`` has room for ``n_clusters + 2``, the other two for as many as there are agents. Agents with a
+    negative label are left out.
+    """
+    last_list = np.full(n_clusters, -1, np.int64)
+    for k in range(n_clusters + 2):
+        starts[k] = 0
+    for position in range(lists.agents.size):
+        k = labels[lists.agents[position]]
+        if k >= 0:
+            d = lists.list_of[lists.agents[position]]
+            if last_list[k] != d:
+                last_list[k] = d
+                starts[k + 2] += 1
+    for k in range(2, n_clusters + 2):
+        starts[k] += starts[k - 1]
+    for k in range(n_clusters):
+        last_list[k] = -1
+    for position in range(lists.agents.size):
+        agent = lists.agents[position]
+        k = labels[agent]
+        if k >= 0:
+            d = lists.list_of[agent]
+            if last_list[k] == d:
+                multiplicity[starts[k + 1] - 1] += 1.0
+            else:
+                last_list[k] = d
+                members[starts[k + 1]] = d
+                multiplicity[starts[k + 1]] = 1.0
+                starts[k + 1] += 1

@@ -1,0 +1,79 @@
+"""Which estimated cluster each cluster of a draw speaks for.
+
+Labels of draws mean nothing by themselves. What a draw says about an estimated cluster it says through the
+agents they have in common: a cluster of a draw speaks for the estimated one it is most like, by the cosine
+similarity of the two sets, n_common² / (n_1 n_2). All results go through these links. (Averaging over agents
+instead blurs groups that overlap: where it is unsure who belongs where, members of all groups are in all.)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from permix.data.labels import Array
+from permix.dp_mallows.draws import ClusterDraws
+
+
+@dataclasses.dataclass(frozen=True)
+class Overlap:
+    """Links from the clusters of all draws, row by row, to the estimated ones.
+
+    Attributes
+    ----------
+    linked : int32 array (rows,)
+        The estimated cluster that each row speaks for.
+    counts : int64 array (rows,)
+        Agents they have in common.
+    nearest : int64 array (draws, estimated clusters)
+        In each draw, the row that is most like the estimated cluster.
+    in_nearest : int64 array (draws, estimated clusters)
+        Agents they have in common.
+    sizes : int64 array (estimated clusters,)
+        Agents of each estimated cluster.
+    """
+
+    linked: Array
+    counts: Array
+    nearest: Array
+    in_nearest: Array
+    sizes: Array
+
+    @classmethod
+    def of(cls, clusters: ClusterDraws, labels: Array) -> Overlap:
+        """Compare all draws with the estimated ``labels`` of the agents."""
+        sizes = np.bincount(labels)
+        n_estimated = len(sizes)
+        linked, counts, nearest, in_nearest = [], [], [], []
+        for d in range(clusters.n_draws):
+            here = clusters.of_draw(d)
+            n = here.stop - here.start
+            common = np.bincount(
+                clusters.labels[d].astype(np.int64) * n_estimated + labels, minlength=n * n_estimated
+            ).reshape(n, n_estimated)
+            likeness = common.astype(float) ** 2 / (clusters.sizes[here][:, None] * sizes)
+            best = likeness.argmax(axis=1)
+            linked.append(best.astype(np.int32))
+            counts.append(common[np.arange(n), best])
+            row = likeness.argmax(axis=0)
+            nearest.append(here.start + row)
+            in_nearest.append(common[row, np.arange(n_estimated)])
+        return cls(
+            np.concatenate(linked),
+            np.concatenate(counts),
+            np.array(nearest, dtype=np.int64),
+            np.array(in_nearest, dtype=np.int64),
+            sizes,
+        )
+
+    def of_estimated(self, e: int) -> tuple[Array, Array]:
+        """Rows that speak for ``e``, and the agents each has in common with it.
+
+        A cluster for which none speaks, because all that are like it are more like another, is spoken for by
+        the nearest of every draw.
+        """
+        rows = np.flatnonzero(self.linked == e)
+        if len(rows):
+            return rows, self.counts[rows]
+        return self.nearest[:, e], self.in_nearest[:, e]

@@ -1,0 +1,377 @@
+"""What a fitted Dirichlet-process mixture of generalized Mallows models says about lists, old and new.
+
+Everything is an average over posterior draws: in each, a new agent joins a cluster with a weight that its
+size gives, or one of their own, and says a list with the probability the cluster gives it. Given the
+beginning of a list, draws and clusters count by how probable they make that beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from permix.data.labels import Array, Label
+from permix.data.rankings import Rankings
+from permix.distributions.base import Estimate, sample_size, whole_number
+from permix.dp_mallows.draws import ClusterDraws
+from permix.dp_mallows.fit import DPMallowsFit
+from permix.dp_mallows.lists.scores_jit import ListTables
+from permix.dp_mallows.overlap import Overlap
+from permix.dp_mallows.parameters import DPMallowsParameters
+from permix.errors import DataError
+from permix.estimators.agent_answers import refuse_too_large
+from permix.runtime.seeds import RandomState, generator, stream_key
+from permix.runtime.threads import over_rows
+
+# Rows are answered in blocks that take no more than this.
+BLOCK_BYTES = 2**26
+
+
+@dataclass(frozen=True, eq=False)
+class ListCompletions:
+    """Continuations drawn for every list.
+
+    Attributes
+    ----------
+    orders : int32 ndarray (rows, draws, length)
+        Items by position in ``items``, best first, padded by -1; each begins as its row does.
+    labels : int ndarray (rows, draws)
+        Estimated cluster each was drawn from, -1 for a group that the data did not have.
+    rankings : Rankings
+        The lists that were continued.
+    """
+
+    orders: Array
+    labels: Array
+    rankings: Rankings
+
+    def to_rankings(self) -> Rankings:
+        """All draws as :class:`permix.Rankings`, those of one agent together under the agent's id."""
+        n, size, length = self.orders.shape
+        return Rankings._from_arrays(
+            self.orders.reshape(n * size, length),
+            self.rankings.items,
+            agents=np.repeat(self.rankings.agents, size),
+        )
+
+
+class ListPredictive:
+    """Clusters of posterior draws, ready to be asked about lists.
+
+    Parameters
+    ----------
+    clusters : ClusterDraws
+    labels : ndarray of int
+        Estimated cluster of every agent.
+    items : tuple
+        Item names.
+    settings : DPMallowsParameters
+        Its prior of the decays rules stages beyond the longest list of the data.
+    lengths, counts : ndarray of int
+        Lengths of the lists fitted and how many agents gave each.
+
+    Notes
+    -----
+    All methods take top lists over ``items`` (:func:`permix.estimators.ranking_lists.as_top_lists`).
+    """
+
+    def __init__(
+        self,
+        clusters: ClusterDraws,
+        labels: Array,
+        items: tuple[Label, ...],
+        settings: DPMallowsParameters,
+        lengths: Array,
+        counts: Array,
+    ) -> None:
+        self.clusters = clusters
+        self.labels = labels
+        self.items = items
+        self.settings = settings
+        self.lengths = lengths
+        self.counts = counts
+
+    @classmethod
+    def of(cls, fit: DPMallowsFit) -> ListPredictive:
+        """Make one from a fit."""
+        data = fit.rankings
+        return cls(fit.clusters, fit.labels, fit.items, fit.settings, data.lengths, data.counts)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.items)
+
+    @property
+    def n_estimated(self) -> int:
+        """Number of estimated clusters."""
+        return len(self.overlap.sizes)
+
+    @property
+    def longest(self) -> int:
+        """Length of the longest list of the data; a list that leaves one item out is as good as full."""
+        longest = int(self.lengths.max())
+        return self.n_items if longest >= self.n_items - 1 else longest
+
+    @cached_property
+    def overlap(self) -> Overlap:
+        """Agents that clusters of draws share with estimated ones."""
+        return Overlap.of(self.clusters, self.labels)
+
+    @cached_property
+    def _shared(self) -> tuple[Array, Array, Array]:
+        linked = self.overlap.linked
+        return np.arange(len(linked) + 1), linked, np.ones(len(linked))
+
+    @cached_property
+    def _tables(self) -> ListTables:
+        """Tables for stages that the data reach."""
+        from permix.dp_mallows.lists.scores_jit import fill_normalizers
+
+        clusters, n = self.clusters, self.n_items
+        n_rows = len(clusters.centers)
+        theta = np.array(clusters.theta.T, dtype=np.float64, order="C")
+        log_psi = np.empty_like(theta)
+        log_norms = np.empty((len(theta) + 1, n_rows))
+        fill_normalizers(theta, n, log_psi, log_norms)
+        logs = [clusters.log_weights(d) for d in range(clusters.n_draws)]
+        return ListTables(
+            ranks=rank_table(clusters),
+            centers=np.array(clusters.centers, dtype=np.int32, order="C"),
+            theta=theta,
+            log_psi=log_psi,
+            log_norms=log_norms,
+            log_weights=np.concatenate([log[:-1] for log in logs]),
+            log_new=np.array([log[-1] for log in logs]),
+            starts=np.array(clusters.starts, dtype=np.int64),
+            beyond=np.empty((0, n)),
+        )
+
+    def tables(self, length: int) -> ListTables:
+        """Tables for lists of up to ``length`` items; what lies beyond the data follows the prior."""
+        from permix.distributions.generalized.finite_beta_jit import stage_tables
+        from permix.dp_mallows.lists.scores_jit import fill_prior_chances
+
+        tables, n = self._tables, self.n_items
+        first, last = len(tables.theta), min(length, n - 1)
+        if last - first > len(tables.beyond):
+            refuse_too_large(
+                8 * (last - first) * n, f"probabilities of {last} places of {n} items", "shorter lists"
+            )
+            rates = self.settings.rates(last)[first:]
+            stages = stage_tables(n - first, last - first, rates, self.settings.prior_strength, 2)
+            beyond = np.full((last - first, n), -np.inf)
+            fill_prior_chances(stages, beyond)
+            tables = tables._replace(beyond=beyond)
+            self.__dict__["_tables"] = tables  # longer tables serve shorter lists too
+        return tables
+
+    def _prior(self, length: int) -> tuple[Array, float]:
+        """Return ν r_j of the stages beyond the data, and ν."""
+        first, last = len(self._tables.theta), min(length, self.n_items - 1)
+        strength = float(self.settings.prior_strength)
+        rates = self.settings.rates(last)[first:] if last > first else np.empty(0)
+        return strength * rates, strength
+
+    # What a list is worth.
+
+    def log_predictive(self, rankings: Rankings) -> tuple[Array, Array]:
+        """Return ln P(list) of every row for a new agent, and its Monte Carlo error over draws.
+
+        Each row counts once, whatever its count. The error takes draws as independent.
+        """
+        values, errors = np.empty(len(rankings)), np.empty(len(rankings))
+        orders, lengths, inverse = distinct(rankings)
+        for rows, by_draw in self._by_draw(orders, lengths):
+            value, ratio = _averaged(by_draw)
+            n_draws = by_draw.shape[1]
+            spread = ratio.std(axis=1, ddof=1) if n_draws > 1 else np.full(len(ratio), np.nan)
+            values[rows], errors[rows] = value, spread / np.sqrt(n_draws)
+        return values[inverse], errors[inverse]
+
+    def mean_log_predictive(self, rankings: Rankings) -> Estimate:
+        """Return the mean of ln P(list) over agents, with its Monte Carlo error over draws."""
+        orders, lengths, inverse = distinct(rankings)
+        agents = np.bincount(inverse, weights=rankings.counts, minlength=len(orders)) / rankings.n_agents
+        total, influence = 0.0, np.zeros(self.clusters.n_draws)
+        for rows, by_draw in self._by_draw(orders, lengths):
+            value, ratio = _averaged(by_draw)
+            total += float(agents[rows] @ value)
+            influence += agents[rows] @ ratio
+        n_draws = len(influence)
+        error = float(influence.std(ddof=1)) / np.sqrt(n_draws) if n_draws > 1 else np.nan
+        return Estimate(total, error)
+
+    def _by_draw(self, orders: Array, lengths: Array) -> Iterator[tuple[slice, Array]]:
+        """Blocks of rows with ln P(list) under each draw."""
+        from permix.dp_mallows.lists.scores_jit import score_rows
+
+        tables = self.tables(int(lengths.max()))
+        for rows in blocks(len(orders), 8 * self.clusters.n_draws):
+            out = np.empty((rows.stop - rows.start, self.clusters.n_draws))
+            self._over(score_rows, (orders[rows], lengths[rows], tables, out), len(out), lengths)
+            yield rows, out
+
+    def assign(self, rankings: Rankings) -> Array:
+        """Return P(estimated cluster | list), and in the last column that of a group the data did not have.
+
+        The agent is in cluster k of a draw with probability ∝ weight × P(list | k), over all draws together;
+        that cluster's agents vote for the estimated clusters they are in. Rows sum to one.
+        """
+        from permix.dp_mallows.lists.scores_jit import assignment_rows
+
+        orders, lengths, inverse = distinct(rankings)
+        out = np.empty((len(orders), self.n_estimated + 1))
+        work = (orders, lengths, self.tables(int(lengths.max())), *self._shared, out)
+        self._over(assignment_rows, work, len(orders), lengths)
+        return out[inverse]
+
+    # How a list goes on.
+
+    def next_item(self, rankings: Rankings) -> Array:
+        """Return P(next item | list), rows × items; 0 for items listed already, and for full lists."""
+        from permix.dp_mallows.lists.continuations_jit import next_rows
+
+        n = self.n_items
+        refuse_too_large(8 * len(rankings) * n, f"{len(rankings)} rows × {n} items", "fewer rows")
+        orders, lengths, inverse = distinct(rankings)
+        out = np.empty((len(orders), n))
+        work = (orders, lengths, self.tables(int(lengths.max()) + 1), out)
+        self._over(next_rows, work, len(orders), lengths)
+        return out[inverse]
+
+    def complete(self, rankings: Rankings, length: int | None = None) -> Rankings:
+        """Continue every list, each time by the item most probable to come next.
+
+        The weights of draws and clusters are brought up to date after every item. Lists of ``length`` items
+        or more stay as they are.
+        """
+        from permix.dp_mallows.lists.continuations_jit import greedy_rows
+
+        orders, lengths, inverse = distinct(rankings)
+        wanted = np.maximum(lengths, self._length(length))
+        out = _padded(orders, int(wanted.max()))
+        work = (orders, lengths, wanted, self.tables(int(wanted.max())), out)
+        steps = int((wanted - lengths).max(initial=0)) + 1
+        self._over(greedy_rows, work, len(orders), lengths * steps)
+        return Rankings._from_arrays(out[inverse], self.items, rankings.counts, rankings._agents)
+
+    def sample_completions(
+        self,
+        rankings: Rankings,
+        size: int = 1,
+        length: int | None = None,
+        random_state: RandomState = None,
+    ) -> ListCompletions:
+        """Draw continuations of every list, independently and exactly from the posterior predictive."""
+        from permix.dp_mallows.lists.continuations_jit import completion_rows
+
+        size, key = sample_size(size), stream_key(random_state)
+        orders, lengths = plain(rankings)
+        wanted = np.maximum(lengths, self._length(length))
+        longest = int(wanted.max())
+        n = len(orders)
+        refuse_too_large(4 * n * size * longest, f"{n} rows × {size} draws × {longest} items", "fewer rows")
+        out = np.repeat(_padded(orders, longest)[:, None, :], size, axis=1)
+        labels = np.empty((n, size), dtype=np.int64)
+        tables = self.tables(int(lengths.max()))
+        work = (key, orders, lengths, wanted, tables, *self._prior(longest), *self._shared, out, labels)
+        self._over(completion_rows, work, n, lengths + size)
+        return ListCompletions(out, labels, rankings)
+
+    def sample(
+        self, size: int = 1, lengths: Any = None, random_state: RandomState = None
+    ) -> tuple[Rankings, Array]:
+        """Draw lists of new agents from the posterior predictive, and their estimated clusters.
+
+        Each comes from a draw of its own choice, so that the uncertainty of the clusters is in the sample. A
+        label of -1 means a group that the data did not have.
+        """
+        from permix.dp_mallows.lists.continuations_jit import sample_rows
+
+        size, rng = sample_size(size), generator(random_state)
+        wanted = self._wanted_lengths(size, lengths, rng)
+        out = np.full((size, int(wanted.max(initial=1))), -1, dtype=np.int32)
+        labels = np.empty(size, dtype=np.int64)
+        tables = self._tables
+        cumulated = np.cumsum(np.exp(tables.log_weights) / self.clusters.n_draws)
+        key = rng.integers(0, 2**64, size=2, dtype=np.uint64)
+        work = (key, wanted, tables, cumulated, *self._prior(out.shape[1]), *self._shared, out, labels)
+        over_rows(lambda first, last: sample_rows(first, last, *work), size, self.n_items)
+        return Rankings._from_arrays(out, self.items), labels
+
+    def _wanted_lengths(self, size: int, lengths: Any, rng: np.random.Generator) -> Array:
+        if lengths is None:
+            shares = self.counts / self.counts.sum()
+            return np.asarray(self.lengths[rng.choice(len(shares), size=size, p=shares)], dtype=np.int64)
+        try:
+            wanted = np.asarray(lengths)
+        except ValueError:
+            wanted = np.empty(0)
+        if wanted.dtype.kind not in "iu" or wanted.shape not in ((), (size,)):
+            raise DataError(f"lengths={lengths!r} must be a whole number, or one for each of {size} lists")
+        wanted = np.broadcast_to(wanted, (size,)).astype(np.int64)
+        if size and not (wanted.min() >= 1 and wanted.max() <= self.n_items):
+            raise DataError(f"lengths={lengths!r} must lie between 1 and {self.n_items}, the number of items")
+        return wanted
+
+    def _length(self, length: int | None) -> int:
+        if length is None:
+            return self.longest
+        asked = whole_number("length", length, 1)
+        if asked > self.n_items:
+            raise DataError(f"length={asked} is more than the {self.n_items} items")
+        return asked
+
+    def _over(self, rows_kernel: Any, work: tuple[Any, ...], n_rows: int, steps: Array) -> None:
+        """Run a kernel over rows, in threads where that pays."""
+        per_row = len(self.clusters.centers) * max(1, int(np.mean(steps)) if len(steps) else 1)
+        over_rows(lambda first, last: rows_kernel(first, last, *work), n_rows, per_row)
+
+
+def rank_table(clusters: ClusterDraws) -> Array:
+    """Return the rank of every item in every center, (items, clusters), in small integers."""
+    from permix.dp_mallows.lists.scores_jit import fill_ranks
+
+    n_rows, n = clusters.centers.shape
+    ranks = np.empty((n, n_rows), dtype=np.int16 if n <= np.iinfo(np.int16).max else np.int32)
+    fill_ranks(np.array(clusters.centers, dtype=np.int32, order="C"), ranks)
+    return ranks
+
+
+def plain(rankings: Rankings) -> tuple[Array, Array]:
+    """Copy orderings and lengths for compiled code, which is specialised for arrays it may write to."""
+    return np.array(rankings.orders, dtype=np.int32, order="C"), np.array(rankings.lengths, dtype=np.int64)
+
+
+def distinct(rankings: Rankings) -> tuple[Array, Array, Array]:
+    """Return each different list once, their lengths, and which of them every row is."""
+    orders, lengths = plain(rankings)
+    keys = orders.view(np.dtype((np.void, orders.itemsize * orders.shape[1]))).reshape(-1)
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return orders[first], lengths[first], inverse.reshape(-1)
+
+
+def blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
+    """Cut rows into blocks that take ``BLOCK_BYTES`` at most."""
+    step = max(1, BLOCK_BYTES // max(row_bytes, 1))
+    for first in range(0, n_rows, step):
+        yield slice(first, min(first + step, n_rows))
+
+
+def _averaged(by_draw: Array) -> tuple[Array, Array]:
+    """Return ln of the mean over draws, and the draws relative to their mean."""
+    largest = by_draw.max(axis=1)
+    terms = np.exp(by_draw - largest[:, None])
+    mean = terms.mean(axis=1)
+    return largest + np.log(mean), terms / mean[:, None]
+
+
+def _padded(orders: Array, longest: int) -> Array:
+    out = np.full((len(orders), longest), -1, dtype=np.int32)
+    out[:, : orders.shape[1]] = orders
+    return out

@@ -1,0 +1,306 @@
+"""The groups of a Dirichlet-process mixture of generalized Mallows models, summarized without labels.
+
+For an estimated group take a random member of it in a random draw: the center and the decays of the cluster
+that this agent is in there have a distribution, and means, intervals and consensus rankings are those of this
+distribution. So they carry both the uncertainty of the parameters and that of who belongs together.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from permix.data.labels import Array
+from permix.data.rankings import Rankings
+from permix.distributions.base import whole_number
+from permix.dp_mallows.fit import DPMallowsFit
+from permix.dp_mallows.overlap import Overlap
+from permix.dp_mallows.predict import rank_table
+from permix.errors import DataError
+from permix.posterior.diagnostics import largest_allowed, r_hat
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Intervals leave out this much on either side.
+TAIL = 0.05
+# Items of a center shown in the table of groups.
+SHOWN = 10
+# A group whose members are found together less than this is remarked on.
+LOOSE = 0.5
+
+
+class ClusterSummaries:
+    """Summaries of the estimated clusters of a fit, cluster 0 the largest; made when asked for."""
+
+    def __init__(self, fit: DPMallowsFit) -> None:
+        self.fit = fit
+
+    @property
+    def overlap(self) -> Overlap:
+        """Agents that clusters of draws share with estimated ones."""
+        return self.fit.overlap
+
+    @cached_property
+    def ranks(self) -> Array:
+        """Rank of every item in every center of every draw, (items, clusters of all draws)."""
+        return rank_table(self.fit.clusters)
+
+    def members(self, e: int) -> tuple[Array, Array]:
+        """Clusters of all draws that speak for ``e``, and the weight of each: the agents in common."""
+        rows, counts = self.overlap.of_estimated(e)
+        return rows, counts / counts.sum()
+
+    @cached_property
+    def expected_ranks(self) -> Array:
+        """Mean rank of every item in every estimated cluster, 0 = best, (clusters, items)."""
+        return self._mean_of(self.ranks.T)
+
+    @cached_property
+    def centers(self) -> Rankings:
+        """Consensus ranking of every estimated cluster: items by their mean rank."""
+        orders = np.argsort(self.expected_ranks, axis=1, kind="stable").astype(np.int32)
+        return Rankings._from_arrays(orders, self.fit.items)
+
+    @cached_property
+    def theta(self) -> Array:
+        """Mean decay of every stage, (clusters, stages)."""
+        return self._mean_of(self.fit.clusters.theta)
+
+    @cached_property
+    def theta_intervals(self) -> Array:
+        """5 % and 95 % points of the decays, (2, clusters, stages)."""
+        theta = self.fit.clusters.theta
+        out = np.empty((2, self.fit.n_clusters, theta.shape[1]))
+        for e in range(out.shape[1]):
+            rows, shares = self.members(e)
+            out[:, e] = weighted_quantiles(theta[rows].T, shares, (TAIL, 1.0 - TAIL))
+        return out
+
+    @cached_property
+    def expected_distances(self) -> Array:
+        """Mean number of pairs that a list as long as the data's longest orders against its center."""
+        from permix.dp_mallows.lists.scores_jit import fill_expected_skips
+
+        skips = np.empty(self.fit.clusters.theta.shape)
+        theta = np.array(self.fit.clusters.theta, dtype=np.float64, order="C")
+        fill_expected_skips(theta, len(self.fit.items), skips)
+        return self._mean_of(skips.sum(axis=1)[:, None])[:, 0]
+
+    @cached_property
+    def lists_at_stage(self) -> Array:
+        """How many agents of each cluster have a list that reaches each stage, (clusters, stages)."""
+        data = self.fit.rankings
+        lengths = np.repeat(data.lengths, data.counts)
+        n_stages = self.fit.clusters.theta.shape[1]
+        out = np.zeros((self.fit.n_clusters, n_stages + 1), dtype=np.int64)
+        np.add.at(out, (self.fit.labels, np.minimum(lengths, n_stages)), 1)
+        reached: Array = out[:, ::-1].cumsum(axis=1)[:, ::-1]
+        return reached[:, 1:]
+
+    @cached_property
+    def drawn_sizes(self) -> Array:
+        """Agents of the clusters that speak for each estimated one, in every draw, (draws, clusters)."""
+        clusters = self.fit.clusters
+        out = np.zeros((clusters.n_draws, self.fit.n_clusters))
+        draw = np.repeat(np.arange(clusters.n_draws), np.diff(clusters.starts))
+        np.add.at(out, (draw, self.overlap.linked), clusters.sizes)
+        return out
+
+    @cached_property
+    def shares(self) -> Array:
+        """Posterior mean share of each estimated cluster; they sum to one."""
+        return np.asarray(self.drawn_sizes.mean(axis=0) / self.drawn_sizes[0].sum())
+
+    @cached_property
+    def size_intervals(self) -> Array:
+        """5 % and 95 % points of the sizes over draws, (2, clusters)."""
+        return np.quantile(self.drawn_sizes, (TAIL, 1.0 - TAIL), axis=0)
+
+    @cached_property
+    def together(self) -> Array:
+        """Mean share of a cluster's members that the cluster most like it holds in a draw."""
+        return np.asarray((self.overlap.in_nearest / self.fit.cluster_sizes).mean(axis=0))
+
+    def _mean_of(self, values: Array) -> Array:
+        """Means of numbers that clusters of draws have, over those that speak for each estimated one."""
+        out = np.empty((self.fit.n_clusters, values.shape[1]))
+        for e in range(len(out)):
+            rows, shares = self.members(e)
+            out[e] = shares @ values[rows]
+        return out
+
+    # Tables.
+
+    def group_table(self) -> pd.DataFrame:
+        """One row for each group: how large, how tight, and its center by name.
+
+        Columns ``size``, members in the point estimate; ``share``, the mean over draws of the clusters that
+        speak for it; ``size_low`` and ``size_high``, 5 % and 95 % points of their size; ``together``, the
+        mean share of members that one cluster holds; ``expected_distance``, pairs that a list as long as the
+        longest orders against its center; ``theta_first`` and ``theta_last``, decays of the first and the
+        last stage; ``center``, first items.
+        """
+        import pandas as pd
+
+        fit = self.fit
+        low, high = self.size_intervals
+        shown = min(SHOWN, len(fit.items))
+        more = " ≻ …" if shown < len(fit.items) else ""
+        return pd.DataFrame(
+            {
+                "size": fit.cluster_sizes,
+                "share": self.shares,
+                "size_low": low,
+                "size_high": high,
+                "together": self.together,
+                "expected_distance": self.expected_distances,
+                "theta_first": self.theta[:, 0],
+                "theta_last": self.theta[:, -1],
+                "center": [
+                    " ≻ ".join(str(fit.items[item]) for item in order[:shown]) + more
+                    for order in self.centers.orders
+                ],
+            },
+            index=pd.RangeIndex(fit.n_clusters, name="group"),
+        )
+
+    def center_table(self, group: int, top: int | None = None) -> pd.DataFrame:
+        """Items of one group in the order of its consensus, with the uncertainty of their ranks.
+
+        Parameters
+        ----------
+        group : int
+            Counted from 0, the largest.
+        top : int, optional
+            Column ``in_top`` is P(rank ≤ top); by default the length of the longest list, at most the number
+            of items less one.
+
+        Returns
+        -------
+        DataFrame
+            Index: rank 1, 2, … in the consensus. Columns ``item``; ``expected_rank``; ``rank_low`` and
+            ``rank_high``: better than low, and worse than high, with probability 5 % at most; ``in_top``.
+        """
+        import pandas as pd
+
+        e = self._number(group)
+        n_items = len(self.fit.items)
+        top = self.fit.clusters.theta.shape[1] if top is None else whole_number("top", top, 1)
+        rows, shares = self.members(e)
+        order = self.centers.orders[e]
+        ranks = self.ranks[:, rows]
+        low, high = weighted_quantiles(ranks[order], shares, (TAIL, 1.0 - TAIL))
+        return pd.DataFrame(
+            {
+                "item": [self.fit.items[item] for item in order],
+                "expected_rank": self.expected_ranks[e, order] + 1.0,
+                "rank_low": low.astype(np.int64) + 1,
+                "rank_high": high.astype(np.int64) + 1,
+                "in_top": np.minimum((ranks[order] < top) @ shares, 1.0),
+            },
+            index=pd.RangeIndex(1, n_items + 1, name="rank"),
+        )
+
+    def decay_table(self) -> pd.DataFrame:
+        """Decay of every stage of every group: mean, 5 % and 95 % points, and lists that reach the stage.
+
+        A stage that no list reaches has a decay from the prior.
+        """
+        import pandas as pd
+
+        n_clusters, n_stages = self.theta.shape
+        index = pd.MultiIndex.from_product(
+            [range(n_clusters), range(1, n_stages + 1)], names=["group", "rank"]
+        )
+        low, high = self.theta_intervals
+        return pd.DataFrame(
+            {
+                "theta": self.theta.ravel(),
+                "theta_low": low.ravel(),
+                "theta_high": high.ravel(),
+                "lists": self.lists_at_stage.ravel(),
+            },
+            index=index,
+        )
+
+    def _number(self, group: int) -> int:
+        e = whole_number("group", group, 0)
+        if e >= self.fit.n_clusters:
+            raise DataError(f"there is no group {e}; they are counted from 0 to {self.fit.n_clusters - 1}")
+        return e
+
+    def remarks(self) -> list[str]:
+        """What a reader of the groups should know about them; they are counted from 1 here."""
+        fit, said = self.fit, []
+        if fit.settings.sampler != "exact":
+            said.append(
+                f"the sampler {fit.settings.sampler!r} is the published approximation; 'exact' draws from "
+                "the posterior itself"
+            )
+        if fit.draws.interrupted:
+            said.append(f"stopped by the user after {fit.draws.n_draws} draws of each chain")
+        apart = chains_apart(fit)
+        if apart:
+            said.append(f"the chains disagree on {_listed(apart)}: more burn-in or draws are needed")
+        single = int((fit.cluster_sizes == 1).sum())
+        if single:
+            said.append(
+                f"{single} of {fit.n_clusters} groups {'holds' if single == 1 else 'hold'} one agent"
+                f"{'' if single == 1 else ' each'}, who is like nobody else"
+            )
+        loose = np.flatnonzero((self.together < LOOSE) & (fit.cluster_sizes > 1)).tolist()
+        if loose:
+            names = _listed([str(e + 1) for e in loose[:8]]) + (", …" if len(loose) > 8 else "")
+            said.append(f"group{'' if len(loose) == 1 else 's'} {names}: draws often divide the members")
+        numbers = fit.draws.arrays["n_clusters"]
+        low, high = np.quantile(numbers, (TAIL, 1.0 - TAIL))
+        if fit.shows_a_draw:
+            said.append(
+                "groups overlap, so that no partition is near all draws: shown is the draw nearest to all; "
+                "who belongs where is uncertain, what the groups prefer need not be"
+            )
+        elif not low <= fit.n_clusters <= high:
+            said.append(
+                f"draws have {low:g} to {high:g} groups, the estimate {fit.n_clusters}; small ones that do "
+                "not last are not in it"
+            )
+        longest, n_items = int(fit.rankings.lengths.max()), len(fit.items)
+        if longest < n_items - 1:
+            said.append(
+                f"no list names more than {longest} of {n_items} items; places after that follow the prior"
+            )
+        return said
+
+
+def chains_apart(fit: DPMallowsFit) -> list[str]:
+    """Names of the quantities that chains disagree on."""
+    apart = []
+    for name, values in fit.draws.arrays.items():
+        if values.ndim == 2:
+            numbers = values.astype(np.float64)
+            if r_hat(numbers) > largest_allowed(numbers):
+                apart.append(name)
+    return apart
+
+
+def weighted_quantiles(values: Array, weights: Array, levels: tuple[float, ...]) -> Array:
+    """Return the smallest value of each row whose cumulated weight reaches each level, (levels, rows)."""
+    out = np.empty((len(levels), len(values)), dtype=values.dtype)
+    step = max(1, 2**22 // max(values.shape[1], 1))
+    for first in range(0, len(values), step):
+        block = values[first : first + step]
+        order = np.argsort(block, axis=1, kind="stable")
+        ascending = np.take_along_axis(block, order, axis=1)
+        cumulated = np.cumsum(weights[order], axis=1)
+        for at, level in enumerate(levels):
+            # Rounding must not push a level beyond the last value, nor past one that it just reaches.
+            place = np.argmax(cumulated >= level * cumulated[:, -1:] * (1.0 - 1e-12), axis=1)
+            out[at, first : first + step] = np.take_along_axis(ascending, place[:, None], axis=1)[:, 0]
+    return out
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,181 @@
+"""How a Dirichlet-process mixture of generalized Mallows models is shown: plain values, and tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from permix.cli.output import ORDER, count_of, print_if_not_converged, print_table, terminal_width
+from permix.dp_mallows.fit import DPMallowsFit, chosen_assignments
+from permix.dp_mallows.results import ClusterSummaries
+from permix.posterior import summary
+
+# A terminal shows at most so many groups, and of a center so many items.
+MAX_GROUPS = 30
+MAX_ITEMS = 10
+# A posterior of the number of groups is shown as a table up to so many lines.
+MAX_NUMBERS = 12
+# Width of a decay with its interval in a table.
+DECAY_WIDTH = len("1.05 (0.91–1.20)  ")
+
+
+def dp_mallows_report(fit: DPMallowsFit) -> dict[str, Any]:
+    """Everything ``summary`` shows, as plain values."""
+    draws = fit.draws.arrays["n_clusters"]
+    numbers, counts = np.unique(draws, return_counts=True)
+    summaries, settings = ClusterSummaries(fit), fit.settings
+    n_agents = int(fit.rankings.n_agents)
+    return {
+        "model": "DPMallowsMixture",
+        "sampler": settings.sampler,
+        "assignments": chosen_assignments(settings, n_agents),
+        "loss": fit.estimate.loss,
+        "agents": n_agents,
+        "rows": len(fit.rankings),
+        "number_of_items": len(fit.items),
+        "items": [str(item) for item in fit.items],
+        "longest_list": int(fit.rankings.lengths.max()),
+        "chains": int(draws.shape[0]),
+        "draws_per_chain": int(draws.shape[1]),
+        "interrupted": fit.draws.interrupted,
+        "shows_a_draw": fit.shows_a_draw,
+        "number_of_groups": fit.n_clusters,
+        "posterior_number_of_groups": {
+            str(number): float(count / draws.size) for number, count in zip(numbers, counts, strict=True)
+        },
+        "groups": [_group_report(fit, summaries, e) for e in range(fit.n_clusters)],
+        "diagnostics": {str(name): row.to_dict() for name, row in summary(fit.draws).iterrows()},
+        "remarks": summaries.remarks(),
+    }
+
+
+def _group_report(fit: DPMallowsFit, summaries: ClusterSummaries, e: int) -> dict[str, Any]:
+    """One group; intervals are from 5 % to 95 %."""
+    center = summaries.center_table(e)
+    low, high = summaries.size_intervals[:, e] / len(fit.labels)
+    return {
+        "agents": int(fit.cluster_sizes[e]),
+        "share": float(summaries.shares[e]),
+        "share_low": float(low),
+        "share_high": float(high),
+        "together": float(summaries.together[e]),
+        "expected_distance": float(summaries.expected_distances[e]),
+        "center": [str(item) for item in center["item"]],
+        "expected_rank": center["expected_rank"].tolist(),
+        "rank_low": center["rank_low"].tolist(),
+        "rank_high": center["rank_high"].tolist(),
+        "theta": summaries.theta[e].tolist(),
+        "theta_low": summaries.theta_intervals[0, e].tolist(),
+        "theta_high": summaries.theta_intervals[1, e].tolist(),
+        "lists_at_rank": summaries.lists_at_stage[e].tolist(),
+    }
+
+
+def print_dp_mallows(report: dict[str, Any], title: str) -> None:
+    """Tables for people."""
+    n, found = report["number_of_groups"], report["groups"][:MAX_GROUPS]
+    groups = count_of(n, "group")
+    _print_numbers(
+        report,
+        f"{title}: {count_of(report['agents'], 'agent')}, {count_of(report['number_of_items'], 'item')}",
+    )
+    loss = "variation of information" if report["loss"] == "vi" else "Binder loss"
+    print_if_not_converged(report["diagnostics"])
+    which = (
+        "those of the draw nearest to all others"
+        if report["shows_a_draw"]
+        else "the partition nearest to all draws"
+    )
+    print(
+        f"The {groups} below {'is' if n == 1 else 'are'} {which} (least expected {loss}); shares are means "
+        "over draws of the groups most like each, intervals hold 90 %.\n"
+    )
+    print_table(
+        "Groups",
+        ["group", "agents", "share", "from", "to", "together", "expected distance"],
+        [
+            [
+                k + 1,
+                part["agents"],
+                *(f"{part[name]:.1%}" for name in ("share", "share_low", "share_high", "together")),
+                round(part["expected_distance"], 2),
+            ]
+            for k, part in enumerate(found)
+        ],
+    )
+    _print_centers(report, found)
+    _print_decays(report, found)
+    if n > MAX_GROUPS:
+        print(f"... and {count_of(n - MAX_GROUPS, 'smaller group')}; --json shows all\n")
+    print(
+        "together: the share of the members that one group of a draw holds\n"
+        f"expected distance: pairs that a list of {report['longest_list']} orders unlike the center\n"
+        "decay: at 0 every item left is as likely to come next; the larger, the surer the center's next one\n"
+    )
+    columns = ["mean", "sd", "ess_bulk", "r_hat", "note"]
+    print_table(
+        f"Chains ({report['chains']} × {report['draws_per_chain']:,} draws; --json has more)",
+        ["quantity", *columns],
+        [[name, *[row[column] for column in columns]] for name, row in report["diagnostics"].items()],
+    )
+    for remark in report["remarks"]:
+        print(f"note: {remark}")
+
+
+def _print_numbers(report: dict[str, Any], title: str) -> None:
+    """Write the posterior of the number of groups: a table, or what it comes to."""
+    title = f"{title}, Dirichlet-process mixture of generalized Mallows models"
+    posterior = {int(number): share for number, share in report["posterior_number_of_groups"].items()}
+    shown = {number: share for number, share in posterior.items() if share >= 0.005}
+    if len(shown) <= MAX_NUMBERS and sum(shown.values()) > 0.9:
+        rows = [[number, f"{share:.3f}"] for number, share in shown.items()]
+        print_table(title, ["number of groups", "posterior probability"], rows)
+        return
+    upto = np.cumsum(list(posterior.values()))
+    low, middle, high = (list(posterior)[int(np.argmax(upto >= level - 1e-9))] for level in (0.05, 0.5, 0.95))
+    print_table(title, ["number of groups", "from", "to"], [[middle, low, high]])
+
+
+def _print_centers(report: dict[str, Any], found: list[dict[str, Any]]) -> None:
+    """Write the first items of every center, each with its interval of ranks where that is not one rank."""
+    width = terminal_width() - len("group  ")
+    rows = []
+    for k, part in enumerate(found):
+        names = [
+            name if low == high else f"{name} ({low}–{high})"
+            for name, low, high in zip(part["center"], part["rank_low"], part["rank_high"], strict=True)
+        ]
+        rows.append([k + 1, from_the_top(names, width)])
+    print_table("Centers, best first; in brackets where an item may stand instead", ["group", "center"], rows)
+
+
+def from_the_top(names: list[str], width: int) -> str:
+    """Join the first names, at most ten and as many as fit, and say how many are left.
+
+    Examples
+    --------
+    >>> from_the_top(["tea", "coffee", "milk", "juice"], 60)
+    'tea ≻ coffee ≻ milk ≻ juice'
+    >>> from_the_top(["tea", "coffee", "milk", "juice"], 25)
+    'tea ≻ coffee ≻ … 2 more'
+    """
+    for shown in range(min(len(names), MAX_ITEMS), 0, -1):
+        left = len(names) - shown
+        text = ORDER.join([*names[:shown], *([f"… {left:,} more"] if left else [])])
+        if len(text) <= width:
+            break
+    return text
+
+
+def _print_decays(report: dict[str, Any], found: list[dict[str, Any]]) -> None:
+    """Write the decays of the first places, as many as fit, with their intervals."""
+    n_places = len(found[0]["theta"])
+    shown = max(1, min(n_places, (terminal_width() - len("group  ")) // DECAY_WIDTH))
+    rows = []
+    for k, part in enumerate(found):
+        places = zip(part["theta"], part["theta_low"], part["theta_high"], strict=True)
+        cells = [f"{mean:.2f} ({low:.2f}–{high:.2f})" for mean, low, high in places]
+        rows.append([k + 1, *cells[:shown]])
+    some = f", the first {shown} of {n_places} ranks; --json shows all" if shown < n_places else ""
+    print_table(f"Decay by rank{some}", ["group", *(f"rank {j + 1}" for j in range(shown))], rows)

@@ -1,0 +1,109 @@
+"""What the command line asks of mixtures of vectors."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import typer
+
+from permix.cli.answers import Answer
+from permix.cli.output import count_of
+from permix.cli.predict import NewData, Question
+from permix.dp_mixture.fit import MixtureFit, fit_mixture, naming_columns
+from permix.dp_mixture.parameters import DPMixtureParameters, as_family
+from permix.dp_mixture.predict import membership_of, sample_rows
+from permix.dp_mixture.table_source import Table, read_table
+from permix.registries import FAMILIES, PRIORS, Registry
+
+
+def choose(given: dict[str, Any]) -> dict[str, Any]:
+    """Turn ``--family`` and ``--prior``, and the options of the one that was chosen, into parameters."""
+    chosen = dict(given)
+    family, settings = _settings_given(chosen, FAMILIES)
+    if settings:
+        chosen["family"] = FAMILIES[family](**settings)
+    prior, settings = _settings_given(chosen, PRIORS)
+    if settings or "prior" in chosen:
+        chosen["prior"] = PRIORS[prior].named(**settings)
+    return chosen
+
+
+def _settings_given(chosen: dict[str, Any], registry: Registry) -> tuple[str, dict[str, Any]]:
+    """Return which class was chosen, and its settings; those of others are refused, they do nothing."""
+    name = chosen.get(registry.what) or next(iter(registry))
+    own = registry.entries[name].settings
+    given = {}
+    for setting in {setting for entry in registry.entries.values() for setting in entry.settings}:
+        if setting not in chosen:
+            continue
+        value = chosen.pop(setting)
+        if setting not in own:
+            owners = [owner for owner, entry in registry.entries.items() if setting in entry.settings]
+            raise typer.BadParameter(
+                f"--{setting.replace('_', '-')} belongs to --{registry.what} {' or '.join(owners)}, "
+                f"not to {name}"
+            )
+        given[own[setting].argument or setting] = value
+    needed = {field.name for field in dataclasses.fields(registry[name]) if _must_be_given(field)}
+    for setting, about in own.items():
+        argument = about.argument or setting
+        if argument in needed and argument not in given:
+            raise typer.BadParameter(
+                f"--{registry.what} {name} needs --{setting.replace('_', '-')}, the {about.help}"
+            )
+    return name, given
+
+
+def _must_be_given(field: Any) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def fit_table(table: Table, settings: DPMixtureParameters) -> MixtureFit:
+    """Fit the mixture to a file of rows."""
+    if not as_family(settings.family).accepts_categories:
+        table.refuse_text()
+    return fit_mixture(table.rows, settings, table.columns)
+
+
+def labels(fit: MixtureFit, table: Table) -> Answer:
+    """Say which group each row that was fitted is in; rows that are alike get one answer."""
+    alike = table.alike()
+    votes = np.zeros((alike.max() + 1, fit.n_clusters))
+    np.add.at(votes, (alike, fit.labels), 1.0)
+    group = votes.argmax(axis=1)[alike]  # where most of them are, the larger group if as many are in another
+    mine = fit.labels == group
+    sure = np.bincount(alike, fit.confidence * mine) / np.bincount(alike, mine)
+    rows = zip(table.ids, (group + 1).tolist(), np.round(sure[alike], 4).tolist(), strict=True)
+    return Answer(
+        f"{count_of(fit.n, 'row')}: group, and how sure that is", [table.id_name, "group", "how_sure"], rows
+    )
+
+
+def groups(fit: MixtureFit, data: NewData, question: Question) -> Answer:
+    """Say which group each row belongs to, and whether to any."""
+    assert data.file is not None
+    table = read_table(data.file, data.values).like(fit.feature_names, fit.family.n_features)
+    if not fit.family.accepts_categories:
+        table.refuse_text(" The model was fitted to numbers there.")
+    with naming_columns(fit.feature_names):
+        encoded = fit.family.encode(table.rows)
+    belonging = membership_of(fit, encoded, int(table.rows.shape[0]))
+    rows = zip(
+        table.ids,
+        (belonging.known.argmax(axis=1) + 1).tolist(),
+        np.round(belonging.known.max(axis=1), 6).tolist(),
+        np.round(belonging.novelty, 6).tolist(),
+        strict=True,
+    )
+    return Answer(
+        f"{count_of(len(table.ids), 'row')}: group, and the probability that a row belongs to none",
+        [table.id_name, "group", "probability", "new"],
+        rows,
+    )
+
+
+def sample(fit: MixtureFit, size: int, seed: int) -> Answer:
+    """Draw new rows of numbers or categories."""
+    return Answer("", list(fit.columns), sample_rows(fit, size, seed).tolist())

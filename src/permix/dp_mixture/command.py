@@ -1,0 +1,66 @@
+"""The command ``permix fit dp-mixture``."""
+
+from __future__ import annotations
+
+from permix.cli.command import Answering, ModelCommand, Option
+from permix.dp_mixture.parameters import DPMixtureParameters
+from permix.dp_mixture.table_source import TABLES
+from permix.registries import FAMILIES, PRIORS, Registry
+
+
+def settings_of(registry: Registry) -> dict[str, Option]:
+    """Return an option for every setting of every class of a registry."""
+    owners: dict[str, list[str]] = {}
+    for name, entry in registry.entries.items():
+        for setting in entry.settings:
+            owners.setdefault(setting, []).append(name)
+    return {setting: _option(registry, setting, names) for setting, names in owners.items()}
+
+
+def _option(registry: Registry, setting: str, owners: list[str]) -> Option:
+    """Return the option; its help says to whom it belongs, once where it means the same to all."""
+    told: dict[str, list[str]] = {}
+    for owner in owners:
+        about = registry.entries[owner].settings[setting]
+        default = f" [default: {about.default}]" if about.default else ""
+        told.setdefault(about.help + default, []).append(owner)
+    about = registry.entries[owners[0]].settings[setting]
+    text = "; ".join(f"{', '.join(names)}: {meaning}" for meaning, names in told.items())
+    return Option(about.type, f"{text}.", about.flags)
+
+
+COMMAND = ModelCommand(
+    name="dp-mixture",
+    help="""Find groups, without being told how many, in a table of numbers, counts or categories.
+
+    While it runs, the chains are kept in the folder OUTPUT.chains: killed at any moment, the same command
+    goes on.
+    """,
+    examples=(
+        "permix fit dp-mixture points.csv -o points.permix",
+        "permix fit dp-mixture survey.csv --family categorical --id person -o survey.permix",
+    ),
+    parameters=DPMixtureParameters,
+    source=TABLES,
+    options={
+        "family": Option(
+            str, f"What a group is made of [default: {next(iter(FAMILIES))}].", choices=tuple(FAMILIES)
+        ),
+        **settings_of(FAMILIES),
+        "prior": Option(
+            str,
+            "Prior over partitions: a mixture of finite mixtures (mfm), a Dirichlet process, a Pitman–Yor "
+            f"process, or a given number of components [default: {next(iter(PRIORS))}].",
+            choices=tuple(PRIORS),
+        ),
+        **settings_of(PRIORS),
+    },
+    choose="permix.dp_mixture.answers:choose",
+    fit="permix.dp_mixture.answers:fit_table",
+    report="permix.dp_mixture.tables:mixture_report",
+    show="permix.dp_mixture.tables:print_mixture",
+    labels="permix.dp_mixture.answers:labels",
+    labels_help="Also write each row's group and how sure that is to this CSV file.",
+    answers={"groups": Answering("permix.dp_mixture.answers:groups")},
+    sample="permix.dp_mixture.answers:sample",
+)

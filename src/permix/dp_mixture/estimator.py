@@ -1,0 +1,243 @@
+"""Mixtures of vectors with an unknown number of groups, as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClusterMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from permix.data.agent_table import AgentTable
+from permix.dp_mixture.fit import MixtureFit, fit_mixture, naming_columns
+from permix.dp_mixture.parameters import DPMixtureParameters, as_family
+from permix.dp_mixture.predict import log_density, membership_of, sample_rows
+from permix.errors import DataError
+from permix.estimators.base import Estimator
+from permix.families import Family
+from permix.families.base import DATES, refuse_odd_cells
+from permix.posterior import summary
+from permix.registries import FAMILIES
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+Array = npt.NDArray[Any]
+
+
+class DPMixture(ClusterMixin, Estimator, parameters=DPMixtureParameters):  # type: ignore[misc]
+    """Groups of rows of numbers, counts or categories, without being told how many there are.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n,)
+        Point estimate of the partition, with at most as many groups as half of the draws have; group 0 is
+        the largest.
+    n_clusters_ : int
+        Number of groups in ``labels_``; its posterior is ``posterior_["posterior"]["n_clusters"]``.
+    cluster_sizes_ : ndarray
+        Number of members of each group.
+    cluster_parameters_ : dict of str to ndarray
+        Posterior means of the groups' parameters given ``labels_``.
+    point_estimate_ : PointEstimate
+        ``labels_`` with its expected loss.
+    posterior_ : xarray.DataTree
+        All draws in ArviZ's schema: ``labels`` over chain, draw, observation; ``n_clusters``,
+        ``log_joint``, ...
+    log_likelihood_ : float
+        Posterior mean of ln p(data | partition).
+    family_, prior_
+        What was fitted, defaults filled in.
+    n_features_in_ : int
+        Number of columns; ``feature_names_in_`` are their names where the data had names.
+
+    Notes
+    -----
+    Group parameters are integrated out (collapsed Gibbs, Neal 2000, algorithm 3); whole groups are split
+    and merged (Dahl 2005); burn-in begins with the climb of Liang, Jordan & Taskar (2007, section 4.2); the
+    concentration is updated as in Escobar & West (1995). ``fit`` warns, by name, about quantities on which
+    chains disagree.
+
+    Examples
+    --------
+    >>> import numpy as np, permix
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(-4, 1, (30, 2)), rng.normal(4, 1, (20, 2))])
+    >>> model = permix.DPMixture(permix.Gaussian(noise_scale=1.0), n_draws=2000, random_state=0).fit(X)
+    >>> model.n_clusters_, model.cluster_sizes_.tolist()
+    (2, [30, 20])
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Run the chains on ``X`` and summarize them.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix of shape (n, d)
+            One row per observation.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        settings = self._settings()
+        table = self._table(X, as_family(settings.family), reset=True)
+        names = getattr(self, "feature_names_in_", None)
+        return self._adopt(fit_mixture(table, settings, None if names is None else tuple(map(str, names))))
+
+    def _adopt(self, fit: MixtureFit) -> Self:
+        """Show a fit under scikit-learn's names."""
+        self._fit = fit
+        self.n_features_in_ = fit.family.n_features
+        if fit.feature_names is not None:
+            self.feature_names_in_ = np.array(fit.feature_names, dtype=object)
+        self.family_ = fit.family
+        self.prior_ = fit.prior
+        self.point_estimate_ = fit.estimate
+        self.labels_ = fit.labels
+        self.n_clusters_ = fit.n_clusters
+        self.cluster_sizes_ = fit.cluster_sizes
+        self.log_likelihood_ = float(fit.draws.arrays["log_likelihood"].mean())
+        return self
+
+    @property
+    def cluster_parameters_(self) -> dict[str, Array]:
+        """Posterior means of the groups' parameters given ``labels_``."""
+        check_is_fitted(self)
+        return self._fit.cluster_parameters
+
+    @property
+    def posterior_(self) -> xr.DataTree:
+        """All draws in ArviZ's schema, put together when they are first asked for."""
+        check_is_fitted(self)
+        return self._fit.posterior
+
+    def _table(self, X: Any, family: Family, *, reset: bool) -> Any:
+        """Check shape and names as scikit-learn does; cells are checked later, by messages that name them."""
+        _refuse_what_is_not_a_table(X, family)
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr" if family.accepts_sparse else False,
+            dtype=None if family.accepts_categories else "numeric",
+            ensure_all_finite=False,
+        )
+
+    def _new_data(self, X: Any) -> tuple[Any, int]:
+        check_is_fitted(self)
+        table = self._table(X, self.family_, reset=False)
+        with naming_columns(self._fit.feature_names):
+            return self.family_.encode(table), int(table.shape[0])
+
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:
+        """Return the most probable group of ``labels_`` for each new row."""
+        labels: npt.NDArray[np.int64] = self.predict_proba(X).argmax(axis=1)
+        return labels
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each group of ``labels_``, given that a new row is in one of them."""
+        data, m = self._new_data(X)
+        return membership_of(self._fit, data, m).known
+
+    def predict_novelty(self, X: Any) -> Array:
+        """Return the probability that each new row belongs to no group of ``labels_``."""
+        data, m = self._new_data(X)
+        return membership_of(self._fit, data, m).novelty
+
+    def score_samples(self, X: Any, *, return_error: bool = False) -> Any:
+        """Return ln of the posterior predictive density of each row, averaged over draws.
+
+        At most 200 draws, evenly spaced over all chains, enter the average.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix of shape (n, d)
+        return_error : bool
+            Return the Monte Carlo errors as well, estimated from batches of successive draws.
+
+        Returns
+        -------
+        ndarray (rows,), or two of them
+        """
+        data, m = self._new_data(X)
+        scores, errors = log_density(self._fit, data, m)
+        return (scores, errors) if return_error else scores
+
+    def sample(self, size: int = 1, random_state: Any = None) -> Array:
+        """Draw new rows from the posterior predictive.
+
+        Parameters
+        ----------
+        size : int
+            How many.
+        random_state : int, SeedSequence, Generator or None
+            Seed.
+
+        Returns
+        -------
+        ndarray of shape (size, d)
+        """
+        check_is_fitted(self)
+        return sample_rows(self._fit, size, random_state)
+
+    def summary(self) -> pd.DataFrame:
+        """Return size, how sure its members are, and the main parameter of each group, the largest first."""
+        import pandas as pd
+
+        check_is_fitted(self)
+        fit = self._fit
+        index = pd.RangeIndex(fit.n_clusters, name="group")
+        sure = pd.Series(fit.confidence).groupby(fit.labels).mean()
+        main = fit.cluster_parameters[fit.family.main_parameter]
+        names = fit.family.parameter_names(fit.columns)
+        frame = pd.DataFrame({"size": fit.cluster_sizes, "how_sure": sure.to_numpy()}, index=index)
+        return frame.join(pd.DataFrame(main, index=index, columns=names))
+
+    def diagnostics(self) -> pd.DataFrame:
+        """Return mean, spread, effective sample size and R-hat of every scalar quantity."""
+        check_is_fitted(self)
+        return summary(self._fit.draws)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        known = isinstance(self.family, Family) or (isinstance(self.family, str) and self.family in FAMILIES)
+        family = as_family(self.family if known else None)
+        tags.input_tags.sparse = family.accepts_sparse
+        tags.input_tags.allow_nan = family.accepts_missing
+        tags.input_tags.categorical = family.accepts_categories
+        tags.non_deterministic = False
+        return tags
+
+
+def _refuse_what_is_not_a_table(X: Any, family: Family) -> None:
+    """Say what is wrong where scikit-learn's message would not: rankings, and text among numbers."""
+    if isinstance(X, AgentTable):
+        raise DataError(
+            f"{type(X).__name__} are not rows of numbers: their item codes would be clustered as if they "
+            "were measurements. For groups of rankings see permix.MallowsMixture."
+        )
+    if not hasattr(X, "columns"):
+        refuse_odd_cells(X)
+        return
+    import narwhals as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return
+    for name, dtype in frame.schema.items():
+        if dtype in (nw.Date, nw.Datetime, nw.Duration, nw.Time):
+            raise DataError(f"column {name!r} holds dates or times (row 1: {frame[name][0]}); {DATES}")
+        if dtype == nw.Object:
+            with naming_columns([name]):
+                refuse_odd_cells(frame[name].to_numpy().reshape(-1, 1))
+        if family.accepts_categories:
+            continue
+        if dtype == nw.String or dtype == nw.Categorical or dtype == nw.Enum:
+            raise DataError(
+                f"column {name!r} holds text (row 1: {frame[name][0]!r}), and the {family.name} family takes "
+                "numbers: leave the column out, or use family='categorical'"
+            )

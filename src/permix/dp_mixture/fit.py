@@ -1,0 +1,213 @@
+"""The work behind :class:`permix.DPMixture`, free of scikit-learn, whose import takes a second.
+
+The command line uses this directly; the estimator adds scikit-learn's conventions on top.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from permix.dp_mixture.parameters import DPMixtureParameters, as_family, as_prior
+from permix.errors import CellError, DataError, PermixWarning
+from permix.families import Family
+from permix.families.contract_jit import seat_all
+from permix.moves import describe_move
+from permix.moves.recipe import describe_burn_in, moves_of
+from permix.moves.start import Start, check_start, seat_all_data, start_of_chain
+from permix.moves.state import MixtureState, score_empty
+from permix.partitions import FiniteDirichlet, PartitionPrior
+from permix.partitions.point_estimate import PointEstimate
+from permix.posterior import to_datatree, warn_if_chains_disagree
+from permix.posterior.estimated import EstimatedPartition, nearest_partition
+from permix.sampling import Draws, run_chains
+from permix.sampling.fingerprint import digest
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Array = npt.NDArray[Any]
+# Hyper-parameters are chosen by chains of at most this many iterations, two under each candidate.
+MAX_TRIAL_STEPS = 20
+
+
+@dataclasses.dataclass
+class MixtureFit(EstimatedPartition):
+    """Draws of a mixture with all that is needed to use them.
+
+    Attributes
+    ----------
+    settings : DPMixtureParameters
+        As asked for.
+    family, prior
+        As fitted, defaults filled in.
+    data
+        What ``family.encode`` made of the ``n`` observations.
+    draws : Draws
+        Kept draws of all chains.
+    estimate : PointEstimate
+        Partition that minimizes the posterior expected loss.
+    feature_names : tuple of str, optional
+        Names of the columns.
+    """
+
+    model: ClassVar[str] = "DPMixture"
+
+    settings: DPMixtureParameters
+    family: Family
+    prior: PartitionPrior
+    data: Any
+    n: int
+    draws: Draws
+    estimate: PointEstimate
+    feature_names: tuple[str, ...] | None = None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user stopped the chains: the draws made until then are here."""
+        return self.draws.interrupted
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of the data, numbers from 1 on where they have none."""
+        return self.feature_names or tuple(f"column {j + 1}" for j in range(self.family.n_features))
+
+    @cached_property
+    def cluster_parameters(self) -> dict[str, Array]:
+        """Posterior means of the clusters' parameters given ``labels``."""
+        stats = self.family.statistics(self.n_clusters)
+        seat_all(stats, self.data, self.labels.astype(np.int32), self.n_clusters)
+        return self.family.parameters(stats, self.n_clusters)
+
+    @cached_property
+    def posterior(self) -> xr.DataTree:
+        """All draws in ArviZ's schema."""
+        return to_datatree(self.draws)
+
+    @cached_property
+    def confidence(self) -> Array:
+        """How sure the label of each row is: the mean probability that it is with its fellow members."""
+        from permix.partitions import assignment_confidence
+
+        return np.asarray(assignment_confidence(self.draws.arrays["labels"], self.labels))
+
+
+def fit_mixture(
+    table: Any, settings: DPMixtureParameters, feature_names: tuple[str, ...] | None = None
+) -> MixtureFit:
+    """Run chains on a table, summarize them, and warn where chains disagree."""
+    family = as_family(settings.family)
+    prior = as_prior(settings.prior)
+    n = int(table.shape[0])
+    if n == 0:
+        raise DataError("there are no rows to cluster")
+    if isinstance(prior, FiniteDirichlet) and prior.n > n:
+        warnings.warn(f"{prior.n} components are more than the {n} rows", PermixWarning, stacklevel=2)
+    check_start(settings.init, n, prior)
+    with naming_columns(feature_names):
+        candidates = family.candidates(table)
+        data = candidates[0].encode(table)
+    if len(candidates) > 1:
+        family = _most_probable(candidates, data, n, prior, settings)
+    else:
+        family = candidates[0]
+    for column, doubt in family.doubts(data)[:1]:
+        name = repr(feature_names[column]) if feature_names else str(column + 1)
+        warnings.warn(
+            f"column {name}: {doubt}. Set prior_mean, prior_scale and noise_scale in the units of the data, "
+            "or use the family gaussian-niw, which takes its scales from the data.",
+            PermixWarning,
+            stacklevel=3,
+        )
+    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in, n)
+    draws = run_chains(
+        _first_states(family, data, n, prior, settings.init, settings.n_chains),
+        move,
+        **settings.for_chains(),
+        burn_in_move=burn_in_move,
+        fingerprint={
+            "model": "DPMixture",
+            "family": family.describe(),
+            "prior": prior.describe(),
+            "moves": describe_move(move),
+            "burn_in_moves": describe_burn_in(burn_in_move),
+            "init": settings.init,
+            "data": digest(family.pack(data)),
+        },
+    )
+    estimate = nearest_partition(draws, settings)
+    warn_if_chains_disagree(draws)
+    _warn_if_nothing_moved(draws)
+    return MixtureFit(settings, family, prior, data, n, draws, estimate, feature_names)
+
+
+def _first_states(
+    family: Family, data: Any, n: int, prior: PartitionPrior, init: Start, n_chains: int
+) -> list[Callable[[np.random.Generator], MixtureState]]:
+    """How each chain makes its first state."""
+    empty_scores = score_empty(family, data, n)
+
+    def first_state(start: Start, rng: np.random.Generator) -> MixtureState:
+        state = MixtureState(family, data, n, prior, empty_scores)
+        seat_all_data(rng, state, start)
+        return state
+
+    return [partial(first_state, start_of_chain(init, chain)) for chain in range(n_chains)]
+
+
+def _most_probable(
+    candidates: Sequence[Family], data: Any, n: int, prior: PartitionPrior, settings: DPMixtureParameters
+) -> Family:
+    """Return the candidate whose best partition has the largest log joint with the data.
+
+    Two short chains, from either side, look for partitions under each. They have a seed of their own and a
+    length that depends on burn-in alone, so that a run which is continued or made longer chooses the same.
+    """
+    n_steps = min(settings.n_burn_in // 12, MAX_TRIAL_STEPS)
+    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in, n)
+    trials = run_chains(
+        [state for family in candidates for state in _first_states(family, data, n, prior, "both", 2)],
+        move,
+        n_draws=max(1, n_steps // 2),
+        n_burn_in=n_steps // 2,
+        n_thin=1,
+        n_chains=2 * len(candidates),
+        random_state=0,
+        n_jobs=settings.n_jobs,
+        progress=settings.progress,
+        burn_in_move=burn_in_move,
+        fingerprint={},
+    )
+    if trials.interrupted:
+        raise KeyboardInterrupt
+    reached = trials.arrays["log_joint"].reshape(len(candidates), -1).max(axis=1)
+    return candidates[int(np.argmax(reached))]
+
+
+def _warn_if_nothing_moved(draws: Draws) -> None:
+    """Warn where the only moves that change clusters were refused all along."""
+    counts = dict(zip(draws.statistics["moves"], draws.statistics["accepted"].sum(axis=0), strict=True))
+    counts.pop("concentration", None)
+    if counts and not any(counts.values()):
+        warnings.warn(
+            f"{' and '.join(counts)} proposals were refused at every step: the draws are where the chains "
+            "started. Add 'gibbs' to moves.",
+            PermixWarning,
+            stacklevel=3,
+        )
+
+
+@contextmanager
+def naming_columns(names: Sequence[str] | None) -> Iterator[None]:
+    """Let errors about cells name columns as the user does."""
+    try:
+        yield
+    except CellError as error:
+        raise error if names is None else error.with_names(names) from None

@@ -1,0 +1,102 @@
+"""Pictures of a fitted mixture: the groups, how many there are, and who belongs together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from permix.dp_mixture.fit import MixtureFit
+from permix.plots.partition_pictures import draw_number, draw_similarity, draw_traces
+from permix.plots.style import COLORS, MARKERS, checked_figure, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def groups(fit: MixtureFit, *, ax: Axes | None = None) -> Axes:
+    """Draw the data, colored by group: one or two columns as they are, more as their principal axes."""
+    axes = new_axes(ax)
+    points, names = _plane(fit)
+    for k in range(fit.n_clusters):
+        members = fit.labels == k
+        axes.scatter(
+            points[members, 0],
+            points[members, 1],
+            s=14,
+            alpha=0.75,
+            linewidths=0,
+            color=COLORS[k % len(COLORS)],
+            marker=MARKERS[(k // len(COLORS)) % len(MARKERS)],
+            label=f"{k + 1} ({members.sum():,})",
+        )
+    axes.set_xlabel(names[0])
+    axes.set_ylabel(names[1])
+    axes.set_title(f"{fit.n_clusters} group{'s' if fit.n_clusters > 1 else ''} of {fit.n:,} observations")
+    if fit.n_clusters <= 16:
+        axes.legend(
+            title="group (size)",
+            fontsize="small",
+            framealpha=0.9,
+            edgecolor="none",
+            ncols=1 + fit.n_clusters // 9,
+        )
+    return axes
+
+
+def n_groups(fit: MixtureFit, *, ax: Axes | None = None) -> Axes:
+    """Draw the posterior of the number of groups, one bar a number, chains side by side."""
+    return draw_number(fit.draws.arrays["n_clusters"], ax=ax)
+
+
+def similarity(fit: MixtureFit, *, ax: Axes | None = None) -> Axes:
+    """Draw the probability that two observations are in one group, observations sorted by group."""
+    return draw_similarity(fit.labels, fit.draws.arrays["labels"], ax=ax)
+
+
+def overview(fit: MixtureFit, *, figure: Figure | None = None) -> Figure:
+    """Draw the groups, how many there are, and who belongs together, side by side."""
+    figure = checked_figure(figure, 14, 4.2)
+    left, middle, right = figure.subplots(1, 3)
+    groups(fit, ax=left)
+    n_groups(fit, ax=middle)
+    similarity(fit, ax=right)
+    return figure
+
+
+def traces(fit: MixtureFit, *, figure: Figure | None = None) -> Figure:
+    """Draw the number of groups and the log joint of every draw, a line for each chain."""
+    draws = fit.draws.arrays
+    return draw_traces(
+        [("number of groups", draws["n_clusters"]), ("log joint", draws["log_joint"])], figure=figure
+    )
+
+
+def _plane(fit: MixtureFit) -> tuple[np.ndarray, tuple[str, str]]:
+    """Two coordinates for every observation and their names."""
+    points, as_they_are = fit.family.points(fit.data)
+    names = fit.columns
+    if as_they_are and points.shape[1] == 1:
+        # One column: spread the points sideways a little so that they can be told apart.
+        spread = np.random.default_rng(0).uniform(-1, 1, len(points))
+        return np.column_stack([points[:, 0], spread]), (names[0], "")
+    if as_they_are and points.shape[1] == 2:
+        return points, (names[0], names[1])
+    centered = points - points.mean(axis=0)
+    u, s, _ = np.linalg.svd(centered, full_matrices=False)
+    axes = u[:, :2] * s[:2]
+    if axes.shape[1] < 2:
+        axes = np.column_stack([axes, np.zeros(len(axes))])
+    share = s**2 / max(float((s**2).sum()), 1e-300)
+    second = share[1] if len(share) > 1 else 0.0
+    return axes, (f"first principal axis ({share[0]:.0%})", f"second principal axis ({second:.0%})")
+
+
+PICTURES = {
+    "overview": overview,
+    "groups": groups,
+    "n_groups": n_groups,
+    "similarity": similarity,
+    "traces": traces,
+}

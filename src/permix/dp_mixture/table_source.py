@@ -1,0 +1,164 @@
+"""Tables of numbers, counts or categories on the command line: CSV, TSV, ``.npy`` and sparse ``.npz``."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from permix.cli.command import Option, Source
+from permix.errors import Argument, DataError, Message
+from permix.registries import FAMILIES
+
+TABLE_OPTIONS: Mapping[str, Option] = {
+    "row_column": Option(str, "Column that names the rows and is not data.", ("--id",)),
+    "header": Option(
+        bool,
+        "Whether the first line of a CSV file names the columns [default: what it looks like].",
+        ("--header/--no-header",),
+    ),
+    "ignore": Option(list[str], "Column of a CSV file to leave out; may be repeated."),
+}
+TABLES = Source(
+    "CSV or TSV (plain or .gz), .npy, or scipy sparse .npz.",
+    TABLE_OPTIONS,
+    "permix.dp_mixture.table_source:read_table",
+)
+
+
+class Table(NamedTuple):
+    """What a file of rows holds."""
+
+    file: Path
+    rows: Any  # a frame, an array or a sparse matrix
+    ids: list[Any]  # names of the rows, numbers from 1 on where they have none
+    id_name: str
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the columns, where there are any."""
+        return tuple(map(str, self.rows.columns)) if hasattr(self.rows, "columns") else None
+
+    def alike(self) -> Any:
+        """Number the rows, those that are alike by one number."""
+        import pandas as pd
+
+        if hasattr(self.rows, "indptr"):
+            table = self.rows.copy()
+            table.sum_duplicates()
+            parts = zip(table.indptr[:-1], table.indptr[1:], strict=True)
+            rows = [(table.indices[a:b].tobytes(), table.data[a:b].tobytes()) for a, b in parts]
+            return pd.factorize(pd.Series(rows, dtype=object))[0]
+        frame = pd.DataFrame(self.rows)
+        return frame.groupby(list(frame.columns), dropna=False, sort=False).ngroup().to_numpy()
+
+    def refuse_text(self, *way_out: str | Argument) -> None:
+        """Refuse a column of text among numbers: say which, where it shows, and the ways out."""
+        if self.columns is None:
+            return
+        import numpy as np
+        import pandas as pd
+        from pandas.api.types import is_numeric_dtype
+
+        text = [name for name in self.rows.columns if not is_numeric_dtype(self.rows[name])]
+        if not text:
+            return
+        column = self.rows[text[0]]
+        bad = np.flatnonzero(pd.to_numeric(column, errors="coerce").isna() & column.notna())
+        example = f" (row {bad[0] + 1}: {column.iloc[bad[0]]!r})" if len(bad) else ""
+        said = way_out or (
+            " Name it with ",
+            Argument("row_column"),
+            " if it labels the rows, leave it out with ",
+            Argument("ignore", column.name),
+            ", or use ",
+            Argument("family", _for_text()),
+            ".",
+        )
+        raise DataError(
+            Message(f"column {column.name!r} of {self.file.name} is not numeric{example}.", *said)
+        )
+
+    def like(self, columns: tuple[str, ...] | None, n_columns: int) -> Table:
+        """Return the columns that a model was fitted to, in that order."""
+        here = self.columns
+        if columns is None or here is None:
+            if self.rows.shape[1] != n_columns:
+                raise DataError(
+                    f"{self.file} has {self.rows.shape[1]} columns, but the model was fitted to {n_columns}"
+                )
+            return self
+        missing = [name for name in columns if name not in here]
+        if missing:
+            raise DataError(f"{self.file} has no column {missing[0]!r}, to which the model was fitted")
+        extra = [name for name in here if name not in columns]
+        if extra:
+            raise DataError(
+                Message(
+                    f"the model was not fitted to column {extra[0]!r} of {self.file}: name it with ",
+                    Argument("row_column"),
+                    " if it labels the rows, or leave it out with ",
+                    Argument("ignore", extra[0]),
+                )
+            )
+        return self._replace(rows=self.rows[[self.rows.columns[here.index(name)] for name in columns]])
+
+
+def _for_text() -> str:
+    """Return the name of a family that takes text."""
+    return next(name for name, family in FAMILIES.items() if family.accepts_categories)
+
+
+def read_table(file: Path, values: Mapping[str, Any]) -> Table:
+    """Read a table once."""
+    row_column, ignore = values.get("row_column"), values.get("ignore") or []
+    header = values.get("header")
+    if file.suffix in (".npy", ".npz"):
+        if row_column is not None or ignore or header is not None:
+            raise DataError(
+                Message(
+                    Argument("row_column"),
+                    ", ",
+                    Argument("ignore"),
+                    " and ",
+                    Argument("header"),
+                    f" are for CSV files; {file.name} has no column names",
+                )
+            )
+        rows = _read_numpy(file)
+        return Table(file, rows, list(range(1, rows.shape[0] + 1)), "row")
+    from permix.data.io.frames import read_frame
+
+    frame = read_frame(file, header=header)
+    left_out = [*ignore, *([row_column] if row_column else [])]
+    unknown = [name for name in left_out if name not in frame.columns]
+    if unknown:
+        raise DataError(
+            f"{file.name} has no column {unknown[0]!r}; its columns are {', '.join(map(str, frame.columns))}"
+        )
+    ids = list(frame[row_column]) if row_column else list(range(1, len(frame) + 1))
+    frame = frame.drop(columns=left_out)
+    for name in frame.columns:
+        if re.fullmatch(r"unnamed\d+", str(name)):
+            print(
+                f"permix: warning: a nameless column is taken as data; --ignore {name} leaves it out",
+                file=sys.stderr,
+            )
+    if frame.shape[1] == 0:
+        raise DataError(f"{file.name} has no column left")
+    return Table(file, frame, ids, row_column or "row")
+
+
+def _read_numpy(path: Path) -> Any:
+    from permix.data.io.numpy_files import read_npy, read_sparse
+
+    if path.suffix == ".npz":
+        from scipy import sparse
+
+        return sparse.csr_array(read_sparse(path))
+    table = read_npy(path)
+    if table.ndim != 2:
+        raise DataError(f"{path} holds an array of shape {table.shape}; expected rows and columns")
+    return table

@@ -1,0 +1,167 @@
+"""Fitted models as files: a schema for each model, and one way to write and to read them all.
+
+A file may come from a stranger. Compiled code checks nothing, so nothing may reach it that a fit could not
+have written: arrays are checked against the schema (type, shape, constraints), parameters by their
+declarations, and what must fit together by the model's own ``build``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from permix.errors import FileFormatError
+from permix.estimators.checks import Check
+from permix.estimators.fields import Array, Field, check_arrays, require
+from permix.estimators.parameters import Parameters
+from permix.estimators.registry import MODELS, Model, find_plug_ins, model_of, part
+from permix.files import read_archive, write_archive
+
+PathLike = str | os.PathLike[str]
+
+
+class Content(NamedTuple):
+    """What a file holds beside the parameters: facts (values of JSON) and arrays, both by name.
+
+    ``members`` are fits of another model that the fit is made of.
+    """
+
+    facts: dict[str, Any]
+    arrays: dict[str, Array]
+    members: Sequence[Any] = ()
+
+
+class Saved(NamedTuple):
+    """What was read, each piece checked by itself; the fact "members" holds fits that the fit is made of."""
+
+    settings: Any
+    facts: dict[str, Any]
+    arrays: dict[str, Array]
+    sizes: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What a model's archive holds.
+
+    Attributes
+    ----------
+    parameters : class
+        The declared parameters.
+    pack : callable
+        Returns the :class:`Content` of a fit.
+    build : callable
+        Makes a fit of what was :class:`Saved`; it checks with ``require`` what pieces must have in common.
+    arrays : dict of str to Field
+        Every array a file may hold.
+    facts : dict of str to Check
+        Every further value, all of them needed.
+    members : Schema, optional
+        That of the fits which a fit of this model is made of.
+    """
+
+    parameters: type[Parameters]
+    pack: Callable[[Any], Content]
+    build: Callable[[Saved], Any]
+    arrays: Mapping[str, Field] = field(default_factory=dict)
+    facts: Mapping[str, Check] = field(default_factory=dict)
+    members: Schema | None = None
+
+    def field_of(self, name: str) -> Field | None:
+        """Return what is declared of an array, one of a member included; None for strangers."""
+        number, slash, rest = name.partition("/")
+        if self.members is not None and slash and number.isdecimal():
+            return self.members.field_of(rest)
+        return self.arrays.get(name)
+
+
+def write_model(fit: Any, path: PathLike) -> None:
+    """Write a fit of any model; :func:`permix.load` reads it."""
+    model = model_of(fit)
+    manifest, arrays = described(part(model.archive), fit)
+    write_archive(path, {"kind": model.name, **manifest}, arrays)
+
+
+def described(schema: Schema, fit: Any) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return what a file says about a fit, and its arrays; those of member 0 are named ``0/...``."""
+    content = schema.pack(fit)
+    manifest = {
+        "parameters": fit.settings.to_json(),
+        "facts": {name: schema.facts[name].to_json(value) for name, value in content.facts.items()},
+    }
+    arrays = dict(content.arrays)
+    if schema.members is not None:
+        manifest["members"] = []
+        for number, member in enumerate(content.members):
+            about, of_member = described(schema.members, member)
+            manifest["members"].append(about)
+            arrays |= {f"{number}/{name}": array for name, array in of_member.items()}
+    return manifest, arrays
+
+
+def read_model(path: PathLike, max_bytes: int | None = None) -> tuple[Model, Any]:
+    """Read a fit of any model, without scikit-learn, whose import takes a second."""
+    manifest, arrays = read_archive(path, max_bytes=max_bytes)
+    if manifest["kind"] not in MODELS:
+        find_plug_ins()
+    model = MODELS.get(manifest["kind"])
+    if model is None:
+        raise FileFormatError(
+            f"{os.fspath(path)} holds a {manifest['kind'][:80]!r}, which this permix does not know", path
+        )
+    try:
+        return model, rebuilt(part(model.archive), manifest, arrays)
+    except Exception as error:
+        raise FileFormatError(
+            f"{os.fspath(path)} is a permix file, but what it holds does not fit together "
+            f"({type(error).__name__}: {error}). It may have been edited; fit the model again.",
+            path,
+        ) from error
+
+
+def rebuilt(schema: Schema, manifest: Mapping[str, Any], arrays: dict[str, Array]) -> Any:
+    """Check what a file says, piece by piece, and put the fit together."""
+    settings = schema.parameters.from_json(manifest.get("parameters"))
+    said: Any = manifest.get("facts")
+    require(isinstance(said, dict) and set(said) == set(schema.facts), "facts")
+    facts = {name: check(name, check.from_json(said[name])) for name, check in schema.facts.items()}
+    if schema.members is not None:
+        members: list[Any] = []
+        of_members: Any = manifest.get("members")
+        require(isinstance(of_members, list), "members")
+        for number, about in enumerate(of_members):
+            prefix = f"{number}/"
+            own = {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
+            arrays = {name: array for name, array in arrays.items() if not name.startswith(prefix)}
+            members.append(rebuilt(schema.members, about, own))
+        facts["members"] = members
+    sizes = check_arrays(schema.arrays, arrays)
+    return schema.build(Saved(settings, facts, arrays, sizes))
+
+
+def load(path: PathLike, max_bytes: int | None = None) -> Any:
+    """Read a fitted model that was written by its ``save``.
+
+    The file may come from a stranger: nothing in it is executed, and all of it is checked before use.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    max_bytes : int, optional
+        The most that the file may unpack to. Left out, 1 GiB or what the environment variable
+        ``PERMIX_MAX_BYTES`` says.
+
+    Returns
+    -------
+    The fitted estimator.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is truncated, damaged, hostile, of another kind, or written by a newer permix.
+    """
+    model, fit = read_model(path, max_bytes)
+    return part(model.estimator)._from_fit(fit)

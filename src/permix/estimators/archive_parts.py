@@ -1,0 +1,159 @@
+"""Parts that archives of several models share: names of items, a log-likelihood, draws, a point estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from permix.data.labels import Label, clean_items
+from permix.distributions.base import Estimate
+from permix.estimators.archive import Saved
+from permix.estimators.checks import Check, Choice, Made, Real, Switch, Whole
+from permix.estimators.fields import Array, Field, below, field, finite, not_negative, partition, require
+from permix.partitions.point_estimate import PointEstimate
+from permix.sampling import Draws
+
+
+def _items(names: Any) -> tuple[Label, ...]:
+    require(isinstance(names, list) and len(names) > 0, "items")
+    items = clean_items(names)
+    # Floats and the like would be tidied to names that no fit writes.
+    require(all(type(name) is type(item) for name, item in zip(names, items, strict=True)), "items")
+    return items
+
+
+ITEMS = Made(_items, "a list of names", to_json=list)
+
+
+def log_likelihood_pair(value: Estimate) -> Array:
+    """Return a log-likelihood and its error as files hold them."""
+    return np.array([float(value), value.standard_error])
+
+
+def log_likelihood_of(pair: Array, *, may_be_unknown: bool = False) -> Estimate:
+    """Return a log-likelihood with its error; NaN, twice, where a model may not know it."""
+    known = bool(np.isfinite(pair).all()) and pair[1] >= 0.0
+    require(known or (may_be_unknown and bool(np.isnan(pair).all())), "log-likelihood")
+    return Estimate(float(pair[0]), float(pair[1]))
+
+
+LOG_LIKELIHOOD = field("real", 2)
+
+
+def _chain_seeds(value: Any) -> list[dict[str, Any]]:
+    require(isinstance(value, list) and all(isinstance(seed, dict) for seed in value), "seeds")
+    return value
+
+
+def _names(value: Any) -> list[str]:
+    require(isinstance(value, list) and all(isinstance(name, str) for name in value), "names")
+    return value
+
+
+# Facts about draws; ``moves`` are the names of the moves made.
+DRAW_FACTS: Mapping[str, Check] = {
+    "moves": Made(_names, "a list of names"),
+    "seeds": Made(_chain_seeds, "a list of seeds", to_json=list),
+    "interrupted": Switch(),
+}
+
+
+def draw_fields(optional: bool = False, **quantities: Field) -> dict[str, Field]:
+    """Return the fields of draws; quantities have the dimensions "chains" and "draws" before their own."""
+    fields = {
+        f"draws/{name}": about._replace(shape=("chains", "draws", *about.shape), optional=optional)
+        for name, about in quantities.items()
+    }
+    for name in ("proposed", "accepted"):
+        fields[f"statistics/{name}"] = field("int", "chains", "moves?", where=not_negative, optional=optional)
+    return fields
+
+
+def number(*, optional: bool = False) -> Field:
+    """Return the field of a finite number of each draw."""
+    return field("number", where=finite, optional=optional)
+
+
+def pack_draws(draws: Draws) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return the facts and the arrays of draws."""
+    arrays = {f"draws/{name}": array for name, array in draws.arrays.items()}
+    for name in ("proposed", "accepted"):
+        arrays[f"statistics/{name}"] = np.asarray(draws.statistics[name])
+    facts = {
+        "moves": list(draws.statistics["moves"]),
+        "seeds": list(draws.seeds),
+        "interrupted": bool(draws.interrupted),
+    }
+    return facts, arrays
+
+
+def draws_of(saved: Saved) -> Draws:
+    """Return the draws that were saved."""
+    arrays = under("draws/", saved.arrays)
+    moves = saved.facts["moves"]
+    statistics: dict[str, Any] = {"moves": moves, **under("statistics/", saved.arrays)}
+    require(saved.sizes["moves?"] == len(moves), "moves")
+    n_draws = saved.sizes["draws"]
+    return Draws(
+        arrays=arrays,
+        statistics=statistics,
+        interrupted=saved.facts["interrupted"],
+        n_draws=n_draws,
+        seeds=tuple(saved.facts["seeds"]),
+    )
+
+
+def under(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Return the arrays whose names begin with a prefix, without it."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+class Record(Check):
+    """Several values by name, each with a check of its own; None if ``optional``."""
+
+    def __init__(self, checks: Mapping[str, Check], *, optional: bool = False) -> None:
+        self.checks = checks
+        self.special = (None,) if optional else ()
+
+    def convert(self, value: Any) -> Any:
+        if not isinstance(value, dict) or set(value) != set(self.checks):
+            return NotImplemented
+        return {name: check(name, value[name]) for name, check in self.checks.items()}
+
+    def must_be(self) -> str:
+        return f"a record of {', '.join(self.checks)}"
+
+
+# A point estimate of a partition of as many as there are "observations".
+ESTIMATE_FACTS: Mapping[str, Check] = {
+    "loss": Choice("vi", "binder"),
+    "expected_loss": Real(),
+    "best_draw_loss": Real(),
+    "n_runs": Whole(0),
+}
+ESTIMATE_FIELDS = {
+    "point_estimate": field("int", "observations", where=(below("observations"), partition)),
+}
+
+
+def pack_estimate(estimate: PointEstimate) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return the facts and the arrays of a point estimate."""
+    facts = {name: getattr(estimate, name) for name in ESTIMATE_FACTS}
+    return facts, {"point_estimate": np.asarray(estimate.labels)}
+
+
+def estimate_of(saved: Saved) -> PointEstimate:
+    """Return the point estimate that was saved."""
+    return estimate_from(saved.arrays["point_estimate"], saved.facts)
+
+
+def estimate_from(labels: Array, facts: Mapping[str, Any]) -> PointEstimate:
+    """Return a point estimate with these labels."""
+    return PointEstimate(
+        labels=labels,
+        n_clusters=int(labels.max()) + 1,
+        sizes=np.bincount(labels),
+        **{name: facts[name] for name in ESTIMATE_FACTS},
+    )

@@ -1,0 +1,277 @@
+"""What a parameter may be: one check for each kind of value, with its words, its option and its JSON form."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from permix.errors import DataError, ParameterError
+
+# Whole numbers beyond this do not fit the arrays that count with them.
+MOST = 2**63 - 1
+
+
+def plain_number(value: Any) -> Any:
+    """Return a NumPy number as Python's; everything else as it is."""
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        return value.item()
+    return value
+
+
+class Check:
+    """What a parameter may be. ``special`` are values accepted as they are, such as None or "auto"."""
+
+    special: tuple[Any, ...] = ()
+
+    def __call__(self, name: str, value: Any) -> Any:
+        """Return the value as the model uses it, or raise :class:`permix.errors.ParameterError`."""
+        value = plain_number(value)
+        for special in self.special:
+            if value is special or (isinstance(special, str) and isinstance(value, str) and value == special):
+                return special
+        checked = self.convert(value)
+        if checked is NotImplemented:
+            raise ParameterError(name, value, self.allowed())
+        return checked
+
+    def convert(self, value: Any) -> Any:
+        """Return the value in its own type, or ``NotImplemented`` where it is none that may be."""
+        raise NotImplementedError
+
+    def must_be(self) -> str:
+        """Say what the value must be, for messages."""
+        raise NotImplementedError
+
+    def kind(self) -> str:
+        """Say what the value is, for the parameter lists of docstrings."""
+        return self.allowed()
+
+    def allowed(self) -> str:
+        """Say all that is accepted, special values included."""
+        return " or ".join([self.must_be(), *map(_written, self.special)])
+
+    def to_json(self, value: Any) -> Any:
+        """Return what files hold of the value."""
+        return value
+
+    def from_json(self, value: Any) -> Any:
+        """Return the value that files hold; :meth:`__call__` checks it afterwards."""
+        return value
+
+    def parse(self, text: str) -> Any:
+        """Return the value that a word on the command line means."""
+        return text
+
+
+def _written(value: Any) -> str:
+    return repr(value) if not isinstance(value, str) else f'"{value}"'
+
+
+class Whole(Check):
+    """A whole number of at least ``least``."""
+
+    def __init__(self, least: int = 0, most: int = MOST, *, special: tuple[Any, ...] = ()) -> None:
+        self.least, self.most, self.special = least, most, special
+
+    def convert(self, value: Any) -> Any:
+        if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
+            return NotImplemented
+        return value
+
+    def must_be(self) -> str:
+        if self.most < MOST:
+            return f"a whole number from {self.least} to {self.most}"
+        return f"a whole number, {self.least} or more"
+
+    def kind(self) -> str:
+        return " or ".join(["int", *map(_written, self.special)])
+
+    def parse(self, text: str) -> Any:
+        if text in self.special:
+            return text
+        try:
+            return int(text)
+        except ValueError:
+            return text
+
+
+class Real(Check):
+    """A finite number above ``above``, below ``below``, and from ``least`` to ``most``."""
+
+    def __init__(
+        self,
+        *,
+        least: float = -math.inf,
+        most: float = math.inf,
+        above: float = -math.inf,
+        below: float = math.inf,
+        special: tuple[Any, ...] = (),
+    ) -> None:
+        self.least, self.most, self.above, self.below = least, most, above, below
+        self.special = special
+
+    def convert(self, value: Any) -> Any:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return NotImplemented
+        try:
+            number = float(value)
+        except OverflowError:
+            return NotImplemented
+        if not (math.isfinite(number) and self.above < number < self.below):
+            return NotImplemented
+        return number if self.least <= number <= self.most else NotImplemented
+
+    def must_be(self) -> str:
+        said = []
+        if self.above == 0.0 and self.below == self.most == math.inf:
+            return "a positive number"
+        if self.above > -math.inf:
+            said.append(f"above {self.above:g}")
+        if self.least > -math.inf:
+            said.append(f"{self.least:g} or more")
+        if self.below < math.inf:
+            said.append(f"below {self.below:g}")
+        if self.most < math.inf:
+            said.append(f"{self.most:g} or less")
+        return f"a number, {' and '.join(said)}" if said else "a finite number"
+
+    def kind(self) -> str:
+        return " or ".join(["float", *map(_written, self.special)])
+
+    def parse(self, text: str) -> Any:
+        if text in self.special:
+            return text
+        try:
+            return float(text)
+        except ValueError:
+            return text
+
+
+class Choice(Check):
+    """One of several words."""
+
+    def __init__(self, *words: str, special: tuple[Any, ...] = ()) -> None:
+        self.words, self.special = words, special
+
+    def convert(self, value: Any) -> Any:
+        return str(value) if isinstance(value, str) and value in self.words else NotImplemented
+
+    def must_be(self) -> str:
+        return " or ".join(_written(word) for word in self.words)
+
+
+class Switch(Check):
+    """True or False."""
+
+    def __init__(self, *, special: tuple[Any, ...] = ()) -> None:
+        self.special = special
+
+    def convert(self, value: Any) -> Any:
+        return value if isinstance(value, bool) else NotImplemented
+
+    def must_be(self) -> str:
+        return "True or False"
+
+    def kind(self) -> str:
+        return " or ".join(["bool", *map(_written, self.special)])
+
+
+class Seed(Check):
+    """Anything that starts a random stream. Files keep whole numbers; streams cannot be written down."""
+
+    special = (None,)
+
+    def convert(self, value: Any) -> Any:
+        import numpy as np
+
+        from permix.runtime.seeds import seed_sequence
+
+        if isinstance(value, np.random.Generator | np.random.RandomState):
+            return value  # to look at it must not draw from it
+        try:
+            seed_sequence(value)
+        except DataError:
+            return NotImplemented
+        return value
+
+    def must_be(self) -> str:
+        return "a whole number, 0 or more, a SeedSequence, Generator or RandomState,"
+
+    def kind(self) -> str:
+        return "int, SeedSequence, Generator, RandomState or None"
+
+    def to_json(self, value: Any) -> Any:
+        value = plain_number(value)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def parse(self, text: str) -> Any:
+        return int(text) if text.isdecimal() else text
+
+
+class Threads(Whole):
+    """A number of threads: None or -1 for as many as there are processors."""
+
+    def __init__(self) -> None:
+        super().__init__(1, 2**31 - 1, special=(None,))
+
+    def convert(self, value: Any) -> Any:
+        return value if type(value) is int and value == -1 else super().convert(value)
+
+    def must_be(self) -> str:
+        return "a number of threads, -1 for all processors,"
+
+
+class Folder(Check):
+    """A path, or None. Where a fit keeps its chains is not part of what it found: files do not hold it."""
+
+    special = (None,)
+
+    def convert(self, value: Any) -> Any:
+        return Path(value) if isinstance(value, str | os.PathLike) and os.fspath(value) else NotImplemented
+
+    def must_be(self) -> str:
+        return "a path"
+
+    def kind(self) -> str:
+        return "path or None"
+
+    def to_json(self, value: Any) -> Any:
+        return None
+
+
+class Made(Check):
+    """A value that a function of the model checks: it returns the value to use, or raises DataError."""
+
+    def __init__(
+        self,
+        make: Callable[[Any], Any],
+        kind: str,
+        *,
+        special: tuple[Any, ...] = (),
+        to_json: Callable[[Any], Any] = lambda value: value,
+        from_json: Callable[[Any], Any] = lambda value: value,
+        parse: Callable[[str], Any] = lambda text: text,
+    ) -> None:
+        self._make, self._kind, self.special = make, kind, special
+        self._to_json, self._from_json, self._parse = to_json, from_json, parse
+
+    def convert(self, value: Any) -> Any:
+        return self._make(value)
+
+    def must_be(self) -> str:
+        return self._kind
+
+    def kind(self) -> str:
+        return self._kind
+
+    def to_json(self, value: Any) -> Any:
+        return value if value in self.special else self._to_json(value)
+
+    def from_json(self, value: Any) -> Any:
+        return value if value in self.special else self._from_json(value)
+
+    def parse(self, text: str) -> Any:
+        return text if text in self.special else self._parse(text)

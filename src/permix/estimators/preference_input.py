@@ -1,0 +1,102 @@
+"""What ranking models take as data: Rankings, Preferences, or plain rows of item numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from permix.data.labels import Label, some_names
+from permix.data.preferences import Preferences
+from permix.data.rankings import Rankings
+from permix.distributions.base import aligned
+from permix.errors import Argument, DataError, Wording
+
+
+def as_preferences(data: Any, items: tuple[Label, ...] | None = None) -> Preferences:
+    """Return data as consistent preferences, over the given items where a model has them already.
+
+    Parameters
+    ----------
+    data, items
+        As in :func:`as_table`.
+    """
+    table = as_table(data, items)
+    if isinstance(table, Rankings):
+        table = Preferences.from_rankings(table)
+    if not table.consistent.all():
+        bad = np.flatnonzero(~table.consistent)
+        way_out = (
+            "A model of rankings needs agents who do not; leave these out, ",
+            Wording("as data[data.consistent] or ", ""),
+            "with ",
+            Argument("on_cycle", "drop"),
+        )
+        raise table._cycle_error_with(int(bad[0]), len(bad), way_out)
+    return table
+
+
+def as_table(data: Any, items: tuple[Label, ...] | None = None) -> Preferences | Rankings:
+    """Return data as the table it is, over the given items where a model has them already.
+
+    Parameters
+    ----------
+    data : Preferences, Rankings, or 2-D integer array
+        Rows of an array are orderings, best first, padded by -1; items that a row leaves out are below.
+    items : tuple, optional
+        Item names of a fitted model. Data may know fewer items, as long as no row puts "the rest" below
+        the items it lists: the model would have more items in that rest than the data. A row that lists
+        all items of its own table says nothing about the others.
+    """
+    if isinstance(data, Preferences | Rankings):
+        table: Any = data
+    elif isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind in "iu":
+        table = Rankings.from_orders(data, items=items)
+    else:
+        raise DataError(
+            f"ranking models take Preferences, Rankings or a 2-D integer array of orderings, not "
+            f"{type(data).__name__}; see Rankings.from_orders, Preferences.from_ratings, from_pairs"
+        )
+    if len(table) == 0:
+        raise DataError("there are no rows; pass at least one")
+    if items is not None and table.items != items:
+        table = _over_items(table, items)
+    result: Preferences | Rankings = table
+    return result
+
+
+def _over_items(table: Any, items: tuple[Label, ...]) -> Any:
+    known = set(items)
+    strangers = [name for name in table.items if name not in known]
+    if strangers:
+        raise DataError(
+            f"the model does not know {some_names(strangers)}; it was fitted to {len(items)} items: "
+            f"{some_names(list(items))}"
+        )
+    if len(table.items) == len(items):
+        return aligned(table, items)
+    rankings = isinstance(table, Rankings)
+    # A row that lists all items of its own table says nothing about those that the table does not know.
+    listed = table.lengths if rankings else np.diff(table.level_indptr)
+    below = (table.unlisted_below if rankings else table.rest_below) & (listed < len(table.items))
+    if below.any():
+        absent = [name for name in items if name not in set(table.items)]
+        raise DataError(
+            f"the data do not know {some_names(absent)} of the model's items, but "
+            f"{table.row_name(int(np.argmax(below)))} puts everything it leaves out below what it lists; "
+            "build the data with items=model.items_, or say that items not listed are unknown"
+        )
+    return over_more_items(table, items, below)
+
+
+def over_more_items(table: Any, items: tuple[Label, ...], below: Any = None) -> Any:
+    """Return the same rows over more items; ``below`` says whose rest, the new items too, is below."""
+    position = {name: index for index, name in enumerate(items)}
+    new = np.array([position[name] for name in table.items] + [-1], dtype=np.int32)
+    if isinstance(table, Rankings):
+        below = table.unlisted_below if below is None else below
+        return table._replaced(items=items, orders=new[table.orders], unlisted_below=below)
+    below = table.rest_below if below is None else below
+    return table._replaced(
+        items=items, level_items=new[table.level_items], pairs=new[table.pairs], rest_below=below
+    )

@@ -1,0 +1,111 @@
+"""Which models there are and where each one's parts lie: one line a model.
+
+Everything that serves all models (``load``, ``save``, the command line, ``permix.plots``,
+``select_components``) asks here, and nothing else names a model. A part is written "module:name" and imported
+when it is first needed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from permix.errors import DataError
+from permix.registries import part as part
+
+
+class Model(NamedTuple):
+    """One model.
+
+    Attributes
+    ----------
+    name : str
+        The public class, and what an archive says it holds.
+    estimator : str
+        Where the class is.
+    archive : str
+        Its :class:`~permix.estimators.archive.Schema`.
+    command : str
+        Its :class:`~permix.cli.command.ModelCommand`; "" if it has none.
+    pictures : str
+        The module whose ``PICTURES`` maps names of :mod:`permix.plots` to functions of a fit; "" if none.
+    selection : str
+        What :func:`permix.select_components` needs; "" if the number of groups is not chosen by it.
+    """
+
+    name: str
+    estimator: str
+    archive: str
+    command: str = ""
+    pictures: str = ""
+    selection: str = ""
+
+    @property
+    def named(self) -> str:
+        """The name with its article, for messages."""
+        return f"{'an' if self.name[0] in 'AEIOU' else 'a'} {self.name}"
+
+
+MODELS: dict[str, Model] = {}
+
+
+def register(model: Model) -> None:
+    """Add a model. Those of permix are added below; a package of your own calls this when it is imported."""
+    MODELS[model.name] = model
+
+
+def find_plug_ins() -> None:
+    """Import the packages that say, by an entry point of the group "permix.models", that they have models."""
+    from importlib.metadata import entry_points
+
+    for found in entry_points(group="permix.models"):
+        found.load()
+
+
+def fit_of(model: Any) -> Any:
+    """Return the fit behind an estimator; a fit is its own."""
+    if hasattr(model, "model") and not hasattr(model, "get_params"):
+        return model
+    fit = getattr(model, "_fit", None)
+    if fit is None:
+        name = type(model).__name__
+        raise DataError(
+            f"this {name} is not fitted yet; call fit first" if name in MODELS else f"a {name} is no model"
+        )
+    return fit
+
+
+def model_of(fit: Any) -> Model:
+    """Return the model that a fit or an estimator is of."""
+    name = getattr(fit_of(fit), "model", None)
+    if name not in MODELS:
+        raise DataError(f"permix does not know the model of a {type(fit).__name__}")
+    return MODELS[name]
+
+
+def in_folder(name: str, folder: str, **parts: str) -> Model:
+    """Return a model whose parts lie in the files that their names suggest; ``parts`` are the exceptions."""
+    places = {
+        "estimator": f"estimator:{name}",
+        "archive": "archive:SCHEMA",
+        "command": "command:COMMAND",
+        "pictures": "pictures",
+    } | parts
+    return Model(name, **{part: f"{folder}.{place}" if place else "" for part, place in places.items()})
+
+
+register(in_folder("MallowsMixture", "permix.mallows", selection="selection:SELECTION"))
+register(in_folder("DPMallowsMixture", "permix.dp_mallows"))
+register(in_folder("AngleMixture", "permix.angle", selection="selection:SELECTION"))
+register(in_folder("AngleClassifier", "permix.angle.classifier", command=""))
+register(in_folder("DPMixture", "permix.dp_mixture"))
+register(in_folder("CoClustering", "permix.cocluster"))
+register(
+    in_folder(
+        "CoClusteringEnsemble",
+        "permix.cocluster",
+        estimator="ensemble_estimator:CoClusteringEnsemble",
+        archive="archive:ENSEMBLE_SCHEMA",
+    )
+)
+register(in_folder("MallowsKDE", "permix.baselines.kde"))
+register(in_folder("BlurringMeanShift", "permix.baselines.mean_shift"))

@@ -1,0 +1,61 @@
+"""What :func:`permix.select_components` asks of a model: one small object in the model's folder."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from permix.data.labels import Array
+from permix.estimators.parameters import Parameters
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Selectable(abc.ABC):
+    """A mixture whose number of groups can be chosen.
+
+    Its parameters have ``n_components``, ``max_iter``, ``random_state`` and ``progress``; its fits have
+    ``log_likelihood``, ``history``, ``converged`` and ``interrupted``.
+    """
+
+    parameters: type[Parameters]
+
+    @abc.abstractmethod
+    def read(self, data: Any, items: Any = None) -> Any:
+        """Return data as the fit takes them, a table of agents; over given items, where there are any."""
+
+    @abc.abstractmethod
+    def fit(self, table: Any, settings: Any) -> Any:
+        """Return a fit, without warnings about it."""
+
+    @abc.abstractmethod
+    def score(self, fit: Any, table: Any, seed: int) -> tuple[Array, Array]:
+        """Return ln P of each row and its Monte Carlo error."""
+
+    @abc.abstractmethod
+    def check_criterion(self, criterion: str, table: Any, settings: Any) -> None:
+        """Refuse a criterion that cannot be had, before anything is fitted."""
+
+    def criterion(self, criterion: str, fit: Any, table: Any) -> tuple[float, float]:
+        """Return its value, and the (maybe effective) number of parameters in it."""
+        raise NotImplementedError
+
+    def affordable(self, table: Any, rng: np.random.Generator) -> Any:
+        """Return the table, or a random part of the agents where scoring all takes too long."""
+        return table
+
+    def columns(self, fits: Sequence[Any]) -> dict[str, Any]:
+        """Return further columns of the table, from the fits to all folds."""
+        return {}
+
+    def shown(self, table: pd.DataFrame) -> list[str]:
+        """Return which of these are shown in short."""
+        return []
+
+    def remark(self, table: pd.DataFrame) -> str | None:
+        """Say what a user must know about them, if anything."""
+        return None

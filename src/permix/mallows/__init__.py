@@ -1,0 +1,1 @@
+"""Mixtures of Mallows models from any preferences (Lu & Boutilier 2014)."""

@@ -1,0 +1,69 @@
+"""What the command line asks of mixtures of Mallows models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from permix.cli.answers import Answer
+from permix.cli.predict import NewData, Question
+from permix.cli.rank_answers import N_PARTICLES, N_SAMPLES, membership, pairs_answer, read_over_items
+from permix.cli.votes import Votes
+from permix.estimators.agent_answers import Questions
+from permix.estimators.preference_input import as_preferences
+from permix.mallows.fit import MallowsFit, fit_mallows
+from permix.mallows.parameters import MallowsParameters
+from permix.mallows.posterior import DRAWS, MixturePosterior
+from permix.mallows.predict import complete, predict_proba
+from permix.mallows.results import sample_rankings
+
+
+def fit_votes(votes: Votes, settings: MallowsParameters) -> MallowsFit:
+    """Fit the mixture to a file of votes."""
+    return fit_mallows(as_preferences(votes.table), settings)
+
+
+def labels(fit: MallowsFit, votes: Votes) -> Answer:
+    """Say which group each row that was fitted is in."""
+    return membership(votes.agents, fit.probabilities, fit.counts)
+
+
+def groups(fit: MallowsFit, data: NewData, question: Question) -> Answer:
+    """Say which group each agent comes from."""
+    votes = read_over_items(data.votes, fit.components.items)
+    probabilities = predict_proba(fit.components, votes, random_state=question.seed, **question.draws)
+    return membership(data.votes.agents_of(votes), probabilities, votes.counts, wide=question.wide)
+
+
+def ranking(fit: MallowsFit, data: NewData, question: Question) -> tuple[Any, list[Any]]:
+    """Complete each agent's ranking."""
+    votes = read_over_items(data.votes, fit.components.items)
+    completed = complete(fit.components, votes, random_state=question.seed, **question.draws)
+    return completed, data.votes.agents_of(votes)
+
+
+def pairwise(fit: MallowsFit, data: NewData, question: Question) -> Answer:
+    """Say, for pairs an agent did not state, which item comes first and how probable that is."""
+    components, n_samples = fit.components, question.samples or N_SAMPLES
+
+    def ask(block: Any, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        rng = np.random.default_rng([question.seed, first])  # every block has numbers of its own
+        n, n_items = len(block), components.n_items
+        posterior = MixturePosterior.of(components, block, max(N_PARTICLES, n_samples), rng)
+        questions = Questions.all_pairs(n, n_items)
+        means, spreads = posterior.before(questions, n_samples, rng)
+        before, errors = np.zeros((2, n, n_items, n_items))
+        a, b = questions.first, questions.second
+        before[:, a, b] = means.reshape(n, -1)
+        before[:, b, a] = 1.0 - before[:, a, b]
+        errors[:, a, b] = errors[:, b, a] = spreads.reshape(n, -1)
+        return before, errors, posterior.ways == DRAWS
+
+    votes = read_over_items(data.votes, components.items)
+    return pairs_answer(votes, data.votes.agents_of(votes), question.top, n_samples, ask)
+
+
+def sample(fit: MallowsFit, size: int, seed: int) -> Any:
+    """Draw new rankings."""
+    return sample_rankings(fit.components, size, random_state=seed)[0]

@@ -1,0 +1,73 @@
+"""What an archive of :class:`permix.MallowsMixture` holds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from permix.distributions.conditioning.components import MallowsComponents
+from permix.estimators.archive import Content, Saved, Schema
+from permix.estimators.archive_parts import ITEMS, LOG_LIKELIHOOD, log_likelihood_of, log_likelihood_pair
+from permix.estimators.checks import Switch
+from permix.estimators.fields import counts, field, finite, not_negative, permutations, require, simplex
+from permix.mallows.fit import MallowsFit
+from permix.mallows.parameters import MallowsParameters
+
+
+def _pack(fit: MallowsFit) -> Content:
+    components = fit.components
+    return Content(
+        {
+            "items": components.items,
+            "converged": bool(fit.converged),
+            "interrupted": bool(fit.interrupted),
+        },
+        {
+            "weights": components.weights,
+            "centers": components.centers,
+            "decays": components.decays,
+            "probabilities": fit.probabilities,
+            "counts": fit.counts,
+            "history": fit.history,
+            "restart_log_likelihoods": fit.restart_log_likelihoods,
+            "log_likelihood": log_likelihood_pair(fit.log_likelihood),
+        },
+    )
+
+
+def _build(saved: Saved) -> MallowsFit:
+    settings, facts, arrays, sizes = saved[:4]
+    require(sizes["groups"] == settings.n_components and sizes["items"] == len(facts["items"]), "groups")
+    require(sizes["starts"] <= settings.n_init, "restarts")
+    require(not np.any(arrays["restart_log_likelihoods"] == np.inf), "restarts")
+    history = arrays["history"]
+    require(bool(np.all(np.isfinite(history))) and bool(np.all(history[:, 1] >= 0.0)), "history")
+    require(bool(np.all(np.diff(arrays["weights"]) <= 0.0)), "weights")
+    return MallowsFit(
+        settings=settings,
+        components=MallowsComponents(facts["items"], arrays["weights"], arrays["centers"], arrays["decays"]),
+        probabilities=arrays["probabilities"],
+        counts=arrays["counts"],
+        log_likelihood=log_likelihood_of(arrays["log_likelihood"]),
+        history=history,
+        restart_log_likelihoods=arrays["restart_log_likelihoods"],
+        converged=facts["converged"],
+        interrupted=facts["interrupted"],
+    )
+
+
+SCHEMA = Schema(
+    parameters=MallowsParameters,
+    pack=_pack,
+    build=_build,
+    facts={"items": ITEMS, "converged": Switch(), "interrupted": Switch()},
+    arrays={
+        "weights": field("real", "groups", where=simplex),
+        "centers": field("int32", "groups", "items", where=permutations),
+        "decays": field("real", "groups", where=not_negative),
+        "probabilities": field("real", "rows", "groups", where=simplex),
+        "counts": field("int64", "rows", where=counts),
+        "history": field("real", "iterations", 2, where=finite),
+        "restart_log_likelihoods": field("real", "starts"),
+        "log_likelihood": LOG_LIKELIHOOD,
+    },
+)

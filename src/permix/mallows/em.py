@@ -1,0 +1,372 @@
+"""EM for mixtures of Mallows models from any preferences (Lu & Boutilier 2014, section 4).
+
+Agents whose preferences partition all items enter in closed form, both steps (``kernels.partitioned``): for
+them the likelihood never falls. The others are completed by Monte Carlo: in every round each agent gets
+rankings drawn, with their components, from the posterior under the present parameters, and the M-step uses
+the tournament of those rankings (equations 29-32). When the likelihood no longer rises beyond its Monte
+Carlo error, tournaments are averaged over rounds (stochastic-approximation EM), so that the noise of single
+rounds goes away without more draws in each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from permix.data.labels import Array
+from permix.distributions.base import Estimate
+from permix.distributions.conditioning.agent_posteriors import (
+    CHUNK,
+    Profile,
+    log_mean_exp,
+    particle_draws,
+    partition_log_normalizers,
+)
+from permix.distributions.conditioning.components import MallowsComponents
+from permix.mallows.parameters import MallowsParameters
+from permix.runtime.threads import over_rows
+
+# Independent sets of particles for every agent and component: two give an error.
+N_SETS = 2
+# Where agents are few, more draws of each: together at least this many in a round.
+LEAST_DRAWS = 2000
+# A component this much less probable than an agent's best one is left out for some rounds.
+FAR_BEHIND = 6.0
+ROUNDS_BETWEEN_ALL = 8
+# Rounds of stochastic EM before exact rounds.
+N_STOCHASTIC = 30
+# Rounds over which the likelihood must rise, and rounds of averaging after it stopped rising.
+WINDOW = 4
+N_AVERAGED = 6
+# Responsibilities below this are zero.
+NEGLIGIBLE = 1e-15
+
+
+class Statistics(NamedTuple):
+    """What the M-step needs; sums over agents."""
+
+    members: Array  # (K,): expected number of agents of each component
+    wins: Array  # (K, m, m): weight of "a before b", stated by partitioned rows or drawn for the others
+    rankings: Array  # (K,): weight of the rankings behind ``wins``
+    blocks: Array  # (K, m + 1): weight of blocks of each size in partitioned rows
+
+
+class Follow(NamedTuple):
+    """How a run talks to who started it: report(iteration, log-likelihood), and whether to stop."""
+
+    report: Callable[[int, float], object]
+    stopped: Callable[[], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Where one run of EM ended."""
+
+    components: MallowsComponents
+    log_likelihood: Estimate
+    history: Array
+    converged: bool
+
+
+class MallowsEM:
+    """One run of EM from given components.
+
+    Parameters
+    ----------
+    profile : Profile
+    settings : MallowsParameters
+    key : uint64 array (2,)
+        Names the random numbers of this run.
+    """
+
+    def __init__(self, profile: Profile, settings: MallowsParameters, key: Array) -> None:
+        self.profile = profile
+        self.settings = settings
+        self.key = key
+        n_sampled = len(profile.sampled)
+        self.n_sets = max(N_SETS, min(16, math.ceil(LEAST_DRAWS / max(n_sampled, 1))))
+        stated = np.union1d(profile.partitioned, profile.sampled)
+        self.n_agents = int(profile.counts[stated].sum())
+        self._active = np.ones((n_sampled, settings.n_components), dtype=np.bool_)
+
+    @property
+    def exact(self) -> bool:
+        """Whether no Monte Carlo is needed."""
+        return len(self.profile.sampled) == 0
+
+    def climb(self, components: MallowsComponents, follow: Follow, n_stochastic: int = N_STOCHASTIC) -> Run:
+        """Iterate until the likelihood stops rising.
+
+        Where everything is exact, the first rounds draw every agent's component instead of sharing the agent
+        out (stochastic EM): centers are discrete, and without that noise they lock in early. Where rankings
+        are drawn the noise is there already.
+        """
+        history: list[tuple[float, float]] = []
+        rng = np.random.default_rng(np.random.SeedSequence(self.key.tolist()))
+        for sweep in range(n_stochastic if self.exact and components.n_components > 1 else 0):
+            found, statistics = self.e_step(components, sweep, rng)
+            follow.report(sweep + 1, float(found))
+            if follow.stopped():
+                return Run(components, found, np.array([(float(found), 0.0)]), False)
+            # One more member each: a component that nobody was drawn for could otherwise never come back.
+            components = self.m_step(components, statistics._replace(members=statistics.members + 1.0))
+        for sweep in range(self.settings.max_iter):
+            found, statistics = self.e_step(components, sweep)
+            history.append((float(found), found.standard_error))
+            follow.report(sweep + 1, float(found))
+            converged = self._stopped_rising(history)
+            if converged or follow.stopped() or sweep + 1 == self.settings.max_iter:
+                break
+            components = self.m_step(components, statistics)
+        return Run(components, found, np.array(history), converged)
+
+    def average(self, run: Run, follow: Follow) -> Run:
+        """Go on from a run with noise: average what is drawn over rounds."""
+        components, averaged = run.components, None
+        history = list(map(tuple, run.history))
+        for done in range(N_AVERAGED):
+            if follow.stopped():
+                break
+            found, statistics = self.e_step(components, self.settings.max_iter + done)
+            history.append((float(found), found.standard_error))
+            follow.report(len(history), float(found))
+            averaged = statistics if averaged is None else _mixed(averaged, statistics, 1.0 / (done + 1))
+            components = self.m_step(components, averaged)
+        return Run(components, run.log_likelihood, np.array(history), run.converged)
+
+    def _stopped_rising(self, history: list[tuple[float, float]]) -> bool:
+        """Say whether the last rounds are no better than those before, as far as the noise lets one see."""
+        if self.exact:
+            return len(history) > 1 and history[-1][0] - history[-2][0] <= self.settings.tol * self.n_agents
+        if len(history) < 2 * WINDOW:
+            return False
+        values = np.array(history[-2 * WINDOW :])
+        rise = values[WINDOW:, 0].mean() - values[:WINDOW, 0].mean()
+        error = float(np.sqrt(np.sum(values[:, 1] ** 2))) / WINDOW
+        return bool(rise <= max(self.settings.tol * self.n_agents * WINDOW, error))
+
+    # E-step.
+
+    def e_step(
+        self,
+        components: MallowsComponents,
+        sweep: int,
+        rng: np.random.Generator | None = None,
+    ) -> tuple[Estimate, Statistics]:
+        """Return the log-likelihood of the present components, and the expected statistics under them.
+
+        With a generator the components of partitioned rows are drawn, not shared out.
+        """
+        k, m = components.n_components, components.n_items
+        statistics = Statistics(np.zeros(k), np.zeros((k, m, m)), np.zeros(k), np.zeros((k, m + 1)))
+        total = self._partitioned_part(components, statistics, rng)
+        variance = 0.0
+        if not self.exact:
+            if sweep % ROUNDS_BETWEEN_ALL == 0 or sweep < 2:
+                self._active[:] = True
+            found = self._sampled_part(components, statistics, sweep)
+            total, variance = total + float(found), found.standard_error**2
+        return Estimate(total, math.sqrt(variance)), statistics
+
+    def _partitioned_part(
+        self, components: MallowsComponents, statistics: Statistics, rng: np.random.Generator | None
+    ) -> float:
+        profile = self.profile
+        rows = profile.partitioned
+        if not len(rows):
+            return 0.0
+        from permix.distributions.conditioning.partitioned_jit import weigh_blocks
+        from permix.distributions.conditioning.tournaments_jit import weigh_levels
+
+        joint = partition_log_normalizers(components, profile)[0] + components.log_weights
+        evidence = np.logaddexp.reduce(joint, axis=1)
+        counts = profile.counts[rows]
+        shares = responsibilities(joint, evidence)
+        weights = shares * counts[:, None] if rng is None else _drawn(rng, counts, shares)
+        by_component = np.ascontiguousarray(weights.T)
+        above_all = np.zeros((components.n_components, components.n_items))
+
+        def work(first: int, last: int) -> None:
+            for k in range(first, last):
+                wins, blocks = statistics.wins[k], statistics.blocks[k]
+                weigh_levels(profile.arrays, rows, by_component[k], wins, above_all[k])
+                weigh_blocks(profile.block_indptr, profile.block_sizes, by_component[k], blocks)
+
+        over_rows(work, components.n_components, 4 * len(rows))
+        members = by_component.sum(axis=1)
+        statistics.members[:] += members
+        statistics.rankings[:] += members
+        return float(counts @ evidence)
+
+    def _sampled_part(self, components: MallowsComponents, statistics: Statistics, sweep: int) -> Estimate:
+        """Draw (component, ranking) for every agent that needs it; add the tournaments of what was drawn."""
+        profile, n_sets, k = self.profile, self.n_sets, components.n_components
+        counts = profile.counts[profile.sampled]
+        uniforms = np.random.Generator(np.random.Philox(key=self.key, counter=[0, 0, sweep, 1])).random(
+            len(counts)
+        )
+        wins = np.zeros_like(statistics.wins)  # by step of the present centers, upper half
+        drawn_weight = np.zeros(k)
+        total, variance = 0.0, 0.0
+        n_active = self._active.sum(axis=1)
+        ends = np.cumsum(n_active * n_sets)
+        first = 0
+        while first < len(counts):
+            done = ends[first - 1] if first else 0
+            last = max(first + 1, int(np.searchsorted(ends, done + CHUNK, side="right")))
+            local, cluster = np.nonzero(self._active[first:last])
+            agent = np.repeat(local, n_sets)  # within the chunk
+            clusters = np.repeat(cluster, n_sets)
+            found, places = particle_draws(
+                components,
+                profile,
+                profile.sampled[first + agent],
+                clusters,
+                self.settings.n_particles,
+                self.key,
+                sweep,
+                int(done),
+            )
+            joint = np.full((last - first, k, n_sets), -np.inf)
+            joint[local, cluster] = found.reshape(-1, n_sets)
+            joint += components.log_weights[:, None]
+            values, errors = log_mean_exp(np.logaddexp.reduce(joint, axis=1))
+            here = counts[first:last]
+            total += float(here @ values)
+            variance += float(here.astype(np.float64) ** 2 @ errors**2)
+            by_component, _ = log_mean_exp(joint)
+            shares = responsibilities(by_component, values)
+            statistics.members[:] += here @ shares
+            self._active[first:last] &= by_component >= by_component.max(axis=1)[:, None] - FAR_BEHIND
+            chosen = _systematic(joint, uniforms[first:last], local, cluster, n_sets)
+            weights = here[agent[chosen]]
+            drawn_weight += np.bincount(clusters[chosen], weights=weights, minlength=k)
+            _add_tournaments(weights, clusters[chosen], places[chosen], wins)
+            first = last
+        statistics.rankings[:] += drawn_weight / n_sets
+        _add_by_item(wins, drawn_weight, components.centers, n_sets, statistics.wins)
+        return Estimate(total, math.sqrt(variance))
+
+    # M-step.
+
+    def m_step(self, components: MallowsComponents, statistics: Statistics) -> MallowsComponents:
+        """Maximise over weights, centers and dispersions, in this order (theorem 23)."""
+        from permix.distributions.conditioning.partitioned_jit import best_decay
+        from permix.kernels.kemeny_search import order_score
+
+        centers, decays = components.centers.copy(), components.decays.copy()
+        most = -math.log(self.settings.min_dispersion)
+        for k in range(components.n_components):
+            if statistics.rankings[k] <= 0.0:
+                continue  # nobody is there; weight 0 keeps it out
+            wins = statistics.wins[k]
+            centers[k] = self._center(wins, centers[k])
+            score = order_score(wins, centers[k])
+            decays[k] = best_decay(float(score), statistics.rankings[k], statistics.blocks[k], most)
+        weights = statistics.members / statistics.members.sum()
+        return MallowsComponents(components.items, weights, centers, decays)
+
+    def _center(self, wins: Array, start: Array) -> Array:
+        """Kemeny ranking of a tournament: proven best, or a local search that never ends behind its start."""
+        from permix.kernels.kemeny_search import improve_by_insertion, order_score
+
+        if self.settings.center_search == "exact":
+            from permix.consensus.kemeny import kemeny
+
+            # Rounding may leave tiny negative counts where a share was taken out again.
+            return np.asarray(kemeny(np.maximum(wins, 0.0), method="exact").order, dtype=np.int32)
+        net = wins - wins.T
+        tolerance = 1e-9 * max(1.0, float(wins.max(initial=0.0)))
+        best, best_score = start, math.inf
+        borda = np.argsort(-net.sum(axis=1), kind="stable")
+        for order in (start.copy(), borda.astype(np.int32)):
+            improve_by_insertion(net, order, tolerance)
+            score = float(order_score(wins, order))
+            if score < best_score - tolerance:
+                best, best_score = order, score
+        return best
+
+
+def responsibilities(joint: Array, evidence: Array) -> Array:
+    """P(component | row) from ln of the joint; rows without any possible component get zeros."""
+    with np.errstate(invalid="ignore"):
+        shares = np.exp(joint - evidence[:, None])
+    shares[~(shares >= NEGLIGIBLE)] = 0.0
+    return np.asarray(shares)
+
+
+def total_log_likelihood(joint: Array, errors: Array, counts: Array) -> Estimate:
+    """Sum ln Σ_k π_k P(v | k) over agents, equation 26, from ln of the joint and its standard errors.
+
+    The logarithm of an unbiased estimate with relative error e is too small by about e²/2; over many agents
+    that adds up faster than the errors do. It is put back, and half of it counts as error.
+    """
+    counts = counts.astype(np.float64)
+    evidence = np.logaddexp.reduce(joint, axis=1)
+    # Errors of the components of one row are independent.
+    squares = np.sum((responsibilities(joint, evidence) * errors) ** 2, axis=1)
+    missing = 0.5 * float(counts @ squares)
+    error = math.sqrt(float(counts**2 @ squares) + (0.5 * missing) ** 2)
+    return Estimate(float(counts @ evidence) + missing, error)
+
+
+def _drawn(rng: np.random.Generator, counts: Array, shares: Array) -> Array:
+    """Draw how many of each row's agents belong to each component."""
+    shares = shares / np.maximum(shares.sum(axis=1), NEGLIGIBLE)[:, None]
+    return rng.multinomial(counts, shares).astype(np.float64)
+
+
+def _mixed(old: Statistics, new: Statistics, step: float) -> Statistics:
+    return Statistics(*((1.0 - step) * a + step * b for a, b in zip(old, new, strict=True)))
+
+
+def _systematic(joint: Array, uniforms: Array, local: Array, cluster: Array, n_sets: int) -> Array:
+    """Choose ``n_sets`` rows of work for every agent, in proportion to π_k times the estimate of P(v).
+
+    ``joint`` (agents, K, sets) holds the logarithms; rows of work are numbered as the pairs
+    (local, cluster), each with its sets.
+    """
+    n_agents, k, _ = joint.shape
+    number = np.full((n_agents, k), -1, dtype=np.int64)
+    number[local, cluster] = np.arange(len(local))
+    flat = joint.reshape(n_agents, -1)
+    with np.errstate(invalid="ignore"):
+        weights = np.exp(flat - flat.max(axis=1)[:, None])
+    possible = np.isfinite(weights).all(axis=1)
+    cumulative = np.cumsum(weights, axis=1)
+    chosen = []
+    for draw in range(n_sets):
+        points = (draw + uniforms) / n_sets * cumulative[:, -1]
+        place = (cumulative <= points[:, None]).sum(axis=1)
+        place = np.minimum(place, flat.shape[1] - 1)
+        rows = number[np.arange(n_agents), place // n_sets] * n_sets + place % n_sets
+        chosen.append(rows[possible])
+    return np.concatenate(chosen)
+
+
+def _add_tournaments(weights: Array, clusters: Array, places: Array, wins: Array) -> None:
+    """Count drawn rankings, component by component; ``weights`` are whole numbers."""
+    from permix.distributions.conditioning.amp_lanes_jit import LANES
+    from permix.distributions.conditioning.tournaments_jit import count_drawn
+
+    order = np.lexsort((weights, clusters))
+    ends = np.searchsorted(clusters[order], np.arange(len(wins) + 1))
+
+    def work(first: int, last: int) -> None:
+        lanes = np.zeros((places.shape[1], LANES), dtype=places.dtype)
+        for k in range(first, last):
+            count_drawn(int(ends[k]), int(ends[k + 1]), order, places, weights, lanes, wins[k])
+
+    over_rows(work, len(wins), places.size)
+
+
+def _add_by_item(wins: Array, totals: Array, centers: Array, n_sets: int, out: Array) -> None:
+    """Turn wins between steps of the centers into wins between items, and add them."""
+    for k, center in enumerate(centers):
+        upper = np.triu(wins[k], 1)
+        both = upper + np.tril(totals[k] - upper.T, -1)
+        out[k][np.ix_(center, center)] += both / n_sets

@@ -1,0 +1,50 @@
+"""What a user may choose about a mixture of Mallows models."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from permix.estimators.checks import Choice, Real, Whole
+from permix.estimators.parameters import RunParameters, declare
+
+
+class MallowsParameters(RunParameters):
+    """Parameters of :class:`permix.MallowsMixture`."""
+
+    n_components: int = declare(
+        1,
+        Whole(1),
+        "Number of groups. :func:`permix.select_components` chooses it by held-out likelihood.",
+        short="-k",
+        positional=True,
+    )
+    n_init: int = declare(
+        10, Whole(1), "EM runs from this many different starts; the best run is kept.", flag="--starts"
+    )
+    max_iter: int = declare(
+        200,
+        Whole(1),
+        "The most iterations of one run. Random first rounds and the averaging at the end are not counted.",
+    )
+    tol: float = declare(
+        1e-6,
+        Real(least=0.0),
+        "A run has converged when an iteration raises the log-likelihood per agent by less than this, or by "
+        "less than its Monte Carlo error.",
+    )
+    n_particles: int = declare(
+        8,
+        Whole(2),
+        "Rankings sampled per agent and group where no exact sum is at hand. More make the likelihood more "
+        "precise and the fit slower.",
+    )
+    center_search: Literal["local", "exact"] = declare(
+        "local",
+        Choice("local", "exact"),
+        "How central rankings are found: by local search, or proven optimal where that is possible.",
+    )
+    min_dispersion: float = declare(
+        1e-3,
+        Real(above=0.0, below=1.0),
+        "No group may be narrower than this; 0 would be a single ranking.",
+    )

@@ -1,0 +1,360 @@
+"""What a mixture of Mallows models says about agents: their component, and everything they did not say.
+
+Functions over :class:`MallowsComponents` for preferences of any kind, many
+agents at once. Answers are exact, without random numbers, for agents whose statements partition all items
+(full rankings, top lists, levels of all items, nothing at all) and wherever exact sums are affordable (any
+preferences over a dozen items); elsewhere they come from draws. The same ``random_state`` gives the same
+numbers whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from permix.data.labels import Array
+from permix.data.preferences import Preferences
+from permix.data.rankings import Rankings
+from permix.distributions.base import sample_size
+from permix.distributions.conditioning.components import MallowsComponents
+from permix.errors import DataError
+from permix.estimators.agent_answers import (
+    Completions,
+    Questions,
+    RankSummary,
+    one_of,
+    questions_about,
+    refuse_too_large,
+    same_for_equal_rows,
+    whole_number,
+)
+from permix.estimators.preference_input import as_preferences
+from permix.mallows.posterior import DRAWS, MixturePosterior, stream_keys
+from permix.runtime.seeds import RandomState, generator
+from permix.runtime.threads import over_rows
+
+# Memory for the pairs of a block of agents while orderings are sought.
+BLOCK_BYTES = 2**27
+METHODS = ("auto", "exact", "importance", "sp")
+STEPS = ("mmp", "amp")
+
+
+def predict_proba(
+    components: MallowsComponents, preferences: object, n_samples: int = 256, random_state: RandomState = None
+) -> Array:
+    """P(component | what the agent said).
+
+    Parameters
+    ----------
+    components : MallowsComponents
+    preferences : Preferences or Rankings
+        Over the components' items.
+    n_samples : int
+        Particles per agent and component where no exact sum is affordable.
+    random_state : int, SeedSequence, Generator or None
+
+    Returns
+    -------
+    ndarray (agents, K)
+        Rows sum to one, and rows that say the same are the same.
+    """
+    posterior, table, _ = _prepared(components, preferences, n_samples, random_state)
+    drawn = bool(np.any(posterior.ways == DRAWS))
+    return same_for_equal_rows(posterior.probabilities, table) if drawn else posterior.probabilities
+
+
+def score_samples(
+    components: MallowsComponents, preferences: object, n_samples: int = 256, random_state: RandomState = None
+) -> tuple[Array, Array]:
+    """Return ln P(v) of every agent, equation 26; parameters as in :func:`predict_proba`.
+
+    Returns
+    -------
+    scores : ndarray (agents,)
+        Each row counts once, whatever its ``counts``; minus infinity where no component can have said it.
+    standard_errors : ndarray (agents,)
+        0 where exact.
+    """
+    posterior, _, _ = _prepared(components, preferences, n_samples, random_state)
+    largest = posterior.log_joint.max(axis=1)
+    shift = np.where(np.isfinite(largest), largest, 0.0)
+    terms = np.exp(posterior.log_joint - shift[:, None])
+    totals = terms.sum(axis=1)
+    with np.errstate(divide="ignore"):
+        scores = shift + np.log(totals)
+    squares = np.sum((terms * posterior.errors) ** 2, axis=1)  # estimates of components are independent
+    return scores, np.sqrt(squares) / np.where(totals > 0.0, totals, 1.0)
+
+
+def sample_completions(
+    components: MallowsComponents,
+    preferences: object,
+    size: int = 1,
+    method: str = "auto",
+    *,
+    step: str = "mmp",
+    n_burn_in: int = 100,
+    n_thin: int = 10,
+    n_sweeps: int = 10,
+    n_samples: int = 256,
+    random_state: RandomState = None,
+) -> Completions:
+    """Draw full rankings that agree with each agent, and the components behind them: P(r, z | v).
+
+    Parameters
+    ----------
+    components : MallowsComponents
+    preferences : Preferences or Rankings
+        Over the components' items.
+    size : int
+        Draws per agent.
+    method : {"auto", "exact", "importance", "sp"}
+        "exact": independent draws from the posterior; refused where an agent has no exact way.
+        "importance": the component from P(z | v), the ranking from AMP's draws under that component,
+        resampled by importance weights while they are built, then ``n_sweeps`` Gibbs sweeps over all items;
+        draws are independent, and exact in the limit of many sweeps.
+        "sp": the paper's chain, algorithm 3, of dependent draws. With many items it hardly ever changes the
+        component. "auto": exact where possible, else importance, agent by agent.
+    step : {"mmp", "amp"}
+        For "sp": the step of the ranking. "mmp" (independence Metropolis, equation 23) tends to the
+        posterior; "amp", as in the paper's experiments, takes every proposal, which is right only where
+        AMP is exact.
+    n_burn_in, n_thin : int
+        For "sp": steps before the first draw is kept, and from one draw to the next.
+    n_sweeps : int
+        For "importance".
+    n_samples : int
+        Particles per agent and component for P(z | v) where it has no exact sum.
+    random_state : int, SeedSequence, Generator or None
+
+    Returns
+    -------
+    Completions
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from permix import Preferences
+    >>> from permix.distributions.conditioning.components import MallowsComponents
+    >>> items = ("a", "b", "c")
+    >>> groups = MallowsComponents(items, [0.5, 0.5], [[0, 1, 2], [2, 1, 0]], [2.0, 2.0])
+    >>> someone = Preferences.from_pairs([("anna", "c", "a")], items=items)
+    >>> drawn = sample_completions(groups, someone, 4, random_state=0)
+    >>> drawn.orders.shape, bool(drawn.exact[0])
+    ((1, 4, 3), True)
+    """
+    one_of("method", method, METHODS)
+    one_of("step", step, STEPS)
+    size = sample_size(size)
+    n_sweeps = whole_number("n_sweeps", n_sweeps, 0)
+    n_burn_in, n_thin = whole_number("n_burn_in", n_burn_in, 0), whole_number("n_thin", n_thin, 1)
+    posterior, table, rng = _prepared(components, preferences, n_samples, random_state)
+    n, n_items = len(table), components.n_items
+    refuse_too_large(
+        n * size * n_items * 4, f"{n} agents × {size} draws × {n_items} items", "fewer agents at a time"
+    )
+    exact = np.asarray(posterior.ways != DRAWS) & (method in ("auto", "exact"))
+    if method == "exact" and not exact.all():
+        raise DataError(
+            f"{table.row_name(int(np.argmin(exact)))} leaves too much open for exact draws "
+            f"({int((~exact).sum())} such row(s)); use method='auto'"
+        )
+    if method == "sp":
+        posterior.need_possible()
+        orders, labels, rates = _run_sp(posterior, size, step == "mmp", n_burn_in, n_thin, rng)
+        return Completions(orders, labels, exact, rates, table)
+    orders = np.empty((n, size, n_items), dtype=np.int32)
+    labels = np.empty((n, size), dtype=np.int64)
+    rows, others = np.flatnonzero(exact), np.flatnonzero(~exact)
+    orders[rows], labels[rows] = posterior.draw_exactly(rows, size, rng)
+    if len(others):
+        orders[others], labels[others] = posterior.draw_by_moves(others, size, n_sweeps, rng)
+    return Completions(orders, labels, exact, np.full(n, np.nan), table)
+
+
+def _run_sp(
+    posterior: MixturePosterior,
+    size: int,
+    metropolis: bool,
+    n_burn_in: int,
+    n_thin: int,
+    rng: np.random.Generator,
+) -> tuple[Array, Array, Array]:
+    """Return orderings and labels of the chain SP, and acceptance rates."""
+    from permix.mallows.posterior_jit import sp_rows
+
+    components, tables = posterior.components, posterior.tables
+    n, length = posterior.n_agents, n_burn_in + size * n_thin
+    orders = np.empty((n, size, components.n_items), dtype=np.int32)
+    labels = np.empty((n, size), dtype=np.int64)
+    accepted = np.zeros(n, dtype=np.int64)
+    models = (tables.centers, tables.ranks, tables.models, components.log_weights, tables.log_totals)
+    rows, key = np.arange(n), stream_keys(rng, 1)[0]
+
+    def run(first: int, last: int) -> None:
+        sp_rows(
+            first,
+            last,
+            key,
+            posterior.profile.arrays,
+            rows,
+            *models,
+            metropolis,
+            n_burn_in,
+            n_thin,
+            orders,
+            labels,
+            accepted,
+        )
+
+    over_rows(run, n, components.n_items * components.n_components * length)
+    return orders, labels, accepted / max(length, 1)
+
+
+def predict_pairwise(
+    components: MallowsComponents,
+    preferences: object,
+    pairs: Any = None,
+    *,
+    n_samples: int = 200,
+    random_state: RandomState = None,
+    return_error: bool = False,
+) -> Any:
+    """P(a ≻ b | what the agent said), section 5.4.
+
+    Parameters
+    ----------
+    components : MallowsComponents
+    preferences : Preferences or Rankings
+        Over the components' items.
+    pairs : array or list of (row, a, b), optional
+        Rows of the preferences, counted from 0, and items by name (by position where no name is a number).
+        Left out, all pairs of all agents.
+    n_samples : int
+        Rankings averaged over for agents without an exact way, in 8 chains.
+    random_state : int, SeedSequence, Generator or None
+    return_error : bool
+        Return standard errors too, 0 where exact; elsewhere from the spread between chains and the
+        uncertainty of P(component | v). A pair on which all rankings drawn agree gets 0 as well, though
+        ``n_samples`` draws cannot tell a probability above 1 - 1/n_samples from 1.
+
+    Returns
+    -------
+    ndarray (agents, items, items), 0 on the diagonal; or ndarray (pairs,); or two of these
+
+    Notes
+    -----
+    Where the statements partition all items, a pair of different levels is certain, and two items of one
+    level, with g - 1 others of the level between them in the center, are ranked as the center has them with
+    the probability h(g+1) - h(g), h(k) = k / (1 - φ^k), mixed over components.
+
+    Examples
+    --------
+    >>> from permix import Preferences
+    >>> from permix.distributions.conditioning.components import MallowsComponents
+    >>> items = ("a", "b", "c")
+    >>> groups = MallowsComponents(items, [1.0], [[0, 1, 2]], [1.0])
+    >>> someone = Preferences.from_pairs([("anna", "c", "a")], items=items)
+    >>> predict_pairwise(groups, someone, [(0, "c", "b"), (0, "c", "a")]).round(3)
+    array([0.578, 1.   ])
+    """
+    n_samples = whole_number("n_samples", n_samples, 2)
+    table = as_preferences(preferences, components.items)
+    n, n_items = len(table), components.n_items
+    if pairs is None:
+        space = 8 * n * n_items * n_items * (2 if return_error else 1)
+        refuse_too_large(space, f"{n} agents × {n_items} × {n_items} items", "pairs=[(row, a, b), ...]")
+        questions, order = Questions.all_pairs(n, n_items), None
+    else:
+        questions, order = questions_about(pairs, table)
+    posterior, _, rng = _prepared(components, table, 256, random_state)
+    found = posterior.before(questions, n_samples, rng)
+    if order is not None:
+        answers = [np.empty(len(order)) for _ in found]
+        for answer, values in zip(answers, found, strict=True):
+            answer[order] = values
+    else:
+        answers = [np.zeros((n, n_items, n_items)) for _ in found[: 1 + return_error]]
+        a, b = questions.first, questions.second
+        for which, answer in enumerate(answers):
+            values = found[which].reshape(n, -1)
+            answer[:, a, b] = values
+            answer[:, b, a] = values if which else 1.0 - values
+    return (answers[0], answers[1]) if return_error else answers[0]
+
+
+def complete(
+    components: MallowsComponents,
+    preferences: object,
+    *,
+    n_samples: int = 200,
+    random_state: RandomState = None,
+    return_ranks: bool = False,
+) -> Any:
+    """Complete what every agent said to a full ranking: the most plausible one that agrees with it.
+
+    It is the consensus of the agent's posterior: the ordering with the least expected number of pairs put
+    the other way round (Kendall distance) that local search finds from the ordering by expected rank.
+
+    Parameters
+    ----------
+    components : MallowsComponents
+    preferences : Preferences or Rankings
+        Over the components' items.
+    n_samples : int
+        Rankings averaged over for agents without an exact way; and draws for the ranges of ranks.
+    random_state : int, SeedSequence, Generator or None
+    return_ranks : bool
+        Return expected ranks and 5 % to 95 % ranges as well.
+
+    Returns
+    -------
+    Rankings, or (Rankings, RankSummary)
+        One full ranking per row, with ids and counts kept.
+
+    Examples
+    --------
+    >>> from permix import Preferences
+    >>> from permix.distributions.conditioning.components import MallowsComponents
+    >>> items = ("a", "b", "c")
+    >>> groups = MallowsComponents(items, [1.0], [[0, 1, 2]], [1.0])
+    >>> someone = Preferences.from_pairs([("anna", "c", "a")], items=items)
+    >>> complete(groups, someone)
+    Rankings: 1 agent over 3 items, full
+      anna: c ≻ b ≻ a
+    """
+    from permix.mallows.posterior_jit import consensus_rows
+
+    n_samples = whole_number("n_samples", n_samples, 2)
+    posterior, table, rng = _prepared(components, preferences, 256, random_state)
+    n, n_items = len(table), components.n_items
+    n_pairs = n_items * (n_items - 1) // 2
+    refuse_too_large(16 * n_pairs, f"all pairs of {n_items} items", "fewer items")
+    orders = np.empty((n, n_items), dtype=np.int32)
+    means = np.empty((n, n_items))
+    ranges = np.ones((n, 2, n_items), dtype=np.int32) if return_ranks else None
+    step = max(1, BLOCK_BYTES // (16 * max(n_pairs, 1)))
+    for first in range(0, n, step):
+        last = min(first + step, n)
+        before, _ = posterior.before(Questions.all_pairs(n, n_items, first, last), n_samples, rng, ranges)
+        before = before.reshape(last - first, n_pairs)
+
+        def order(a: int, b: int, first: int = first, last: int = last, before: Array = before) -> None:
+            consensus_rows(a, b, before, orders[first:last], means[first:last])
+
+        over_rows(order, last - first, 10 * n_pairs)
+    result = Rankings._from_arrays(orders, components.items, table.counts, table._agents)
+    if ranges is None:
+        return result
+    return result, RankSummary(means, ranges[:, 0], ranges[:, 1])
+
+
+def _prepared(
+    components: MallowsComponents, preferences: object, n_samples: int, random_state: RandomState
+) -> tuple[MixturePosterior, Preferences, np.random.Generator]:
+    """Check the arguments; return the posterior, what the agents said, and a generator for draws."""
+    n_samples = whole_number("n_samples", n_samples, 2)
+    table = as_preferences(preferences, components.items)
+    rng = generator(random_state)
+    return MixturePosterior.of(components, table, n_samples, rng), table, rng

@@ -1,1 +1,0 @@
-"""The estimators people import, in scikit-learn style."""

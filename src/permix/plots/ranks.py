@@ -1,0 +1,49 @@
+"""Items and their ranks, drawn: what pictures of several ranking models share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from permix.data.labels import Array
+from permix.plots.style import COLORS, shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Larger mixtures are drawn as their largest groups, long rankings as their first items.
+MAX_PANELS = 12
+MAX_ITEMS = 20
+MAX_NAME = 28
+# Dots of a light yellow are lost on white.
+DARK = tuple(color for color in COLORS if color != "#F0E442")
+
+
+def draw_ranks(
+    axes: Axes, names: Sequence[Any], interval: tuple[Array, Array, Array], last: int, color: str
+) -> None:
+    """Draw items from top to bottom: mean rank, and a line from a low to a high one."""
+    mean, low, high = interval
+    n_shown = len(mean)
+    places = np.arange(1, n_shown + 1)
+    axes.hlines(places, low, high, color=color, linewidth=5, alpha=0.35)
+    axes.plot(mean, places, "o", color=color, markersize=4.5)
+    axes.set_yticks(places, [shortened(name, MAX_NAME) for name in names])
+    axes.tick_params(axis="y", length=0, labelsize="small")
+    axes.tick_params(axis="x", labelsize="small")
+    axes.set_ylim(n_shown + 0.6, 0.4)
+    axes.set_xlim(1 - 0.03 * last, 1.03 * last)
+    axes.set_xticks(rank_ticks(last))
+    axes.set_xlabel("rank (1 = best)", fontsize="small")
+    axes.grid(axis="x", alpha=0.25)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+
+
+def rank_ticks(last: int) -> list[int]:
+    """Every rank where there are few, else the first and some round ones."""
+    if last <= 12:
+        return list(range(1, last + 1))
+    step = next(step for size in range(10) for step in (5 * 10**size, 10 * 10**size) if last <= 6 * step)
+    return [1, *range(step, last + 1, step)]

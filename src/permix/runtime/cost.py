@@ -1,0 +1,66 @@
+"""Says beforehand that work would take more than half of the memory, or hours, and how to avoid it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from functools import cache
+
+from permix.errors import Message, PermixWarning
+
+# Work that will take longer than this is worth a warning, once there is an estimate to go by.
+LONG_SECONDS = 3600.0
+# An estimate of the remaining time is made after so many seconds.
+ESTIMATE_AFTER = 20.0
+
+
+@cache
+def memory_size() -> int | None:
+    """Return the bytes of memory that this machine has; None where that cannot be known."""
+    if sys.platform == "win32":
+        import ctypes
+
+        class Status(ctypes.Structure):
+            _fields_ = [
+                ("length", ctypes.c_ulong),
+                ("load", ctypes.c_ulong),
+                *((name, ctypes.c_ulonglong) for name in ("total", "free", "a", "b", "c", "d", "e")),
+            ]
+
+        status = Status(length=ctypes.sizeof(Status))
+        known = ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))
+        return int(status.total) if known else None
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        return None
+
+
+def warn_of_memory(n_bytes: float, what: str, way_out: str, stacklevel: int = 3) -> bool:
+    """Warn if ``what`` would take more than half of the memory; ``way_out`` may be a Message."""
+    memory = memory_size()
+    if memory is None or n_bytes <= memory / 2:
+        return False
+    said = (
+        f"{what} will take about {_gigabytes(n_bytes)} of memory, and this machine has {_gigabytes(memory)}; "
+    )
+    warnings.warn(PermixWarning(_joined(said, way_out)), stacklevel=stacklevel)
+    return True
+
+
+def warn_of_time(seconds: float, way_out: str, stacklevel: int = 3) -> bool:
+    """Warn if work has more than an hour to go; ``way_out`` may be a Message."""
+    if seconds <= LONG_SECONDS:
+        return False
+    said = f"this will take about {seconds / 3600.0:.1f} hours more; "
+    warnings.warn(PermixWarning(_joined(said, way_out)), stacklevel=stacklevel)
+    return True
+
+
+def _joined(said: str, way_out: str) -> Message:
+    return Message(said, *(way_out.parts if isinstance(way_out, Message) else (way_out,)))
+
+
+def _gigabytes(n_bytes: float) -> str:
+    return f"{n_bytes / 2**30:,.1f} GiB"

@@ -1,0 +1,221 @@
+"""The one way permix uses threads: how many, for whom, and what runs in them.
+
+Compiled functions release the GIL, so threads are enough. There is no lasting pool: threads begin and end
+with the work they are for, so that permix can be used from several threads and in forked processes.
+
+Threads share: work that runs in k of n threads may itself use n / k in each, and no more.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from permix.errors import DataError
+from permix.runtime.interrupts import Interrupts
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+# The calling thread looks around this often while others work.
+POLL_SECONDS = 0.05
+# Nobody gains from more threads at once, whatever n_jobs says.
+MOST_THREADS = 256
+# Rows times work per row below which :func:`over_rows` stays in the calling thread.
+WORTH_THREADS = 50_000
+
+
+def n_threads(n_jobs: object) -> int:
+    """Return how many threads ``n_jobs`` allows: None and -1 all processors, a positive number that many."""
+    if n_jobs is None:
+        return n_processors()
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer):
+        raise DataError(
+            f"n_jobs={n_jobs!r} must be a whole number of threads, or None or -1 for all processors"
+        )
+    if n_jobs == -1:
+        return n_processors()
+    if not 1 <= n_jobs < 2**31:
+        raise DataError(f"n_jobs={n_jobs} must be from 1 to 2147483647, or None or -1 for all processors")
+    return int(n_jobs)
+
+
+@cache
+def n_processors() -> int:
+    """Return how many processors this process may use; the variable NUMBA_NUM_THREADS limits them."""
+    import joblib
+
+    limit = os.environ.get("NUMBA_NUM_THREADS", "")
+    found = int(joblib.cpu_count())
+    return max(1, min(found, int(limit))) if limit.isdecimal() else found
+
+
+class _Share(threading.local):
+    """The threads that the present thread may use; None where nobody set a limit."""
+
+    most: int | None = None
+
+
+_share = _Share()
+
+
+def threads_here(n_jobs: object = None) -> int:
+    """Return how many threads the caller may use: ``n_jobs``, but no more than its share."""
+    if _share.most is None:
+        return n_threads(n_jobs)
+    return _share.most if n_jobs is None else min(n_threads(n_jobs), _share.most)
+
+
+@contextmanager
+def at_most(n_jobs: object) -> Iterator[None]:
+    """Let what is called within use no more threads than ``n_jobs`` allows."""
+    before = _share.most
+    _share.most = threads_here(n_jobs)
+    try:
+        yield
+    finally:
+        _share.most = before
+
+
+def run_in_threads(
+    function: Callable[[Task], Result],
+    tasks: Iterable[Task],
+    n_jobs: object = None,
+    *,
+    interrupts: Interrupts | None = None,
+    least: int = 0,
+    watch: Callable[[], object] | None = None,
+) -> list[Result]:
+    """Return the results of ``function`` over ``tasks``, in their order.
+
+    Parameters
+    ----------
+    function : callable
+    tasks : iterable
+    n_jobs : int, optional
+        Tasks at the same time: None and -1 for as many as processors.
+    interrupts : Interrupts, optional
+        What tasks watch. After Ctrl-C (or an error in a task) its flag is set, tasks under way end soon,
+        others do not begin, and the results of those that began are returned. Without it, Ctrl-C is raised
+        as soon as the tasks under way have ended; within other work that notes Ctrl-C all tasks are
+        completed.
+    least : int
+        So many of the first tasks are run in any case.
+    watch : callable, optional
+        Called now and then by the calling thread while others work.
+
+    Raises
+    ------
+    Exception
+        The error of the first task that failed, after the tasks under way have ended.
+    KeyboardInterrupt
+        At a second Ctrl-C, at once.
+    """
+    work = _Work(function, list(tasks), threads_here(n_jobs))
+    if interrupts is not None:
+        work.run(interrupts, True, least, watch)
+        return work.done()
+    with Interrupts() as own:
+        heeds = not own.nested
+        if work.n_threads <= 1 and watch is None:
+            work.take(own, heeds, least)
+        else:
+            work.run(own, heeds, least, watch)
+    if heeds and own.interrupted:
+        raise KeyboardInterrupt
+    return work.done()
+
+
+class _Work(Generic[Task, Result]):
+    """Tasks, the threads that take them from one queue, and what came out."""
+
+    def __init__(self, function: Callable[[Task], Result], tasks: Sequence[Task], most: int) -> None:
+        self.function = function
+        self.n_threads = min(most, len(tasks), MOST_THREADS)
+        self.share = max(1, most // max(self.n_threads, 1))
+        self.pending = deque(enumerate(tasks))
+        self.results: dict[int, Result] = {}
+        self.errors: dict[int, BaseException] = {}
+        self.abandoned = False
+
+    def run(
+        self, interrupts: Interrupts, heeds: bool, least: int, watch: Callable[[], object] | None
+    ) -> None:
+        """Start threads and wait for them; the signal's handler runs meanwhile, whatever they do."""
+        try:
+            for thread in self._started((interrupts, heeds, least)):
+                while thread.is_alive():
+                    try:
+                        thread.join(POLL_SECONDS)
+                        if watch is not None:
+                            watch()
+                    except KeyboardInterrupt:  # from a program that treats Ctrl-C in its own way
+                        if interrupts.interrupted:
+                            raise
+                        interrupts.note()
+        except BaseException:  # the second Ctrl-C, above all: nobody waits for threads now
+            self.abandoned = True
+            interrupts.stop()
+            raise
+
+    def _started(self, arguments: tuple[Interrupts, bool, int]) -> list[threading.Thread]:
+        threads: list[threading.Thread] = []
+        for number in range(self.n_threads):
+            # Daemons: after the second Ctrl-C the process may end without waiting for their present step.
+            name = f"permix-worker-{number}"
+            thread = threading.Thread(target=self.take, args=arguments, name=name, daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the system has no more; fewer do as well
+                if not threads:
+                    raise
+                break
+            threads.append(thread)
+        return threads
+
+    def take(self, interrupts: Interrupts, heeds: bool, least: int) -> None:
+        """Take tasks until there are no more, or no more are wanted."""
+        before, _share.most = _share.most, self.share
+        try:
+            while not self.abandoned and not self.errors:
+                try:
+                    index, task = self.pending.popleft()
+                except IndexError:
+                    break
+                if heeds and interrupts.stopped and index >= least:
+                    break
+                try:
+                    self.results[index] = self.function(task)
+                except BaseException as error:  # raised again by the caller of all
+                    self.errors[index] = error
+                    interrupts.stop()
+        finally:
+            _share.most = before
+
+    def done(self) -> list[Result]:
+        if self.errors:
+            raise self.errors[min(self.errors)]
+        return [self.results[index] for index in sorted(self.results)]
+
+
+def over_rows(task: Callable[[int, int], object], n_rows: int, work_per_row: int) -> None:
+    """Call ``task(first, last)`` over all rows, in threads where that pays.
+
+    The compiled functions called release the GIL, share nothing, and draw from per-row streams: the
+    result does not depend on how the rows are divided.
+    """
+    threads = threads_here()
+    if threads == 1 or n_rows * work_per_row < WORTH_THREADS:
+        task(0, n_rows)
+        return
+    task(0, 0)  # compile, or load from the cache, once
+    n_parts = 4 * threads  # more than threads, so that a busy core holds up a small part only
+    ends = [n_rows * part // n_parts for part in range(n_parts + 1)]
+    run_in_threads(lambda part: task(*ends[part : part + 2]), range(n_parts))

@@ -1,0 +1,1 @@
+"""How many groups: held-out probability and information criteria."""

@@ -1,0 +1,398 @@
+"""How many groups? As many as help to predict people who were not fitted, or as a criterion says."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+
+from permix.data.agent_table import AgentTable
+from permix.errors import Argument, ConvergenceWarning, DataError, Message, PermixWarning
+from permix.estimators.checks import Choice, Whole
+from permix.estimators.registry import MODELS, Model, part
+from permix.estimators.selectable import Selectable
+from permix.runtime.interrupts import Interrupts
+from permix.runtime.progress import Display
+from permix.runtime.seeds import RandomState, generator
+from permix.selection.criteria import ByCriterion
+from permix.selection.held_out import HeldOut, mean_and_errors
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Table = TypeVar("Table", bound=AgentTable)
+
+__all__ = ["ComponentSelection", "mean_and_errors", "select_components"]
+
+# With fewer agents held out, errors of means are themselves rough.
+FEW_AGENTS = 30
+RULES = Choice("best", "one-se")
+CRITERIA = Choice("held-out", "dic", "waic", "bic", "aic")
+TEST_SIZE = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class ComponentSelection:
+    """What :func:`select_components` found.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row for each number of groups, see below.
+    best : int
+        The number with the largest held-out log-likelihood, or with the smallest criterion.
+    one_standard_error : int or None
+        The smallest number that is not worse than the best by more than one standard error of the
+        difference. Both are measured on the same agents, so the differences are paired: close to the best
+        their error is much smaller than the errors of the two values would suggest. None for a criterion,
+        which has no such error.
+    chosen : int
+        One of the two, as ``rule`` says.
+    model : fitted estimator
+        With ``chosen`` groups: to the training part, or to all data after ``refit=True``, after
+        cross-validation, and for a criterion.
+    fit : object or None
+        What is behind it.
+    n_train, n_validation : int
+        Agents fitted and agents scored that were not, over all folds.
+    n_folds : int
+        1 for a single split; 0 for a criterion, where nobody is held out.
+    interrupted : bool
+        Whether the user stopped the search: larger numbers were not tried.
+    estimator : str
+        Name of the estimator, such as "MallowsMixture".
+    criterion : {"held-out", "dic", "waic", "bic", "aic"}
+        What numbers were compared by.
+
+    Notes
+    -----
+    Columns of ``table``: ``n_components``; ``train`` and ``validation``, mean log-likelihood of an agent
+    that was fitted and of one that was not; ``standard_error`` of ``validation``, over agents and Monte
+    Carlo draws together; ``monte_carlo_error``, the part of it that is due to random numbers (256
+    particles per row, 64 for angle-based models); ``difference`` to the best value and
+    ``difference_error``, paired; ``n_iter`` and ``converged`` of the fits. Errors are NaN where a single row
+    was held out.
+
+    For a criterion: ``n_components``; ``log_likelihood`` of all data at the point estimates; a column with
+    the name of the criterion; ``parameters`` in it, effective ones for DIC and WAIC; ``n_iter``,
+    ``converged``.
+
+    Angle-based models add ``normalizer``, the one used; ``normalizer_error``, by how much ln of the true
+    sum over rankings exceeds the one used, for the worst group with any agents (NaN above 500 items); and
+    ``guarded``, whether a group was kept from probabilities above one.
+    """
+
+    table: pd.DataFrame
+    best: int
+    one_standard_error: int | None
+    chosen: int
+    fit: Any
+    n_train: int
+    n_validation: int
+    n_folds: int
+    interrupted: bool
+    estimator: str = "MallowsMixture"
+    criterion: Literal["held-out", "dic", "waic", "bic", "aic"] = "held-out"
+
+    @property
+    def model(self) -> Any:
+        """The fitted mixture with ``chosen`` groups."""
+        if self.fit is None:
+            raise DataError(
+                "cross-validation was stopped before the model was fitted to all data; "
+                f"fit it with {self.estimator}({self.chosen})"
+            )
+        return part(MODELS[self.estimator].estimator)._from_fit(self.fit)
+
+    def __repr__(self) -> str:
+        if self.criterion == "held-out":
+            who = f"{self.n_folds} folds" if self.n_folds > 1 else f"{self.n_validation:,} agents held out"
+            found = f"best {self.best}, within one standard error {self.one_standard_error} ({who})"
+            columns = ["n_components", "train", "validation", "standard_error", "difference"]
+        else:
+            found = f"best {self.best} by {self.criterion.upper()} ({self.n_train:,} agents)"
+            columns = ["n_components", "log_likelihood", self.criterion, "parameters"]
+        columns += part(MODELS[self.estimator].selection).shown(self.table)
+        shown = self.table[columns].to_string(index=False, float_format="{:.3f}".format)
+        note = "\n  stopped by the user: larger numbers were not tried" if self.interrupted else ""
+        return f"ComponentSelection: {found}\n{shown}{note}"
+
+
+def select_components(
+    data: Any,
+    n_components: Iterable[int] = range(1, 11),
+    *,
+    model: Any = "mallows",
+    criterion: Literal["held-out", "dic", "waic", "bic", "aic"] = "held-out",
+    validation: Any = None,
+    test_size: float | int = TEST_SIZE,
+    n_folds: int | None = None,
+    rule: Literal["best", "one-se"] = "best",
+    refit: bool = False,
+    random_state: RandomState = None,
+    **settings: Any,
+) -> ComponentSelection:
+    """Choose the number of groups of a mixture by held-out likelihood, or by a criterion.
+
+    Parameters
+    ----------
+    data : Rankings, Preferences, or 2-D integer array
+        As in the ``fit`` of the model.
+    n_components : iterable of int
+        The numbers to try.
+    model : {"mallows", "angle"} or estimator
+        :class:`MallowsMixture` or :class:`AngleMixture`; an estimator, not fitted, brings its parameters.
+    criterion : {"held-out", "dic", "waic", "bic", "aic"}
+        "held-out": ln P of agents who were not fitted. The others fit all data and take the smallest
+        value; they serve angle-based models alone. "dic" and "waic" average over the posterior ("vi", "sir",
+        "quadrature"); "bic" and "aic" take the likelihood at the point estimates.
+    validation : the same as data, optional
+        Data to judge by. Left out, a part of the agents in ``data`` is held out.
+    test_size : float or int
+        Share or number of agents held out, where there is neither ``validation`` nor ``n_folds``.
+    n_folds : int, optional
+        Cross-validation: every agent is held out once. It takes so many times as long as a single split.
+    rule : {"best", "one-se"}
+        Which number ``model`` has: the best, or the smallest that is within one standard error of it.
+    refit : bool
+        Fit the chosen model once more, to all of ``data``. Always so after cross-validation.
+    random_state : int, SeedSequence, Generator or None
+        Seed of the split, the fits and the scores; they are the same for all numbers of groups. Left
+        out, that of the estimator, if one was given.
+    **settings
+        Those of the model: ``n_init``, ``progress``, ….
+
+    Returns
+    -------
+    ComponentSelection
+
+    Notes
+    -----
+    Interrupted (Ctrl-C), it keeps the numbers that were finished and says so.
+
+    Under the von Mises–Fisher normalizer probabilities do not sum to one, and every way to compare favors
+    concentrated groups. The table has the error, and one above 0.05 nats is warned of.
+
+    Probabilities of incomplete rankings with many unlisted items take long. Where more than 200 rows of a
+    fold are such under an angle-based model, a random part of its agents is scored.
+
+    Examples
+    --------
+    >>> import permix
+    >>> made = permix.datasets.make_mallows_mixture(400, 5, 2, dispersion=0.3, random_state=4)
+    >>> chosen = permix.select_components(made.data, range(1, 4), random_state=0, n_init=4)
+    >>> chosen.one_standard_error
+    2
+    >>> chosen.table.shape
+    (3, 9)
+    """
+    numbers = _checked_numbers(n_components)
+    criterion, rule = CRITERIA("criterion", criterion), RULES("rule", rule)
+    about, given = _model(model)
+    selectable: Selectable = part(about.selection)
+    table = selectable.read(data)
+    random_state = given.get("random_state") if random_state is None else random_state
+    seeds = generator(random_state).integers(2**32, size=3).tolist()
+    asked = selectable.parameters(**{**given, **settings, "random_state": seeds[1]})
+    if getattr(asked, "store", None) is not None:
+        raise DataError(
+            "store keeps the chains of one fit, but here there are many; leave it out, and pass it to "
+            f"{about.name} with the number that was chosen"
+        )
+    judge: HeldOut | ByCriterion
+    if criterion == "held-out":
+        others = None if validation is None else selectable.read(validation, table.items)
+        folds = list(_folds(table, others, test_size, n_folds, seeds[0]))
+        judge = HeldOut(selectable, _affordable(selectable, folds, seeds[2]), seeds[2])
+        if judge.n_validation < 2:
+            raise DataError("one agent alone says nothing about errors; hold out at least two")
+    else:
+        _refuse_for_criteria(criterion, rule, validation, test_size, n_folds)
+        selectable.check_criterion(criterion, table, asked)
+        judge = ByCriterion(selectable, table, criterion)
+    if numbers[-1] > judge.fewest:
+        raise DataError(
+            f"{numbers[-1]} groups are more than the {judge.fewest} agents to fit; try at most {judge.fewest}"
+        )
+    if judge.n_folds:
+        _warn_if_few(judge.n_validation, judge.n_folds, validation is not None)
+    trials, fits, interrupted = _all_trials(numbers, judge, asked)
+    report = judge.table(trials)
+    best, within_error = judge.best(report), judge.within_error(report)
+    chosen = best if rule == "best" or within_error is None else within_error
+    _warn_of_fits(report, selectable, asked)
+    fit = fits.get(chosen)
+    if (fit is None or (refit and judge.n_folds)) and not interrupted:
+        fit = selectable.fit(table, asked.replaced(n_components=chosen))
+    return ComponentSelection(
+        table=report,
+        best=best,
+        one_standard_error=within_error,
+        chosen=chosen,
+        fit=fit,
+        n_train=judge.n_train,
+        n_validation=judge.n_validation,
+        n_folds=judge.n_folds,
+        interrupted=interrupted,
+        estimator=about.name,
+        criterion=criterion,
+    )
+
+
+def _model(model: Any) -> tuple[Model, dict[str, Any]]:
+    """Return a model by the name of its command, or that of an estimator with its parameters."""
+    names = {part(about.command).name: about for about in MODELS.values() if about.selection}
+    if isinstance(model, str):
+        return names[Choice(*names)("model", model)], {}
+    about = MODELS.get(type(model).__name__)
+    if about is None or about not in names.values() or not hasattr(model, "get_params"):
+        known = ", ".join(sorted(about.name for about in names.values()))
+        raise DataError(f"model must be {Choice(*names).must_be()}, or one of these estimators: {known}")
+    given = {name: value for name, value in model.get_params(deep=False).items() if name != "n_components"}
+    return about, given
+
+
+def _refuse_for_criteria(criterion: str, rule: str, validation: Any, test_size: Any, n_folds: Any) -> None:
+    """Refuse what makes sense for agents held out only."""
+    if rule == "one-se":
+        raise DataError(
+            Message(
+                Argument("rule", "one-se"),
+                " needs errors, which ",
+                Argument("criterion", criterion),
+                " does not have; use ",
+                Argument("rule", "best"),
+                ", or ",
+                Argument("criterion", "held-out"),
+            )
+        )
+    given = {"validation": validation is not None, "test_size": test_size != TEST_SIZE}
+    given["n_folds"] = n_folds is not None
+    for name, is_given in given.items():
+        if is_given:
+            raise DataError(
+                Message(
+                    Argument("criterion", criterion),
+                    " is computed on all data, and nobody is held out; leave out ",
+                    Argument(name),
+                    ", or use ",
+                    Argument("criterion", "held-out"),
+                )
+            )
+
+
+def _affordable(model: Selectable, folds: list[tuple[Any, Any]], seed: int) -> list[tuple[Any, Any]]:
+    """Leave out of the parts to score what would take too long, and say so."""
+    rng = np.random.default_rng(seed)
+    kept = [(train, model.affordable(test, rng)) for train, test in folds]
+    n, n_kept = (sum(test.n_agents for _, test in parts) for parts in (folds, kept))
+    if n_kept < n:
+        warnings.warn(
+            f"{n_kept:,} of {n:,} agents held out are scored, drawn at random: rankings with so many "
+            "unlisted items have probabilities that take long to find",
+            PermixWarning,
+            stacklevel=3,
+        )
+    return kept
+
+
+def _warn_of_fits(report: pd.DataFrame, model: Selectable, asked: Any) -> None:
+    unsettled = report["n_components"][~report["converged"]]
+    if len(unsettled):
+        warnings.warn(
+            Message(
+                f"the fit did not converge with {', '.join(map(str, unsettled))} group(s); raise ",
+                Argument("max_iter", asked.max_iter),
+                " or ",
+                Argument("tol"),
+            ),
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    remark = model.remark(report)
+    if remark is not None:
+        warnings.warn(remark, PermixWarning, stacklevel=3)
+
+
+def _warn_if_few(n_agents: int, n_folds: int, given: bool) -> None:
+    if n_agents >= FEW_AGENTS:
+        return
+    advice = () if n_folds > 1 or given else ("; ", Argument("n_folds", 5), " holds everybody out once")
+    warnings.warn(
+        Message(f"only {n_agents} agents are held out, too few to tell numbers of groups apart", *advice),
+        PermixWarning,
+        stacklevel=3,
+    )
+
+
+def _checked_numbers(n_components: Iterable[int]) -> list[int]:
+    if isinstance(n_components, str) or not isinstance(n_components, Iterable):
+        raise DataError(f"n_components={n_components!r} must be several numbers, such as range(1, 6)")
+    numbers = list(n_components)
+    for number in numbers:
+        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
+            raise DataError(f"n_components has {number!r}; all must be whole numbers, 1 or more")
+    if not numbers:
+        raise DataError("n_components is empty; give at least one number")
+    return sorted({int(number) for number in numbers})
+
+
+def _folds(
+    table: Table, validation: Table | None, test_size: float | int, n_folds: int | None, seed: int
+) -> Iterator[tuple[Table, Table]]:
+    """Pairs of a part to fit and a part to judge by; agents are divided, not rows."""
+    if validation is not None:
+        if n_folds is not None:
+            raise DataError("validation data and n_folds exclude each other; leave one out")
+        yield table, validation
+    elif n_folds is None:
+        yield table.split(test_size, seed)
+    else:
+        n = table.n_agents
+        n_folds = Whole(2, n)("n_folds", n_folds)
+        rng = np.random.default_rng(seed)
+        rest = table
+        parts = []
+        for left in range(n_folds, 1, -1):
+            rest, part = rest.split(rest.n_agents // left, rng)
+            parts.append(part)
+        parts.append(rest)
+        for number, part in enumerate(parts):
+            others = parts[:number] + parts[number + 1 :]
+            yield type(table).concat(others), part
+
+
+def _all_trials(
+    numbers: list[int], judge: HeldOut | ByCriterion, asked: Any
+) -> tuple[list[Any], dict[int, Any], bool]:
+    """Try all numbers of groups; also their fits (but for folds), and whether the user stopped."""
+    trials: list[Any] = []
+    fits: dict[int, Any] = {}
+    quiet = asked.replaced(progress=False)  # one display at a time
+    with Interrupts() as interrupts, Display(asked.progress) as display:
+        display.begin("choosing the number of groups", len(numbers))
+        for number in numbers:
+            display.update(f"trying {number}")
+            try:
+                trial, fit = judge.trial(quiet.replaced(n_components=number))
+            except KeyboardInterrupt:  # the fit itself was cut short
+                if not trials:
+                    raise
+                interrupts.note()
+                break
+            trials.append(trial)
+            if fit is not None:
+                fits[number] = replace(fit, settings=asked.replaced(n_components=number))
+            display.step()
+            if interrupts.interrupted:
+                break
+    interrupted = interrupts.interrupted and len(trials) < len(numbers)
+    if interrupted:
+        done = ", ".join(str(trial.n_components) for trial in trials)
+        warnings.warn(
+            f"stopped by the user; kept what was finished: {done} group(s)", PermixWarning, stacklevel=3
+        )
+    return trials, fits, interrupted

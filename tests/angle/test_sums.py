@@ -1,0 +1,179 @@
+"""Probabilities under a fitted mixture of angle-based models sum to one, unless it is asked otherwise."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+import permix
+from permix import AngleMixture, Rankings
+from permix.angle import components as angle_components
+from permix.angle import restarts as angle_restarts
+from permix.angle import top_lists as angle_lists
+from permix.angle.components import AngleComponents
+from permix.angle.data import AngleData
+from permix.angle.parameters import AngleParameters
+from permix.distributions.angle.angle_jit import standard_scores
+from permix.errors import DataError
+from tests.oracles import angle as oracle
+
+
+@cache
+def voters(t, kind, sharpness=6.0):
+    """Three groups; full rankings, top lists of any length, or rankings of three items."""
+    made = permix.datasets.make_angle_mixture(300, t, 3, concentration=sharpness * t, random_state=t)
+    rng = np.random.default_rng(0)
+    orders = made.data.orders.tolist()
+    if kind == "lists":
+        return Rankings.from_orders([row[: rng.integers(1, t + 1)] for row in orders], n_items=t)
+    if kind == "subsets":
+        shown = [set(rng.choice(t, 3, replace=False).tolist()) for _ in orders]
+        rows = [[item for item in row if item in some] for row, some in zip(orders, shown, strict=True)]
+        return Rankings.from_orders(rows, n_items=t, unlisted="unknown")
+    return made.data
+
+
+def all_of(t):
+    """Every full ranking, one-name ballot, top-2 list, and ranking of three given items."""
+    yield "full", permutations(range(t)), "below"
+    yield "one name", permutations(range(t), 1), "below"
+    yield "two names", permutations(range(t), 2), "below"
+    yield "a subset", permutations([t - 1, 0, 2]), "unknown"
+
+
+def total(model, t, rows, unlisted):
+    table = Rankings.from_orders([list(row) for row in rows], n_items=t, unlisted=unlisted)
+    return float(np.exp(model.score_samples(table)).sum())
+
+
+def fitted(data, k, **options):
+    options = {"random_state": 0, "progress": False, "n_draws": 60, "n_burn_in": 40} | options
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return AngleMixture(k, **options).fit(data)
+
+
+@pytest.mark.parametrize("kind", ["full", "lists", "subsets"])
+@pytest.mark.parametrize(("t", "k"), [(4, 2), (5, 4), (6, 3)])
+def test_probabilities_of_a_default_fit_sum_to_one(t, k, kind):
+    data = voters(t, kind)
+    model = fitted(data, k)
+    assert model.normalizer_ == "exact"
+    for name, rows, unlisted in all_of(t):
+        assert total(model, t, rows, unlisted) == pytest.approx(1.0, abs=1e-9), name
+    # The approximation does not pass for such a model.
+    twin = fitted(data, k, normalizer="vmf")
+    assert any(abs(total(twin, t, rows, unlisted) - 1.0) > 0.02 for _, rows, unlisted in all_of(t))
+
+
+def test_the_approximation_is_taken_by_name_alone():
+    """Nothing that leaves ``normalizer`` out ends up with it, whatever the number of items."""
+    assert AngleParameters().normalizer_for(20) == "exact"
+    assert AngleParameters().normalizer_for(21) == "balanced"
+    assert AngleParameters(inference="sir").normalizer_for(2000) == "balanced"
+    with pytest.raises(DataError, match="What is left is normalizer='vmf'"):
+        AngleParameters().normalizer_for(2001)
+    assert AngleParameters(normalizer="vmf").normalizer_for(2001) == "vmf"
+    for inference in ("vi", "quadrature"):
+        for normalizer in ("auto", "exact", "balanced"):
+            with pytest.raises(DataError, match="ask for it with normalizer='vmf'"):
+                AngleParameters(inference=inference, normalizer=normalizer)
+    assert AngleMixture().inference == permix.AngleClassifier().inference == "em"
+
+
+def test_a_fit_by_the_approximation_warns():
+    with pytest.warns(permix.errors.PermixWarning, match="von Mises–Fisher normalizer is off"):
+        AngleMixture(2, normalizer="vmf", random_state=0, progress=False).fit(voters(5, "full"))
+
+
+def mixture(t, k, kappa=6.0):
+    rng = np.random.default_rng(t * k)
+    directions = rng.normal(size=(k, t))
+    directions -= directions.mean(axis=1, keepdims=True)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    return AngleComponents(
+        tuple(range(t)), rng.dirichlet(np.ones(k)), directions, kappa * (1 + np.arange(k)), "exact"
+    )
+
+
+def enumerated(components, data):
+    """Log-likelihood and Σ p E[y | list], Σ p of the E-step, over all full rankings that agree."""
+    t = components.n_items
+    y = oracle.standardised(t)
+    joint = np.exp(y @ components.tilts.T + components.offsets)
+    log_likelihood, sums, masses = (
+        0.0,
+        np.zeros((t, components.n_components)),
+        np.zeros(len(components.weights)),
+    )
+    for row, n, count in zip(data.orders.tolist(), data.lengths.tolist(), data.counts.tolist(), strict=True):
+        mine = joint[oracle.compatible(t, tuple(row[:n]), True)]
+        log_likelihood += count * np.log(mine.sum())
+        mine = mine / mine.sum()
+        sums += count * y[oracle.compatible(t, tuple(row[:n]), True)].T @ mine
+        masses += count * mine.sum(axis=0)
+    return log_likelihood, sums, masses
+
+
+@pytest.mark.parametrize(("t", "k"), [(4, 1), (5, 3), (6, 2)])
+def test_the_e_step_of_top_lists_is_exact(t, k, monkeypatch):
+    data = voters(t, "lists")[:40]
+    data = data._replaced(counts=np.random.default_rng(1).integers(1, 5, size=40))
+    components = mixture(t, k)
+    truth = enumerated(components, data)
+    found = angle_lists.TopLists.of(data).weighed(components.tilts, components.offsets)
+    for mine, other in zip(found, truth, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-10, atol=1e-10)
+    monkeypatch.setattr(angle_lists, "THREADED_ITEMS", 2)
+    again = angle_lists.TopLists.of(data).weighed(components.tilts, components.offsets)
+    np.testing.assert_array_equal(again[1], found[1])
+    # Lists that say nothing about what they leave out: another E-step.
+    twin = angle_lists.TopLists.of(data._replaced(counts=np.ones(40, np.int64)))
+    assert not np.allclose(twin.weighed(components.tilts, components.offsets)[1], truth[1], atol=0.1)
+
+
+def test_the_e_step_survives_lists_of_probability_zero():
+    """κ so large that the table underflows: what is left out follows the scores, and numbers stay finite."""
+    components = mixture(6, 2, kappa=5000.0)
+    data = Rankings.from_orders(
+        [[int(item)] for item in components.orders[0][::-1]] + [[int(x)] for x in components.orders[1][::-1]],
+        n_items=6,
+    )
+    value, sums, masses = angle_lists.TopLists.of(data).weighed(components.tilts, components.offsets)
+    assert np.isfinite(value)
+    assert masses.sum() == pytest.approx(12.0)
+    np.testing.assert_allclose(sums.sum(axis=0), 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["full", "lists"])
+def test_balanced_sums_on_the_way_lead_to_the_exact_maximum(kind, monkeypatch):
+    data = voters(6, kind, 2.0)
+    truth = fitted(data, 3, tol=1e-10, max_iter=3000)
+    monkeypatch.setattr(angle_components, "CHEAP_ITEMS", 3)
+    calls = []
+    real = angle_restarts.climb
+    monkeypatch.setattr(
+        angle_restarts,
+        "climb",
+        lambda law, *rest: calls.append(law.components.normalizer) or real(law, *rest),
+    )
+    found = fitted(data, 3, tol=1e-10, max_iter=3000)
+    assert calls == ["balanced"] * 10 + ["exact"]
+    assert found.normalizer_ == "exact"
+    assert float(found.log_likelihood_) == pytest.approx(float(truth.log_likelihood_), abs=1e-3)
+    np.testing.assert_allclose(found.concentrations_, truth.concentrations_, rtol=1e-2)
+
+
+def test_seeds_of_top_lists_are_mean_scores():
+    lists = Rankings.from_orders([[2], [1, 0], [0, 1, 2, 3]], n_items=4)
+    y = oracle.standardised(4)
+    for row, n, found in zip(
+        lists.orders, lists.lengths, angle_lists.TopLists.of(lists).dense(), strict=True
+    ):
+        mean = y[oracle.compatible(4, tuple(row[:n].tolist()), True)].mean(axis=0)
+        np.testing.assert_allclose(found, mean / np.linalg.norm(mean), atol=1e-12)
+    assert AngleData.of(lists).scores == pytest.approx(standard_scores(4))

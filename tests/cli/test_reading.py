@@ -1,0 +1,100 @@
+"""What the command line says about how it read a file."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+POLIS = """# FILE NAME: x.cat
+# DATA TYPE: cat
+# NUMBER ALTERNATIVES: 2
+# NUMBER VOTERS: 3
+# NUMBER CATEGORIES: 3
+# CATEGORY NAME 0: {}
+# CATEGORY NAME 1: {}
+# CATEGORY NAME 2: {}
+# ALTERNATIVE NAME 0: tea
+# ALTERNATIVE NAME 1: milk
+2: 0,{{}},1
+1: {{}},1,0
+"""
+
+
+@pytest.fixture
+def polis(tmp_path):
+    def write(*names):
+        path = tmp_path / "x.cat"
+        path.write_text(POLIS.format(*names))
+        return path
+
+    return write
+
+
+def test_info_shows_categories_and_direction(run, polis):
+    file = polis("Disapproved", "Neutral/Skipped", "Approved")
+    code, out, err = run("info", file)
+    assert code == 0
+    assert "warning" in err
+    assert "Approved, Neutral/Skipped, Disapproved" in out
+    assert "worst first" in out
+    facts = json.loads(run("info", file, "--json")[1])
+    assert facts["categories_best_first"] == ["Approved", "Neutral/Skipped", "Disapproved"]
+    assert facts["first_choices"] == {"tea": 1, "milk": 2}
+    code, out, err = run("info", file, "--categories", "best-first", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["first_choices"] == {"tea": 2, "milk": 1}  # the twin: the order of the file
+
+
+def test_categories_are_asked_for(run, polis):
+    file = polis("Non", "Bof", "Oui")
+    code, _, err = run("info", file)
+    assert code == 1
+    assert "'Non', 'Bof', 'Oui'" in err
+    assert "--categories best-first or --categories worst-first" in err
+    facts = json.loads(run("info", file, "--categories", "Oui, Bof, Non", "--json")[1])
+    assert facts["first_choices"] == {"tea": 1, "milk": 2}
+    assert run("info", file, "--categories", "Oui,Non")[0] == 1
+
+
+def test_convert_says_what_ratings_mean(run, polis, tmp_path):
+    target = tmp_path / "y.csv"
+    file = polis("Disapproved", "Neutral", "Approved")
+    code, out, _ = run("convert", file, target, "--to-layout", "ratings")
+    assert code == 0
+    assert "ratings: 3 = Approved, 2 = Neutral, 1 = Disapproved" in out
+    rows = target.read_text().splitlines()[1:]
+    assert sorted(rows) == ["1,milk,3,2", "1,tea,1,2", "2,milk,2,1", "2,tea,3,1"]
+
+
+def test_votes_without_a_header_or_with_a_precinct(run, tmp_path):
+    numbers = tmp_path / "numbers.csv"
+    numbers.write_text("1,2,3\n2,3,1\n3,1,2\n")
+    code, _, err = run("info", numbers, "--layout", "orders")
+    assert code == 1
+    assert "say --header or --no-header" in err
+    for option, agents in (("--header", 2), ("--no-header", 3)):
+        out = run("info", numbers, "--layout", "orders", option, "--json")[1]
+        assert json.loads(out)["agents"] == agents
+    ballots = tmp_path / "ballots.csv"
+    ballots.write_text("Precinct,rank1,rank2\nP1,tea,milk\nP2,milk,tea\n")
+    code, _, err = run("consensus", ballots, "--layout", "orders")
+    assert code == 1
+    assert "--ignore Precinct" in err
+    out = run("info", ballots, "--layout", "orders", "--ignore", "Precinct", "--json")[1]
+    assert json.loads(out)["items"] == ["tea", "milk"]
+
+
+def test_a_table_without_a_header_keeps_its_first_row(run, tmp_path):
+    rows = np.random.default_rng(0).normal(size=(30, 2)).round(3)
+    data, fit = tmp_path / "rows.csv", tmp_path / "rows.permix"
+    np.savetxt(data, rows, delimiter=",", fmt="%.3f")
+    quick = ("--draws", 5, "--burn-in", 5, "--chains", 1, "-q", "--json")
+    code, out, err = run("fit", "dp-mixture", data, "-o", fit, *quick)
+    assert code == 0
+    assert "no line names the columns" in err
+    assert json.loads(out)["observations"] == 30
+    code, out, err = run("predict", fit, data, "--no-header", "--json")
+    assert (code, err) == (0, "")
+    assert len(json.loads(out)["rows"]) == 30

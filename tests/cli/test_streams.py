@@ -1,0 +1,112 @@
+"""Standard output that is closed, full or knows ASCII only, and memory that is not enough: one line each."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import permix
+
+NAMES = ["Žižkov", "鮪", "é😀"]
+
+
+@pytest.fixture
+def votes(tmp_path):
+    path = tmp_path / "votes.csv"
+    permix.write(permix.Rankings.from_orders([NAMES, NAMES[::-1], NAMES]), path)
+    return path
+
+
+def shell(arguments, redirect="", **variables):
+    """Run ``permix`` in a shell of its own; return the exit code, standard output and standard error."""
+    line = f'exec "$0" -m permix "$@" {redirect}'
+    done = subprocess.run(
+        ["bash", "-c", line, sys.executable, *map(str, arguments)],
+        capture_output=True,
+        env={**os.environ, **variables},
+        check=False,
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="a POSIX shell")
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_closed_output(votes, options):
+    code, _, err = shell(["info", votes, *options], ">&-")
+    assert code == 0
+    assert err == "permix: standard output is closed; what goes there is not shown\n"
+
+
+def test_full_output(votes):
+    code, _, err = shell(["info", votes, "--json"], ">/dev/full")
+    assert code == 1
+    assert err == "permix: standard output: No space left on device\n"
+
+
+def test_a_pipe_that_nobody_reads(votes):
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "permix", "info", str(votes), "--json"],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(writer)
+    assert done.returncode == 1
+    assert done.stderr.decode() == "permix: standard output was closed before all was written\n"
+
+
+def test_output_that_knows_ascii_only(votes):
+    code, out, err = shell(["info", votes], PYTHONIOENCODING="ascii")
+    assert (code, err) == (0, "")
+    assert "\\u017di\\u017ekov" in out
+    code, out, err = shell(["consensus", votes, "--json"], PYTHONIOENCODING="ascii")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["ranking"] == NAMES
+    code, _, err = shell(["info", votes.with_name("ž.csv")], PYTHONIOENCODING="ascii")
+    assert code == 1
+    assert err.startswith("permix: there is no file")
+
+
+def test_data_are_not_written_in_other_characters(run, votes, tmp_path):
+    fit = tmp_path / "f.permix"
+    assert run("fit", "mallows", votes, "-k", 1, "-o", fit, "-q")[0] == 0
+    code, out, err = shell(["sample", fit, "-n", 2], PYTHONIOENCODING="ascii")
+    assert code == 1
+    assert "\\u" not in out
+    assert err.startswith("permix: standard output takes ascii only")
+    assert len(err.splitlines()) == 1
+    code, out, _ = shell(["sample", fit, "-n", 2], PYTHONIOENCODING="utf-8")
+    assert code == 0
+    assert "Žižkov" in out
+
+
+def test_not_enough_memory_is_one_line(run, votes, monkeypatch):
+    def no_room(*_: object) -> None:
+        raise MemoryError("Unable to allocate 32.0 GiB")
+
+    monkeypatch.setattr("permix.cli.inspect.describe_votes", no_room)
+    code, _, err = run("info", votes)
+    assert code == 1
+    assert err.startswith("permix: there is not enough memory (Unable to allocate 32.0 GiB); ")
+    assert len(err.splitlines()) == 1
+
+
+def test_counts_of_billions_ask_for_no_memory(run, tmp_path):
+    path = tmp_path / "votes.csv"
+    path.write_text(f"count,pos1,pos2,pos3\n{2**32},a,b,c\n{2**32},c,,\n")
+    code, out, _ = run("info", path, "--json")
+    assert code == 0
+    assert json.loads(out)["mean_length"] == 2.0
+    code, _, err = run("fit", "dp-mallows", path, "-o", tmp_path / "f.permix", "-q")
+    assert code == 1
+    assert "the counts stand for 8,589,934,592 agents" in err
+    with pytest.raises(permix.errors.DataError, match="PERMIX_MAX_BYTES"):
+        permix.read(path).expand()

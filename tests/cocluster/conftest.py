@@ -1,0 +1,3 @@
+"""The command line as a fixture."""
+
+from tests.cli.conftest import run as run

@@ -1,0 +1,29 @@
+"""scikit-learn's conventions for the estimators of co-clusterings.
+
+On numbers: its checks draw real numbers, and of levels they would draw new ones for every prediction.
+"""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import permix
+
+CHAINS = {"n_draws": 4, "n_burn_in": 2, "n_chains": 1, "random_state": 0, "progress": False}
+
+TAGS = "reads the tags of a classifier wherever there is predict_proba; groups are not classes"
+CANNOT_APPLY = {"check_estimator_sparse_array": TAGS, "check_estimator_sparse_matrix": TAGS}
+
+
+@pytest.mark.filterwarnings("ignore::permix.errors.PermixWarning")
+@parametrize_with_checks(
+    [
+        permix.CoClustering(family="gaussian", **CHAINS),
+        permix.CoClustering("mondrian", "gaussian", **CHAINS),
+        permix.CoClusteringEnsemble(family="gaussian", n_base=2, **CHAINS),
+    ],
+    expected_failed_checks=lambda estimator: CANNOT_APPLY,
+)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)

@@ -1,0 +1,3 @@
+"""The command line, called in this process as a shell would call it."""
+
+from tests.cli.conftest import run as run

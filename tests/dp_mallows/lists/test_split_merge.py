@@ -1,0 +1,238 @@
+"""Probabilities of the parts of split and merge proposals: they sum to one and say what is done."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+
+from permix.dp_mallows.lists.center_moves_jit import center_scratch
+from permix.dp_mallows.lists.split_merge_jit import (
+    SEARCH_DECAY,
+    blind_allocation,
+    gather,
+    log_likelihood,
+    log_partner,
+    log_split_prior,
+    propose_center,
+    smart_allocation,
+)
+from permix.kernels.streams import new_stream, open_stream
+from tests.dp_mallows.list_cases import FIVE, model_of, placed
+from tests.dp_mallows.lists.test_top_lists import naive_skips
+from tests.oracles.dp_mallows import pitman_yor
+from tests.oracles.mixtures import total_variation, total_variation_bound
+
+N_ITEMS = 4
+# Agents 0 to 6; agent 6 is in nobody's cluster.
+LISTS = (*FIVE, (0, 1), (1, 0, 3))
+MODEL = model_of(LISTS, N_ITEMS)
+
+
+def stream(seed=0):
+    opened = new_stream()
+    open_stream(opened, 1, 2, 0, seed)
+    return opened
+
+
+def gathered(model, side, wanted=3):
+    members, multiplicity = np.empty(len(side), np.int32), np.empty(len(side))
+    n = gather(model.lists, side, wanted, members, multiplicity)
+    return members[:n].copy(), multiplicity[:n].copy()
+
+
+def test_gathering():
+    side = np.array([1, 2, 0, 1, 1, 2, 0], dtype=np.int8)
+    list_of = MODEL.lists.list_of
+    for wanted, agents in ((1, [0, 3, 4]), (2, [1, 5]), (3, [0, 1, 3, 4, 5])):
+        members, multiplicity = gathered(MODEL, side, wanted)
+        numbers, counts = np.unique(list_of[agents], return_counts=True)
+        np.testing.assert_array_equal(members, numbers)
+        np.testing.assert_array_equal(multiplicity, counts)
+
+
+def smart(model, side, first, second, draw, out, seed=0):
+    members, multiplicity = gathered(model, side)
+    return smart_allocation(
+        stream(seed),
+        model.lists,
+        side,
+        members,
+        multiplicity,
+        len(members),
+        first,
+        second,
+        model.tables,
+        draw,
+        out,
+        center_scratch(model.n_items),
+    )
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 2), (2, 0), (1, 5), (4, 3)])
+def test_smart_allocations_are_a_law(first, second):
+    side = np.array([1, 1, 1, 1, 1, 1, 0], dtype=np.int8)
+    free = [i for i in range(6) if i not in (first, second)]
+    law = {}
+    for choice in product((1, 2), repeat=4):
+        out = np.zeros(7, dtype=np.int8)
+        out[free], out[first], out[second] = choice, 1, 2
+        given = out.copy()
+        # As a merge weighs it: who is on which side must not matter for the law.
+        law[choice] = math.exp(smart(MODEL, out, first, second, False, out))
+        np.testing.assert_array_equal(out, given)
+    assert sum(law.values()) == pytest.approx(1.0, abs=1e-12)
+    counts = dict.fromkeys(law, 0)
+    for seed in range(4000):
+        out = side.copy()
+        value = smart(MODEL, side, first, second, True, out, seed)
+        assert (out[first], out[second], out[6]) == (1, 2, 0)
+        choice = tuple(out[free].tolist())
+        assert math.exp(value) == pytest.approx(law[choice], rel=1e-12)
+        counts[choice] += 1
+    exact = np.array(list(law.values()))
+    frequencies = np.array(list(counts.values())) / 4000
+    assert total_variation(frequencies, exact) < total_variation_bound(exact, 4000)
+
+
+def test_smart_allocations_of_many_lists():
+    """A split of so many that a part of them is looked at weighs as the merge that undoes it does."""
+    rng = np.random.default_rng(0)
+    lists = [tuple(rng.permutation(9)[: rng.integers(3, 7)]) for _ in range(1500)]
+    model = model_of(lists, 9)
+    side = (rng.random(1500) < 0.9).astype(np.int8)
+    first, second = np.flatnonzero(side)[[5, 77]]
+    assert len(gathered(model, side)[0]) > 1000
+    out = side.copy()
+    value = smart(model, side, first, second, True, out)
+    assert 0 < np.count_nonzero(out == 1) < np.count_nonzero(side)
+    assert smart(model, out, first, second, False, out) == value
+    assert value < 0.0
+
+
+def test_blind_allocations_are_a_law():
+    side = np.array([1, 1, 0, 1, 1, 0, 0], dtype=np.int8)
+    law = {}
+    for choice in product((1, 2), repeat=3):
+        out = np.array([choice[0], 1, 0, *choice[1:], 0, 0], dtype=np.int8)
+        law[choice] = math.exp(blind_allocation(stream(), MODEL.lists, side, 1, False, out))
+    assert sum(law.values()) == pytest.approx(1.0, abs=1e-12)
+    counts = dict.fromkeys(law, 0)
+    for seed in range(4000):
+        out = side.copy()
+        value = blind_allocation(stream(seed), MODEL.lists, side, 1, True, out)
+        choice = (int(out[0]), int(out[3]), int(out[4]))
+        assert out[1] == 1
+        assert not out[[2, 5, 6]].any()
+        assert math.exp(value) == pytest.approx(law[choice], rel=1e-12)
+        counts[choice] += 1
+    exact = np.array(list(law.values()))
+    frequencies = np.array(list(counts.values())) / 4000
+    assert total_variation(frequencies, exact) < total_variation_bound(exact, 4000)
+
+
+@pytest.mark.parametrize("agents", [(2,), (0, 1, 3), (1, 5, 4, 2)])
+def test_centers_are_proposed_from_a_law(agents):
+    side = np.zeros(7, dtype=np.int8)
+    side[list(agents)] = 1
+    members, multiplicity = gathered(MODEL, side)
+
+    def propose(center, draw, seed=0):
+        order = np.array(center, dtype=np.int32)
+        places = np.argsort(order).astype(np.int16)
+        totals, counts, theta = np.empty((3, MODEL.n_stages))
+        value = propose_center(
+            stream(seed),
+            MODEL.lists,
+            members,
+            multiplicity,
+            len(members),
+            MODEL.tables,
+            draw,
+            order,
+            places,
+            totals,
+            counts,
+            theta,
+            center_scratch(N_ITEMS),
+        )
+        assert np.array_equal(places[order], np.arange(N_ITEMS))
+        return tuple(order.tolist()), value
+
+    law = {}
+    for center in permutations(range(N_ITEMS)):
+        kept, value = propose(center, False)
+        assert kept == center
+        law[center] = math.exp(value)
+    assert sum(law.values()) == pytest.approx(1.0, abs=1e-12)
+    counts = dict.fromkeys(law, 0)
+    for seed in range(4000):
+        center, value = propose((2, 1, 3, 0), True, seed)
+        assert math.exp(value) == pytest.approx(law[center], rel=1e-12)
+        counts[center] += 1
+    exact = np.array(list(law.values()))
+    frequencies = np.array(list(counts.values())) / 4000
+    assert total_variation(frequencies, exact) < total_variation_bound(exact, 4000)
+
+
+def test_likelihood_of_a_part():
+    side = np.array([1, 1, 0, 0, 1, 1, 0], dtype=np.int8)
+    members, multiplicity = gathered(MODEL, side)
+    center = np.array([2, 0, 3, 1])
+    totals, counts = np.empty((2, MODEL.n_stages))
+    value = log_likelihood(
+        MODEL.lists,
+        members,
+        multiplicity,
+        len(members),
+        MODEL.tables,
+        np.argsort(center).astype(np.int16),
+        totals,
+        counts,
+        center_scratch(N_ITEMS),
+    )
+    state = placed(MODEL, np.where(side, 0, 1), [center, np.arange(4)])
+    assert value == pytest.approx(state.cluster_log_likelihoods()[0], abs=1e-12)
+
+
+def test_partners():
+    """Weights are size × exp(-0.5 Σ skips) of all clusters but one's own, and of that which a split makes."""
+    centers = [(0, 1, 2, 3), (3, 2, 1, 0), (1, 3, 0, 2)]
+    state = placed(MODEL, [0, 0, 1, 2, 1, 2, 2], centers)
+    lists, clusters = MODEL.lists, state.clusters
+    new, new_size = (2, 0, 1, 3), 5
+    for agent, apart in ((0, 0), (3, 2), (2, 1)):
+        row = LISTS[agent][: N_ITEMS - 1]
+        weights = np.array(
+            [
+                size * math.exp(-SEARCH_DECAY * sum(naive_skips(row, list(center))))
+                for size, center in zip((2, 2, 3, new_size), (*centers, new), strict=True)
+            ]
+        )
+        weights[apart] = 0.0
+        nowhere = np.empty(0, np.int16)
+        law = weights[:3] / weights[:3].sum()
+        counts = np.zeros(3)
+        for seed in range(2000):
+            k, value = log_partner(lists, lists.list_of[agent], clusters, 3, apart, -1, nowhere, stream(seed))
+            assert value == pytest.approx(math.log(law[k]), abs=1e-12)
+            counts[k] += 1
+        assert total_variation(counts / 2000, law) < total_variation_bound(law, 2000)
+        # The cluster a split is about to make.
+        clusters.sizes[3] = new_size
+        _, value = log_partner(
+            lists, lists.list_of[agent], clusters, 3, apart, 3, np.argsort(new).astype(np.int16), stream()
+        )
+        clusters.sizes[3] = 0
+        assert value == pytest.approx(math.log(weights[3] / weights.sum()), abs=1e-12)
+
+
+@pytest.mark.parametrize(("alpha", "discount"), [(1.0, 0.0), (0.3, 0.0), (0.5, 0.4)])
+def test_prior_of_a_split(alpha, discount):
+    prior = pitman_yor(alpha, discount)
+    whole, split = (0, 0, 0, 0, 0, 1, 1, 2), (0, 0, 0, 1, 1, 2, 2, 3)
+    assert log_split_prior(alpha, discount, 3, 3.0, 2.0) == pytest.approx(
+        math.log(prior(split) / prior(whole)), abs=1e-12
+    )

@@ -1,0 +1,119 @@
+"""How many groups DPMixture finds where the answer is known, with nothing chosen by the user."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn import datasets
+
+import permix
+from permix.dp_mixture.fit import _first_states
+from permix.errors import ConvergenceWarning
+from permix.moves.start import start_of_chain
+from tests.every_run import first_in_every_run
+
+
+@pytest.fixture(autouse=True)
+def _chains_may_disagree():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def blob(n, d, seed):
+    return np.random.default_rng(100 + seed).normal(size=(n, d))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    ("n", "d"), first_in_every_run([(200, 2), (200, 5), (200, 10), (200, 20), (1000, 10)], 3)
+)
+def test_one_blob_is_one_group(n, d, seed):
+    model = permix.DPMixture(random_state=seed, progress=False).fit(blob(n, d, seed))
+    assert model.n_clusters_ == 1
+    # Both chains, that from many groups too: so far from 1 in the mean would be more than one in four draws.
+    by_chain = model.posterior_["posterior"]["n_clusters"].values.mean(axis=1)
+    assert by_chain.max() < 1.25
+
+
+def test_the_blob_rejects_what_was_the_default():
+    """A Dirichlet process with a learned concentration, narrow groups, and chains that start alike."""
+    X = blob(200, 5, 0)
+    model = permix.DPMixture(
+        permix.GaussianNIW(degrees_of_freedom=7.0, scale=0.1 * X.var(axis=0)),
+        permix.DirichletProcess(permix.Gamma(1.0, 1.0)),
+        init="sequential",
+        n_draws=200,
+        n_burn_in=200,
+        random_state=0,
+        progress=False,
+    )
+    assert model.fit(X).n_clusters_ > 50
+
+
+def test_four_separated_groups():
+    made = permix.datasets.make_gaussian_clusters(
+        300, n_features=2, n_clusters=4, separation=10, random_state=2
+    )
+    model = permix.DPMixture(random_state=0, progress=False).fit(made.data)
+    assert permix.adjusted_rand(model.labels_, made.labels) == 1.0
+    # Under a Dirichlet process with concentration 1 four groups have 0.3; this prior settles on them.
+    assert np.mean(model.posterior_["posterior"]["n_clusters"].values == 4) > 0.8
+
+
+@pytest.mark.parametrize("seed", first_in_every_run([0, 1]))
+def test_wine_is_not_absurd(seed):
+    """178 wines of three cultivars, 13 columns in their own units."""
+    wine = datasets.load_wine()
+    model = permix.DPMixture(random_state=seed, progress=False).fit(wine.data)
+    assert 2 <= model.n_clusters_ <= 9
+    assert permix.adjusted_rand(model.labels_, wine.target) > 0.75
+
+
+# --- what is chosen -------------------------------------------------------------------------------
+
+
+def chosen(X, family=None, **options):
+    settings = {"n_draws": 5, "n_burn_in": 60, "progress": False, "random_state": 0} | options
+    return permix.DPMixture(family, **settings).fit(X).family_
+
+
+def test_scales_are_chosen_by_the_log_joint_whatever_the_seed_and_length():
+    rng = np.random.default_rng(3)
+    narrow = np.concatenate([rng.normal(c, 0.3, (40, 2)) for c in (-6.0, 0.0, 6.0)])
+    wide = rng.normal(size=(120, 2))
+
+    def share(family, X):
+        return family.scale[0, 0] / X[:, 0].var() / (family.degrees_of_freedom - 3.0)
+
+    assert share(chosen(narrow), narrow) == pytest.approx(0.1)
+    assert share(chosen(wide), wide) == pytest.approx(1.0)
+    first = chosen(narrow)
+    assert first == chosen(narrow, random_state=8) == chosen(narrow, n_draws=9, n_jobs=1)
+
+
+def test_what_the_user_gives_is_not_changed():
+    X = blob(60, 2, 0)
+    family = chosen(X, permix.GaussianNIW(scale=[0.3, 0.4]))
+    np.testing.assert_array_equal(family.scale, np.diag([0.3, 0.4]))
+    assert family.degrees_of_freedom == 4.0
+    family = chosen(X, permix.GaussianNIW(degrees_of_freedom=9.0, prior_strength=0.2, prior_mean=[1.0, 2.0]))
+    assert (family.degrees_of_freedom, family.prior_strength) == (9.0, 0.2)
+    np.testing.assert_array_equal(family.prior_mean, [1.0, 2.0])
+
+
+def test_chains_start_on_both_sides():
+    assert [start_of_chain("both", chain) for chain in range(3)] == [
+        "sequential",
+        "one-cluster",
+        "sequential",
+    ]
+    assert [start_of_chain("random", chain) for chain in range(2)] == ["random", "random"]
+    X = blob(80, 4, 0)
+    family = permix.Gaussian(noise_scale=0.2).resolve(X)
+    makers = _first_states(family, family.encode(X), 80, permix.MixtureOfFiniteMixtures(), "both", 4)
+    numbers = [make(np.random.default_rng(0)).n_clusters for make in makers]
+    assert numbers[1] == numbers[3] == 1
+    assert numbers[0] == numbers[2] > 5

@@ -1,0 +1,55 @@
+"""Pictures of mixtures: drawn without complaint for every family, and they show what they should."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("Agg")
+
+from permix import plots
+from permix.dp_mixture.fit import fit_mixture
+from permix.dp_mixture.parameters import DPMixtureParameters
+from permix.errors import DataError
+from permix.families import Gaussian
+from tests.families.cases import CASES
+
+
+def fitted(X, family):
+    settings = DPMixtureParameters(family, n_draws=20, n_burn_in=10, random_state=0, progress=False)
+    return fit_mixture(X, settings)
+
+
+@pytest.mark.filterwarnings("ignore::permix.errors.ConvergenceWarning")
+@pytest.mark.parametrize("name", CASES)
+def test_overview_of_every_family(name, tmp_path):
+    family, X = CASES[name]
+    fit = fitted(X, family)
+    path = tmp_path / "overview.png"
+    plots.save(fit, path)
+    figure = plots.overview(fit)
+    assert path.read_bytes().startswith(b"\x89PNG")
+    left, middle, right = figure.axes[:3]
+    assert sum(len(collection.get_offsets()) for collection in left.collections) == len(X)
+    heights = [bar.get_height() for bar in middle.patches]
+    assert sum(heights) == pytest.approx(2.0)  # one distribution for each chain
+    image = np.asarray(right.images[0].get_array())
+    assert image.shape == (len(X), len(X))
+    np.testing.assert_allclose(np.diag(image), 1.0)
+
+
+@pytest.mark.filterwarnings("ignore::permix.errors.ConvergenceWarning")
+@pytest.mark.parametrize("columns", [1, 2])
+def test_one_and_two_columns_are_drawn_as_they_are(columns):
+    X = np.random.default_rng(0).normal(size=(15, columns))
+    fit = fitted(X, Gaussian(noise_scale=0.5))
+    axes = plots.groups(fit)
+    drawn = np.concatenate([np.asarray(collection.get_offsets()) for collection in axes.collections])
+    np.testing.assert_allclose(np.sort(drawn[:, 0]), np.sort(X[:, 0]))
+    assert axes.get_xlabel() == "column 1"
+
+
+def test_what_is_not_fitted_is_refused():
+    with pytest.raises(DataError, match="a object is no model"):
+        plots.n_groups(object())

@@ -1,0 +1,182 @@
+"""Compiled code is found by the content of its sources: never stale, shared, and never needed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+PACKAGE = {
+    "toy/__init__.py": "",
+    "toy/contract.py": "def weight(stats):\n    raise NotImplementedError\n",
+    "toy/helper.py": """
+from permix.kernels.jit import kernel
+
+@kernel
+def scale(x):
+    return 2.0 * x
+""",
+    "toy/coin.py": """
+from typing import NamedTuple
+
+class Coin(NamedTuple):
+    heads: float
+""",
+    # The implementation lies in a file that the calling kernel does not import.
+    "toy/coin_weight.py": """
+from permix.kernels.jit import implements
+from toy.coin import Coin
+from toy.contract import weight
+
+@implements(weight, Coin)
+def coin_weight(stats):
+    return stats.heads + 1.0
+""",
+    "toy/caller.py": """
+from permix.kernels.jit import kernel
+from toy.contract import weight
+from toy.helper import scale
+
+@kernel
+def call(stats):
+    return scale(weight(stats))
+""",
+    "run.py": """
+from numba.core import event
+import toy.coin_weight
+from toy.caller import call
+from toy.coin import Coin
+
+with event.install_recorder("numba:compile") as compiled:
+    answer = call(Coin(3.0))
+print(answer, len(compiled.buffer) > 0)
+""",
+}
+
+
+@pytest.fixture
+def package(tmp_path):
+    for name, text in PACKAGE.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def answer(folder, compiled=None, **more):
+    """Run the program in a process of its own; return what it printed and what it said besides."""
+    environment = os.environ | {"PERMIX_COMPILED": str(compiled or folder / "compiled"), **more}
+    environment["PYTHONPATH"] = os.pathsep.join([str(folder), *filter(None, [environment.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, str(folder / "run.py")], env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split(), done.stderr
+
+
+def edit(path, old, new):
+    text = path.read_text()
+    assert old in text
+    status = path.stat()
+    path.write_text(text.replace(old, new))
+    # The same time stamp and the same size: only the content tells.
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def test_a_second_process_compiles_nothing_and_an_edit_anywhere_below_is_seen(package):
+    assert answer(package)[0] == ["8.0", "True"]
+    assert answer(package)[0] == ["8.0", "False"]
+    edit(package / "toy/helper.py", "2.0", "3.0")
+    assert answer(package)[0] == ["12.0", "True"]
+    edit(package / "toy/coin_weight.py", "+ 1.0", "+ 2.0")
+    assert answer(package)[0] == ["15.0", "True"]
+    edit(package / "toy/coin_weight.py", "+ 2.0", "+ 1.0")
+    assert answer(package)[0] == ["12.0", "False"]
+
+
+def test_a_damaged_entry_is_compiled_again(package):
+    answer(package)
+    for entry in (package / "compiled").glob("*.bin"):
+        entry.write_bytes(entry.read_bytes()[:100])
+    assert answer(package)[0] == ["8.0", "True"]
+    assert answer(package)[0] == ["8.0", "False"]
+
+
+def test_a_folder_that_cannot_be_made_costs_a_warning_only(package):
+    (package / "file").write_text("")
+    printed, said = answer(package, package / "file" / "below")
+    assert printed == ["8.0", "True"]
+    assert said.count("compiled code is not kept") == 1
+    assert "PERMIX_COMPILED" in said
+
+
+ODD = {
+    "odd/__init__.py": "",
+    "odd/one.py": "from permix.kernels.jit import kernel\n\n@kernel\ndef one(x):\n    return x + 1.0\n",
+    "odd/two.py": "import odd.nothing, odd.one\n\nONE = odd.one.one\n",
+    "odd/nothing.py": "",
+    "odd/three.py": """
+from permix.kernels.jit import kernel
+from .one import one as _one
+from . import two
+
+@kernel
+def three(x):
+    return 10.0 * _one(x)
+""",
+    "odd/made.py": """
+from permix.kernels.jit import kernel
+
+def make(c):
+    @kernel
+    def f(x):
+        return x + c
+    return f
+""",
+    "run.py": """
+from numba.core import event
+from odd.three import three
+
+with event.install_recorder("numba:compile") as compiled:
+    answer = three(1.0)
+print(answer, len(compiled.buffer) > 0)
+""",
+    "edited.py": """
+import odd.one, pathlib
+path = pathlib.Path(odd.one.__file__)
+path.write_text(path.read_text().replace("1.0", "5.0"))
+print(odd.one.one(1.0))
+""",
+    "factory.py": "from odd.made import make\na, b = make(1.0), make(2.0)\nprint(a(1.0), b(1.0))\n",
+}
+
+
+@pytest.fixture
+def odd(tmp_path):
+    for name, text in ODD.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def test_relative_imports_are_followed(odd):
+    assert answer(odd)[0] == ["20.0", "True"]
+    edit(odd / "odd/one.py", "1.0", "2.0")
+    assert answer(odd)[0] == ["30.0", "True"]
+
+
+def run_program(folder, name):
+    (folder / "run.py").write_text(ODD[name])
+    return answer(folder)[0]
+
+
+def test_a_file_edited_after_its_import_does_not_leave_its_old_code_behind(odd):
+    assert run_program(odd, "edited.py") == ["2.0"]
+    (odd / "run.py").write_text("from odd.one import one\nprint(one(1.0))\n")
+    assert answer(odd)[0] == ["6.0"]
+
+
+def test_functions_made_by_a_function_are_not_mixed_up(odd):
+    assert run_program(odd, "factory.py") == ["2.0", "3.0"]

@@ -1,0 +1,171 @@
+"""What is shown of work under way, and what is not."""
+
+from __future__ import annotations
+
+import io
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from permix.errors import DataError
+from permix.runtime import compiling, progress
+from permix.runtime.compiling import announce_compilation
+from permix.runtime.progress import Display, Line, checked_progress
+from permix.runtime.settings import check_run_settings
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def fake_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Put a terminal in the place of stderr (not as a fixture: pytest captures after fixtures)."""
+    fake = Terminal()
+    monkeypatch.setattr(sys, "stderr", fake)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    return fake
+
+
+def test_plain_lines_when_asked_for(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "REDRAW_SECONDS", 100.0)  # steps alone show something
+    with Display(True) as display:
+        display.begin("EM")
+        display.begin("comparing", 2)
+        display.step()
+        display.update("closer", 2)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["EM", "comparing: 0/2", "comparing: 1/2 · about 1 s left", "comparing: 2/2 · closer"]
+
+
+def test_nothing_unless_it_takes_long(capsys):
+    for shown in (None, False):
+        with Display(shown) as display:
+            assert not display.wanted  # not a terminal
+            display.begin("EM")
+    with Display(True) as display:
+        display.begin("too early")
+    assert capsys.readouterr().err == ""
+
+
+def test_work_whose_next_step_is_far_away_is_shown(monkeypatch):
+    terminal = fake_terminal(monkeypatch)
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.2)
+    with Display(None) as display:
+        display.begin("one long step", 3)
+        time.sleep(0.1)
+        assert terminal.getvalue() == ""
+        time.sleep(0.6)
+        assert "one long step" in terminal.getvalue()
+        assert "0/3" in terminal.getvalue()
+    assert not [thread for thread in threading.enumerate() if thread.name == "permix-display"]
+
+
+def test_a_terminal_shows_the_remaining_time(monkeypatch):
+    terminal = fake_terminal(monkeypatch)
+    monkeypatch.setattr(progress, "REDRAW_SECONDS", 0.0)
+    with Display(True) as display:
+        display.begin("first [red]thing", 4)
+        display.step()
+        display.begin("second thing", 100)
+        display.lines[0].began -= 10
+        display.update("log-likelihood -12.5", 10)
+    text = terminal.getvalue()
+    for expected in (
+        "first [red]thing",
+        "1/4",
+        "second thing",
+        "10/100",
+        "about 2 min left",
+        "log-likelihood -12.5",
+    ):
+        assert expected in text
+
+
+def test_estimates_count_from_where_the_work_began():
+    line = Line("chain 1", 200, 100)
+    assert line.left == ""
+    line.began -= 10
+    line.done = 120
+    assert line.left == "about 40 s left"
+    line.done = 200
+    assert line.left == ""
+    assert Line("endless").left == ""
+
+
+def test_threads_may_report():
+    with Display(True) as display:
+        display.begin("counting", 4000)
+        threads = [threading.Thread(target=lambda: [display.step() for _ in range(1000)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert display.lines[0].done == 4000
+
+
+@pytest.mark.parametrize("wrong", ["yes", 1, 0, 0.0, float("nan"), [], np.array([True])], ids=repr)
+def test_what_progress_cannot_be(wrong):
+    for check in (checked_progress, Display, lambda shown: check_run_settings(1, shown)):
+        with pytest.raises(DataError, match="progress must be True, False or None"):
+            check(wrong)
+    with pytest.raises(DataError, match="n_jobs"):
+        check_run_settings(0, None)
+    assert [checked_progress(shown) for shown in (True, np.bool_(False), None)] == [True, False, None]
+
+
+def broadcast(*seconds: float) -> None:
+    """Pretend that compilations of these lengths happen one after the other."""
+    from numba.core import event
+
+    for length in seconds:
+        with event.trigger_event("numba:compile", data={}):
+            threading.Event().wait(length)
+
+
+def test_long_compilation_is_announced_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("numba")
+    monkeypatch.setattr(compiling, "PATIENCE_SECONDS", 0.1)
+    with announce_compilation():
+        broadcast(0.2, 0.2)
+    assert capsys.readouterr().err == compiling.MESSAGE + "\n"
+    with announce_compilation():
+        broadcast(*[0.06] * 5)
+    assert capsys.readouterr().err == compiling.MESSAGE + "\n", "many short ones add up"
+
+
+def test_short_compilation_is_not_announced(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("numba")
+    monkeypatch.setattr(compiling, "PATIENCE_SECONDS", 0.5)
+    with announce_compilation():
+        broadcast(0.01)
+    monkeypatch.setattr(compiling, "PATIENCE_SECONDS", 0.05)
+    with announce_compilation(wanted=False):
+        broadcast(0.2)
+    broadcast(0.2)
+    assert capsys.readouterr().err == ""
+
+
+def test_real_compilation_broadcasts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The event names are Numba's; a release that changed them would silence us."""
+    numba = pytest.importorskip("numba")
+    monkeypatch.setattr(compiling, "PATIENCE_SECONDS", 0.0)
+
+    @numba.njit
+    def double(x):
+        return 2 * x
+
+    with announce_compilation():
+        assert double(np.float64(2.0)) == 4.0
+    assert capsys.readouterr().err == compiling.MESSAGE + "\n"

@@ -1,0 +1,175 @@
+"""Threads: how many, for whom, in what order, and what becomes of errors."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from permix.errors import DataError
+from permix.runtime import threads
+from permix.runtime.interrupts import Interrupts
+from permix.runtime.threads import at_most, n_processors, n_threads, over_rows, run_in_threads, threads_here
+
+WRONG = [
+    *(float("nan"), float("inf"), 1.0, 2.5, np.float64(2), True, False, np.bool_(True), 0, -2, -(10**30)),
+    *(2**31, 10**30, "2", "all", b"1", [], [2], (1,), {}, print, np.array(2), np.array([1, 2]), 1j),
+]
+
+
+@pytest.mark.parametrize("n_jobs", WRONG, ids=repr)
+def test_what_n_jobs_cannot_be(n_jobs):
+    with pytest.raises(DataError, match="n_jobs"):
+        n_threads(n_jobs)
+    with pytest.raises(DataError, match="n_jobs"):
+        run_in_threads(str, [1], n_jobs)
+
+
+def test_what_n_jobs_means(monkeypatch):
+    monkeypatch.setattr(threads, "n_processors", lambda: 6)
+    assert [n_threads(n_jobs) for n_jobs in (None, -1, 1, 2, np.int64(9), 2**31 - 1)] == [
+        6,
+        6,
+        1,
+        2,
+        9,
+        2**31 - 1,
+    ]
+
+
+def test_the_environment_limits_processors(monkeypatch):
+    n_processors.cache_clear()
+    try:
+        monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
+        assert n_processors() == 1
+        n_processors.cache_clear()
+        monkeypatch.delenv("NUMBA_NUM_THREADS")
+        assert n_processors() >= 1
+    finally:
+        n_processors.cache_clear()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3, 400, None])
+def test_results_come_in_order(n_jobs):
+    rng = np.random.default_rng(1)
+    naps = rng.exponential(1e-4, 500)
+
+    def work(index):
+        time.sleep(naps[index])
+        return index * index
+
+    assert run_in_threads(work, range(500), n_jobs) == [index * index for index in range(500)]
+    assert run_in_threads(work, [], n_jobs) == []
+
+
+def test_as_many_threads_as_asked_for():
+    together = threading.Barrier(5, timeout=30)
+    assert run_in_threads(lambda index: together.wait() >= 0, range(5), 5) == [True] * 5
+    names = run_in_threads(lambda index: threading.current_thread().name, range(50), 1)
+    assert set(names) == {threading.current_thread().name}, "one thread is the caller's"
+
+
+def test_threads_share():
+    def shares(n_tasks, n_jobs):
+        return set(
+            run_in_threads(
+                lambda _: (threads_here(), threads_here(1), threads_here(7)), range(n_tasks), n_jobs
+            )
+        )
+
+    assert shares(2, 8) == {(4, 1, 4)}
+    assert shares(3, 8) == {(2, 1, 2)}
+    assert shares(9, 4) == {(1, 1, 1)}
+    assert shares(1, 4) == {(4, 1, 4)}
+    nested = run_in_threads(lambda _: run_in_threads(lambda _: threads_here(), range(2), None), range(2), 8)
+    assert nested == [[2, 2], [2, 2]]
+    with at_most(3):
+        assert (threads_here(), threads_here(2), threads_here(-1)) == (3, 2, min(3, n_processors()))
+        with at_most(8):
+            assert threads_here() == 3
+        assert shares(9, 8) == {(1, 1, 1)}
+    assert threads_here() == n_processors()
+    assert threads_here(100) == 100
+
+
+def test_the_first_error_is_raised_and_stops_the_rest():
+    begun = []
+
+    def work(index):
+        begun.append(index)
+        if index in (3, 5):
+            time.sleep(0.01 * (6 - index))
+            raise ValueError(f"task {index}")
+        time.sleep(0.001)
+
+    with pytest.raises(ValueError, match="task 3"):
+        run_in_threads(work, range(5000), 8)
+    assert len(begun) < 5000
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("permix-worker")]
+    with Interrupts() as interrupts, pytest.raises(ValueError, match="task 3"):
+        run_in_threads(work, range(5000), 2, interrupts=interrupts)
+    assert interrupts.stopped
+    assert not interrupts.interrupted
+
+
+def test_a_system_without_threads_left(monkeypatch):
+    start, started = threading.Thread.start, []
+
+    def scarce(self):
+        if len(started) == 2:
+            raise RuntimeError("can't start new thread")
+        started.append(self)
+        start(self)
+
+    monkeypatch.setattr(threading.Thread, "start", scarce)
+    assert run_in_threads(abs, range(-50, 0), 10) == list(range(50, 0, -1))
+    with pytest.raises(RuntimeError):
+        run_in_threads(abs, range(5), 3)
+
+
+def test_works_off_the_main_thread_and_from_several_threads_at_once():
+    found = {}
+
+    def call(number):
+        found[number] = run_in_threads(lambda index: index + number, range(200), 3)
+
+    callers = [threading.Thread(target=call, args=(number,)) for number in range(8)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(60)
+    assert found == {number: list(range(number, number + 200)) for number in range(8)}
+
+
+def test_the_watcher_is_called_meanwhile():
+    looks = []
+    run_in_threads(lambda _: time.sleep(0.3), [0], 1, watch=lambda: looks.append(threading.current_thread()))
+    assert len(looks) >= 3
+    assert set(looks) == {threading.current_thread()}
+
+    def broken():
+        raise OSError("no terminal")
+
+    with pytest.raises(OSError, match="no terminal"):
+        run_in_threads(lambda _: time.sleep(0.2), range(5), 1, watch=broken)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_rows_are_divided_and_all_visited_once(n_threads):
+    seen = np.zeros(100_001, int)
+    calls = []
+
+    def work(first, last):
+        calls.append(threading.get_ident())
+        seen[first:last] += 1
+
+    with at_most(n_threads):
+        over_rows(work, len(seen), 10)
+    assert (seen == 1).all()
+    assert len(calls) == (1 if n_threads == 1 else 13)  # twelve parts, and nothing to compile
+    with at_most(n_threads):
+        calls.clear()
+        over_rows(work, 10, 1)
+    assert calls == [threading.get_ident()]
