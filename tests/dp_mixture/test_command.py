@@ -18,6 +18,7 @@ import permix
 from permix.dp_mixture.answers import labels
 from permix.dp_mixture.table_source import Table
 from permix.registries import FAMILIES, MOVES, PRIORS, move_names
+from tests.cli.refusals import assert_refused
 
 QUICK = ("--draws", 40, "--burn-in", 20)
 
@@ -162,21 +163,7 @@ def test_other_kinds_of_data(run, tmp_path):
     ],
 )
 def test_a_mistake_gets_one_clear_message(run, points, tmp_path, monkeypatch, arguments, words):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "empty.csv").write_text("")
-    (tmp_path / "headonly.csv").write_text("a,b\n")
-    (tmp_path / "old.permix").write_text("precious")
-    (tmp_path / "pairs.csv").write_text("agent,better,worse\nann,x,y\nann,y,z\nann,z,x\nbob,x,y\n")
-    (tmp_path / "hole.csv").write_text("a,b\n1,2\n3,\n")
-    (tmp_path / "broken.npz").write_bytes(b"PK\x03\x04 nothing")
-    code, _, err = run(*arguments)
-    assert code == 1
-    assert err.startswith("permix: ")
-    assert "Traceback" not in err
-    assert "Errno" not in err
-    for word in words:
-        assert word in err
-    assert (tmp_path / "old.permix").read_text() == "precious"
+    assert_refused(run, tmp_path, monkeypatch, arguments, words)
 
 
 @pytest.mark.parametrize(

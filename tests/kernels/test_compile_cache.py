@@ -180,3 +180,18 @@ def test_a_file_edited_after_its_import_does_not_leave_its_old_code_behind(odd):
 
 def test_functions_made_by_a_function_are_not_mixed_up(odd):
     assert run_program(odd, "factory.py") == ["2.0", "3.0"]
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="permissions of another sort")
+def test_a_folder_that_others_can_write_is_not_used(package):
+    """Entries are unpickled: one that somebody else put there would be code of theirs."""
+    folder = package / "compiled"
+    folder.mkdir()
+    folder.chmod(0o777)
+    printed, said = answer(package)
+    assert printed == ["8.0", "True"]
+    assert "can be written by others" in said
+    assert not list(folder.iterdir())
+    folder.chmod(0o700)
+    assert answer(package)[0] == ["8.0", "True"]
+    assert answer(package)[0] == ["8.0", "False"]

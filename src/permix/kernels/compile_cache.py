@@ -20,6 +20,7 @@ import hashlib
 import os
 import pickle
 import re
+import stat
 import sys
 import tempfile
 import time
@@ -284,6 +285,10 @@ def _usable_folder() -> Path | None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK):
             raise PermissionError(f"{folder} cannot be written")
+        # Entries are unpickled, as Numba's own are: nobody else may be able to put one here.
+        status = folder.stat()
+        if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & stat.S_IWOTH):
+            raise PermissionError(f"{folder} can be written by others")
         _remove_old(folder)
     except OSError as error:
         _say_not_kept(folder, error)
