@@ -109,7 +109,7 @@ def run_in_threads(
     least : int
         So many of the first tasks are run in any case.
     watch : callable, optional
-        Called now and then by the calling thread while others work.
+        Called now and then by the calling thread while others work, and once when they have ended.
 
     Raises
     ------
@@ -160,6 +160,8 @@ class _Work(Generic[Task, Result]):
                         if interrupts.interrupted:
                             raise
                         interrupts.note()
+            if watch is not None:  # what happened since the last look, or before the first
+                watch()
         except BaseException:  # the second Ctrl-C, above all: nobody waits for threads now
             self.abandoned = True
             interrupts.stop()
