@@ -128,7 +128,7 @@ def test_without_someone_who_heeds_it_is_raised(n_jobs):
         run_in_threads(work, range(5000), n_jobs)
     assert len(begun) < 500
     assert handler_is_given_back()
-    assert not workers()
+    assert no_workers_are_left()
 
 
 def test_some_tasks_run_in_any_case():
@@ -163,14 +163,41 @@ def test_the_second_does_not_wait_for_tasks():
         assert len(workers()) == 2
     finally:
         slow.set()
-    for worker in workers():
-        worker.join(10)
-    assert not workers(), "what was left behind does not take the third task"
+    assert no_workers_are_left(), "what was left behind does not take the third task"
     assert handler_is_given_back()
 
 
 def ctrl_c_to_process() -> None:
     os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_tasks_under_way_are_waited_for_in_programs_with_a_handler_of_their_own():
+    """A handler that raises while threads are waited for: a running thread is not taken for ended."""
+
+    def raises(number, frame):
+        raise KeyboardInterrupt
+
+    def press_then_work(index):
+        time.sleep(0.2)  # until the caller waits
+        ctrl_c_to_process()
+        time.sleep(0.3)
+        return index
+
+    before = signal.signal(signal.SIGINT, raises)
+    try:
+        with Interrupts() as interrupts:
+            assert run_in_threads(press_then_work, [7], 1, interrupts=interrupts) == [7]
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert interrupts.interrupted
+
+
+def no_workers_are_left() -> bool:
+    """Whether threads have ended or end within ten seconds."""
+    deadline = time.monotonic() + 10
+    while workers() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not workers()
 
 
 def workers() -> list[threading.Thread]:

@@ -19,24 +19,21 @@ ORDERS = [[0, 1, 2, 3], [1, 0, 2, 3], [0, 1, 3, 2], [3, 2, 1, 0], [3, 2, 0, 1], 
 
 def answers(seed: int) -> list[list[float]]:
     """Distances, a fit by EM, chains, and draws: all in threads, however small."""
-    before, threads.WORTH_THREADS = threads.WORTH_THREADS, 0
-    try:
-        votes = permix.Rankings.from_orders(ORDERS)
-        mallows = permix.MallowsMixture(2, n_init=3, random_state=seed, n_jobs=2, progress=False).fit(votes)
-        table = np.random.default_rng(0).normal(size=(20, 2))
-        mixture = permix.DPMixture(n_draws=20, n_burn_in=5, n_chains=2, random_state=seed, n_jobs=2)
-        drawn = permix.Mallows(range(9), 0.5).sample(50, seed)
-        return [
-            np.ravel(part).astype(float).tolist()
-            for part in (
-                permix.distance_matrix(ORDERS),
-                permix.distance_matrix(drawn.orders, metric="footrule"),
-                mallows.predict_proba(votes),
-                mixture.fit(table)._fit.draws.arrays["log_joint"],
-            )
-        ]
-    finally:
-        threads.WORTH_THREADS = before
+    threads.WORTH_THREADS = 0
+    votes = permix.Rankings.from_orders(ORDERS)
+    mallows = permix.MallowsMixture(2, n_init=3, random_state=seed, n_jobs=2, progress=False).fit(votes)
+    table = np.random.default_rng(0).normal(size=(20, 2))
+    mixture = permix.DPMixture(n_draws=20, n_burn_in=5, n_chains=2, random_state=seed, n_jobs=2)
+    drawn = permix.Mallows(range(9), 0.5).sample(50, seed)
+    return [
+        np.ravel(part).astype(float).tolist()
+        for part in (
+            permix.distance_matrix(ORDERS),
+            permix.distance_matrix(drawn.orders, metric="footrule"),
+            mallows.predict_proba(votes),
+            mixture.fit(table)._fit.draws.arrays["log_joint"],
+        )
+    ]
 
 
 def answers_into(queue: multiprocessing.Queue, seed: int) -> None:
@@ -45,7 +42,10 @@ def answers_into(queue: multiprocessing.Queue, seed: int) -> None:
 
 @pytest.fixture(scope="module")
 def expected():
-    return {seed: answers(seed) for seed in range(4)}
+    """What one thread of one process answers; afterwards small work stays in one thread again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads, "WORTH_THREADS", 0)
+        yield {seed: answers(seed) for seed in range(4)}
 
 
 pytestmark = pytest.mark.filterwarnings("ignore")

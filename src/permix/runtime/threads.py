@@ -12,9 +12,10 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Generic, TypeVar
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -144,22 +145,27 @@ class _Work(Generic[Task, Result]):
         self.results: dict[int, Result] = {}
         self.errors: dict[int, BaseException] = {}
         self.abandoned = False
+        self.ended: list[str] = []
+        self.news: SimpleQueue[None] = SimpleQueue()
 
     def run(
         self, interrupts: Interrupts, heeds: bool, least: int, watch: Callable[[], object] | None
     ) -> None:
         """Start threads and wait for them; the signal's handler runs meanwhile, whatever they do."""
         try:
-            for thread in self._started((interrupts, heeds, least)):
-                while thread.is_alive():
-                    try:
-                        thread.join(POLL_SECONDS)
-                        if watch is not None:
-                            watch()
-                    except KeyboardInterrupt:  # from a program that treats Ctrl-C in its own way
-                        if interrupts.interrupted:
-                            raise
-                        interrupts.note()
+            n_started = self._start((interrupts, heeds, least))
+            while len(self.ended) < n_started:
+                try:
+                    # Not Thread.join: an exception raised by a handler of signals while it waits makes
+                    # Python 3.11 take a running thread for one that has ended.
+                    with suppress(Empty):
+                        self.news.get(timeout=POLL_SECONDS)
+                    if watch is not None:
+                        watch()
+                except KeyboardInterrupt:  # from a program that treats Ctrl-C in its own way
+                    if interrupts.interrupted:
+                        raise
+                    interrupts.note()
             if watch is not None:  # what happened since the last look, or before the first
                 watch()
         except BaseException:  # the second Ctrl-C, above all: nobody waits for threads now
@@ -167,20 +173,26 @@ class _Work(Generic[Task, Result]):
             interrupts.stop()
             raise
 
-    def _started(self, arguments: tuple[Interrupts, bool, int]) -> list[threading.Thread]:
-        threads: list[threading.Thread] = []
+    def _start(self, arguments: tuple[Interrupts, bool, int]) -> int:
+        """Start the threads; return how many there are."""
         for number in range(self.n_threads):
             # Daemons: after the second Ctrl-C the process may end without waiting for their present step.
             name = f"permix-worker-{number}"
-            thread = threading.Thread(target=self.take, args=arguments, name=name, daemon=True)
+            thread = threading.Thread(target=self.take_and_tell, args=arguments, name=name, daemon=True)
             try:
                 thread.start()
             except RuntimeError:  # the system has no more; fewer do as well
-                if not threads:
+                if not number:
                     raise
-                break
-            threads.append(thread)
-        return threads
+                return number
+        return self.n_threads
+
+    def take_and_tell(self, *arguments: Any) -> None:
+        try:
+            self.take(*arguments)
+        finally:
+            self.ended.append(threading.current_thread().name)
+            self.news.put(None)
 
     def take(self, interrupts: Interrupts, heeds: bool, least: int) -> None:
         """Take tasks until there are no more, or no more are wanted."""
