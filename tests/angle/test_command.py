@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import permix
-from permix.angle.tables import angle_report, print_angle
+from permix.angle.tables import report as angle_report
+from permix.angle.tables import show as print_angle
 from permix.errors import PermixWarning
 
 DRINKS = ("tea", "coffee", "milk", "juice", "cocoa", "water")

@@ -118,21 +118,22 @@ COMMAND = ModelCommand(
     help="Group agents by what they like best.",
     parameters=FirstChoiceParameters,
     source=VOTES,
-    fit="toy_first_choice.tables:fit_votes",
-    report="toy_first_choice.tables:report",
-    show="toy_first_choice.tables:show",
 )
+''',
+    "answers.py": '''
+"""What the command line asks of the model."""
+
+from toy_first_choice.fit import fit_first_choice
+
+
+def fit_data(votes, settings):
+    """Fit to a file."""
+    return fit_first_choice(votes.table, settings)
 ''',
     "tables.py": '''
 """What the command line shows."""
 
 from permix.cli.output import print_table
-from toy_first_choice.fit import fit_first_choice
-
-
-def fit_votes(votes, settings):
-    """Fit to a file."""
-    return fit_first_choice(votes.table, settings)
 
 
 def report(fit):

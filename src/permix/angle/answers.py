@@ -24,7 +24,7 @@ from permix.data.rankings import Rankings
 CRITERION_STEPS = 2e9
 
 
-def parameters_of(given: dict[str, Any]) -> dict[str, Any]:
+def choose(given: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters among the options given; whether criteria are wanted is none of them."""
     wanted = given.pop("criteria", None)
     if wanted and given.get("inference", "em") == "em":
@@ -35,7 +35,7 @@ def parameters_of(given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def fit_votes(votes: Votes, settings: AngleParameters) -> AngleFit:
+def fit_data(votes: Votes, settings: AngleParameters) -> AngleFit:
     """Fit the mixture to a file of votes."""
     rankings = as_rankings(votes.table)
     way = settings.way_for(rankings.n_items, rankings.is_full, are_top_lists(rankings))
@@ -49,7 +49,7 @@ def labels(fit: AngleFit, votes: Votes) -> Answer:
     return membership(votes.agents, fit.probabilities, fit.counts)
 
 
-def criteria_of(fit: AngleFit, votes: Votes, values: Mapping[str, Any]) -> dict[str, Any]:
+def measures(fit: AngleFit, votes: Votes, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return DIC and WAIC, where there is a posterior and they were asked for or take seconds."""
     wanted = values["criteria"]
     if fit.settings.inference == "em" or wanted is False:

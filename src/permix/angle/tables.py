@@ -39,7 +39,7 @@ IN_CHAINS = {
 }
 
 
-def angle_report(fit: AngleFit) -> dict[str, Any]:
+def report(fit: AngleFit) -> dict[str, Any]:
     """Everything ``summary`` shows of a mixture of angle-based models, as plain values."""
     components, settings, total = fit.components, fit.settings, fit.log_likelihood
     n_agents, parameters = int(fit.counts.sum()), n_parameters(fit.components)
@@ -123,7 +123,7 @@ def _by_item(part: pd.DataFrame, column: str) -> dict[str, float]:
     return dict(zip(map(str, part["item"]), values.tolist(), strict=True))
 
 
-def print_angle(report: dict[str, Any], title: str) -> None:
+def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
     parts = report["groups"]
     sure = report["interval"] is not None

@@ -77,8 +77,7 @@ def _fit_app(commands: list[ModelCommand]) -> typer.Typer:
         part("permix.cli.run:run_fit")(command, values)
 
     for command in commands:
-        if command.fit:
-            add_fit_command(app, command, run)
+        add_fit_command(app, command, run)
     return app
 
 

@@ -18,6 +18,7 @@ import typer
 
 from permix.estimators.checks import Choice, Real, Seed, Switch, Whole
 from permix.estimators.parameters import Declared, Parameters
+from permix.registries import part
 
 
 class Option(NamedTuple):
@@ -65,11 +66,11 @@ class Source(NamedTuple):
 class Answering(NamedTuple):
     """One thing that ``predict --what`` may ask of a model.
 
+    The function of that name in the model's ``answers.py`` takes (fit, new data, question) and returns an
+    :class:`~permix.cli.answers.Answer`, or Rankings and the agents they are of.
+
     Attributes
     ----------
-    answer : str
-        Where the function of (fit, new data, question) is, as "module:name". It returns an
-        :class:`~permix.cli.answers.Answer`, or Rankings and the agents they are of.
     uses : tuple of str
         The options it heeds among those of ``predict``: top, samples, seed, length.
     rankings : bool
@@ -78,7 +79,6 @@ class Answering(NamedTuple):
         Whether it is about new rows, rather than about those that were fitted.
     """
 
-    answer: str
     uses: tuple[str, ...] = ()
     rankings: bool = False
     needs_data: bool = True
@@ -99,12 +99,17 @@ class Variant(NamedTuple):
     needs: str
 
 
+AGENT_LABELS = "Also write each agent's group and how sure that is to this CSV file."
+
+
 @dataclass(frozen=True)
 class ModelCommand:
     """What the command line does with one model.
 
-    Functions are named by where they are, "module:name", and imported when they are called, so that
-    ``permix --help`` stays quick.
+    Functions are found by their names in the folder of the parameters, when they are called, so that
+    ``permix --help`` stays quick. In ``tables.py``: ``report(fit)``, everything ``summary`` shows as plain
+    values, and ``show(report, title)``, tables for people. In ``answers.py``: ``fit_data(data, parameters)``,
+    which raises KeyboardInterrupt if nothing was kept, and what the attributes below ask for.
 
     Attributes
     ----------
@@ -112,61 +117,54 @@ class ModelCommand:
         As in ``permix fit NAME``.
     help : str
         What it finds; the first line is shown in lists.
-    examples : tuple of str
     parameters : class
         Declared parameters, whose options the command has.
     source : Source
+    examples : tuple of str
     variant : Variant, optional
         A second model that the command fits.
-    fit : function of (data, parameters)
-        Returns a fit; raises KeyboardInterrupt if nothing was kept.
     fit_options : dict of str to Option
-        Options about fitting that are no parameters; ``fit`` gets those that were given, by name.
-    report : function of a fit
-        Everything ``summary`` shows, as plain values.
-    show : function of (report, title)
-        Tables for people.
-    labels : function of (fit, data), optional
-        The :class:`~permix.cli.answers.Answer` that ``--labels`` writes.
-    column_labels : function of (fit, data), optional
-        That of ``--column-labels``, where a model finds groups of columns as well.
-    answers : dict of str to Answering
-        What ``predict --what`` may ask, the first being the default.
-    sample : function of (fit, size, seed), optional
-        New data drawn from the fit, as an Answer or Rankings; it takes a length too if
-        ``sample_takes_length``.
+        Options about fitting that are no parameters; ``fit_data`` gets those that were given, by name.
     options : dict of str to Option
-        Further options; ``choose`` turns them into parameters.
-    choose : function of the values given
-        Returns the parameters; by default the options that were given.
-    labels_help : str
-        What the file of ``--labels`` holds.
+        Further options; ``choose(values given)`` turns them into parameters.
+    labels : str
+        What the file of ``--labels`` holds, which ``labels(fit, data)`` returns as an Answer; "" for none.
+    column_labels : bool
+        Whether ``--column-labels`` writes ``column_labels(fit, data)``.
+    answers : dict of str to Answering
+        What ``predict --what`` may ask, the first being the default; a function for each.
+    draws : bool
+        Whether ``sample(fit, size, seed)`` draws new data, as an Answer or Rankings.
+    draws_lengths : bool
+        Whether it takes a length as well.
     select : bool
         Whether the number of groups can be chosen by ``--select``.
-    measures : function of (fit, data, values of the options), optional
-        Further values of the report, which take the data that were fitted.
+    measures : bool
+        Whether ``measures(fit, data, values of the options)`` has further values of the report.
     """
 
     name: str
     help: str
     parameters: type[Parameters]
     source: Source
-    fit: str
-    report: str
-    show: str
     examples: Sequence[str] = ()
     variant: Variant | None = None
     fit_options: Mapping[str, Option] = field(default_factory=dict)
-    labels: str = ""
-    column_labels: str = ""
-    answers: Mapping[str, Answering] = field(default_factory=dict)
-    sample: str = ""
-    sample_takes_length: bool = False
     options: Mapping[str, Option] = field(default_factory=dict)
-    choose: str = ""
-    labels_help: str = "Also write each agent's group and how sure that is to this CSV file."
+    labels: str = ""
+    column_labels: bool = False
+    answers: Mapping[str, Answering] = field(default_factory=dict)
+    draws: bool = False
+    draws_lengths: bool = False
     select: bool = False
-    measures: str = ""
+    measures: bool = False
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """Return one of the model's functions, imported now."""
+        module = "tables" if name in ("report", "show") else "answers"
+        folder = self.parameters.__module__.rpartition(".")[0]
+        found: Callable[..., Any] = part(f"{folder}.{module}:{name}")
+        return found
 
     @property
     def flags(self) -> dict[str, str]:
@@ -274,7 +272,7 @@ def add_fit_command(app: typer.Typer, command: ModelCommand, run: Callable[..., 
             parameters.append(_of_parameter(name, about, with_default=not must_be_given))
     options |= command.source.options
     if command.labels:
-        options["labels"] = Option(Path, command.labels_help)
+        options["labels"] = Option(Path, command.labels)
     if command.column_labels:
         options["column_labels"] = Option(Path, "The same for columns.")
     options |= {

@@ -35,7 +35,7 @@ BLOCK = 100_000
 # -- fitting ---------------------------------------------------------------------------------------
 
 
-def fit_matrix(
+def fit_data(
     cells: Cells, settings: BlockParameters, levels: str | None = None, held_out: float | None = None
 ) -> BlockFit:
     """Fit a co-clustering, or an ensemble, to a file's matrix or to a share of its cells."""
@@ -96,7 +96,7 @@ def levels_of(text: str, is_text: bool) -> tuple[str | float, ...]:
         raise ParameterError("levels", text, "numbers, since the cells are numbers") from None
 
 
-def row_labels(fit: BlockFit, cells: Cells) -> Answer:
+def labels(fit: BlockFit, cells: Cells) -> Answer:
     """Say which group each row is in, and how probable it is that it is with its fellow members."""
     return _labels(fit, "row")
 

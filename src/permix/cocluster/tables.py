@@ -29,7 +29,7 @@ PRIORS = {
 }
 
 
-def block_report(fit: BlockFit) -> dict[str, Any]:
+def report(fit: BlockFit) -> dict[str, Any]:
     """Everything ``summary`` shows, as plain values."""
     draws = fit.draws.arrays
     report: dict[str, Any] = {
@@ -111,7 +111,7 @@ def _values(fit: BlockFit) -> list[Any]:
     return [float(value) for value in family.means(*sums)]
 
 
-def print_blocks(report: dict[str, Any], title: str) -> None:
+def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
     filled = ""
     if "cells" in report:

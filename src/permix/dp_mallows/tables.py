@@ -20,7 +20,7 @@ MAX_NUMBERS = 12
 DECAY_WIDTH = len("1.05 (0.91–1.20)  ")
 
 
-def dp_mallows_report(fit: DPMallowsFit) -> dict[str, Any]:
+def report(fit: DPMallowsFit) -> dict[str, Any]:
     """Everything ``summary`` shows, as plain values."""
     draws = fit.draws.arrays["n_clusters"]
     numbers, counts = np.unique(draws, return_counts=True)
@@ -72,7 +72,7 @@ def _group_report(fit: DPMallowsFit, summaries: ClusterSummaries, e: int) -> dic
     }
 
 
-def print_dp_mallows(report: dict[str, Any], title: str) -> None:
+def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
     n, found = report["number_of_groups"], report["groups"][:MAX_GROUPS]
     groups = count_of(n, "group")

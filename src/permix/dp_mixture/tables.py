@@ -16,7 +16,7 @@ MAX_GROUPS = 30
 LOSSES = {"vi": "variation of information", "binder": "Binder loss"}
 
 
-def mixture_report(fit: MixtureFit) -> dict[str, Any]:
+def report(fit: MixtureFit) -> dict[str, Any]:
     """Everything ``summary`` shows, as plain values."""
     draws = fit.draws.arrays["n_clusters"]
     numbers, counts = np.unique(draws, return_counts=True)
@@ -40,7 +40,7 @@ def mixture_report(fit: MixtureFit) -> dict[str, Any]:
     }
 
 
-def print_mixture(report: dict[str, Any], title: str) -> None:
+def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
     shares = report["posterior_number_of_groups"].items()
     groups, rows_ = count_of(report["groups"], "group"), count_of(report["observations"], "observation")

@@ -19,7 +19,7 @@ from permix.mallows.predict import complete, predict_proba
 from permix.mallows.results import sample_rankings
 
 
-def fit_votes(votes: Votes, settings: MallowsParameters) -> MallowsFit:
+def fit_data(votes: Votes, settings: MallowsParameters) -> MallowsFit:
     """Fit the mixture to a file of votes."""
     return fit_mallows(as_preferences(votes.table), settings)
 

@@ -11,7 +11,7 @@ from permix.mallows.fit import MallowsFit
 from permix.mallows.results import climbing_iterations, remarks, starts_near_the_best
 
 
-def mallows_report(fit: MallowsFit) -> dict[str, Any]:
+def report(fit: MallowsFit) -> dict[str, Any]:
     """Everything ``summary`` shows of a mixture of Mallows models, as plain values."""
     mixture, total = fit.components, fit.log_likelihood
     n_agents = int(fit.counts.sum())
@@ -44,7 +44,7 @@ def mallows_report(fit: MallowsFit) -> dict[str, Any]:
     }
 
 
-def print_mallows(report: dict[str, Any], title: str) -> None:
+def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
     parts = report["groups"]
     columns = ("weight", "agents", "dispersion", "expected_distance")

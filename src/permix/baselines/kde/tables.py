@@ -13,7 +13,7 @@ from permix.cli.output import count_of, print_table
 MAX_TRIED = 12
 
 
-def kde_report(fit: KDEFit) -> dict[str, Any]:
+def report(fit: KDEFit) -> dict[str, Any]:
     """Everything ``summary`` shows of a density estimate, as plain values."""
     rows = fit.preferences
     return {
@@ -33,7 +33,7 @@ def kde_report(fit: KDEFit) -> dict[str, Any]:
     }
 
 
-def print_kde(report: dict[str, Any], title: str) -> None:
+def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
     agents, items = count_of(report["agents"], "agent"), count_of(report["number_of_items"], "item")
     names = ("dispersion", "expected_distance", "closed_form", "interrupted")

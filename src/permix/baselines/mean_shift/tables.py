@@ -11,7 +11,7 @@ from permix.cli.output import count_of, fitting, print_table, rounded, terminal_
 MAX_GROUPS = 30
 
 
-def mean_shift_report(fit: MeanShiftFit) -> dict[str, Any]:
+def report(fit: MeanShiftFit) -> dict[str, Any]:
     """Everything ``summary`` shows, as plain values."""
     names, centers = [str(item) for item in fit.items], fit.centers
     n_agents = int(fit.row_counts.sum())
@@ -40,7 +40,7 @@ def mean_shift_report(fit: MeanShiftFit) -> dict[str, Any]:
     }
 
 
-def print_mean_shift(report: dict[str, Any], title: str) -> None:
+def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
     found = report["groups"]
     width = terminal_width() - len("group  agents  share  ")
