@@ -79,6 +79,10 @@ class DataError(PermixError, ValueError):
     """The data are not what they should be: the message says which row, why, and the way out."""
 
 
+class NoSuchAttribute(DataError, AttributeError):
+    """A fit has no such attribute, and the message says what has; ``hasattr`` is False."""
+
+
 class ParameterError(DataError):
     """A parameter of an estimator is not what it may be.
 

@@ -20,13 +20,6 @@ HAS_NO = {
     ("MallowsKDE", "labels_"): "an estimate of a density has no groups",
     ("MallowsKDE", "predict"): "an estimate of a density has no groups",
     ("MallowsKDE", "predict_proba"): "an estimate of a density has no groups",
-    (
-        "MallowsKDE",
-        "log_likelihood_",
-    ): "it is the sum of scores of rows left out, which bandwidths are chosen by",
-    ("BlurringMeanShift", "predict_proba"): "mean-shift has no probabilities",
-    ("BlurringMeanShift", "score_samples"): "mean-shift is no model of the data",
-    ("BlurringMeanShift", "log_likelihood_"): "mean-shift is no model of the data",
     ("AngleClassifier", "labels_"): "classes are given, not found",
     ("AngleClassifier", "score_samples"): "its score is the share of right answers, as of every classifier",
     ("AngleClassifier", "log_likelihood_"): "it is as many fits as there are classes",

@@ -12,13 +12,14 @@ from permix.angle.completions import complete, predict_pairwise
 from permix.angle.data import are_top_lists, as_rankings
 from permix.angle.fit import AngleFit, fit_angle
 from permix.angle.parameters import AngleParameters
-from permix.angle.results import CRITERION_DRAWS, criteria, sample_rankings
+from permix.angle.results import CRITERION_DRAWS, criteria
 from permix.angle.rows import row_probabilities
 from permix.cli.answers import Answer
 from permix.cli.predict import NewData, Question
 from permix.cli.rank_answers import N_SAMPLES, membership, pairs_answer, read_over_items
 from permix.cli.votes import Votes
 from permix.data.rankings import Rankings
+from permix.estimators.agent_answers import sample_rankings
 
 # DIC and WAIC average over hundreds of draws: by default where that takes no more steps than this, seconds.
 CRITERION_STEPS = 2e9

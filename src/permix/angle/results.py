@@ -15,11 +15,10 @@ from permix.angle.rows import row_log_probabilities
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions import is_cheap
-from permix.distributions.base import sample_size
 from permix.errors import Argument, ConvergenceWarning, DataError, Message, PermixWarning
+from permix.estimators.agent_answers import starts_table
 from permix.estimators.checks import Real
 from permix.estimators.wording import groups_named
-from permix.runtime.seeds import RandomState, generator
 from permix.sampling import Draws
 
 if TYPE_CHECKING:
@@ -31,20 +30,6 @@ CRITERION_DRAWS = 400
 NOTABLE_ERROR = 0.05
 # Up to so many items its error is found in no time, by balancing.
 WARNED_ITEMS = 300
-
-
-def sample_rankings(
-    components: AngleComponents, size: int = 1, random_state: RandomState = None
-) -> tuple[Rankings, Array]:
-    """Draw full rankings from the mixture, with the component of each."""
-    rng = generator(random_state)
-    labels = rng.choice(components.n_components, size=sample_size(size), p=components.weights)
-    orders = np.empty((len(labels), components.n_items), dtype=np.int32)
-    for k in range(components.n_components):
-        members = np.flatnonzero(labels == k)
-        if len(members):
-            orders[members] = components.component(k).sample(len(members), random_state=rng).orders
-    return Rankings._from_arrays(orders, components.items), labels
 
 
 def consensus_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
@@ -191,18 +176,11 @@ def n_parameters(components: AngleComponents) -> int:
 
 def diagnostics_table(fit: AngleFit) -> pd.DataFrame:
     """Return R-hat and ESS where there are draws, else what every start reached."""
-    import pandas as pd
-
     from permix.posterior import summary
 
     if fit.draws is not None:
         return summary(scalar_draws(fit.draws))
-    reached = np.asarray(fit.restart_objectives)
-    best = reached.max(initial=-np.inf)
-    return pd.DataFrame(
-        {objective_name(fit): reached, "below_best": best - reached, "near_best": reached >= best - 1.0},
-        index=pd.RangeIndex(len(reached), name="start"),
-    )
+    return starts_table(objective_name(fit), fit.restart_objectives)
 
 
 def objective_name(fit: AngleFit) -> str:

@@ -163,5 +163,7 @@ def load(path: PathLike, max_bytes: int | None = None) -> Any:
     FileFormatError
         If the file is truncated, damaged, hostile, of another kind, or written by a newer permix.
     """
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"there is no file {os.fspath(path)}; load reads what a model's save wrote")
     model, fit = read_model(path, max_bytes)
     return part(model.estimator)._from_fit(fit)

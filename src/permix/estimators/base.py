@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from permix.data.labels import Array
 from permix.estimators.archive import write_model
 from permix.estimators.parameters import Parameters, parameter_section, signature_of
+from permix.posterior import summary, to_datatree
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
@@ -63,13 +69,74 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file, a zip of JSON and ``.npy``; :func:`permix.load` reads it."""
+        write_model(self._fitted(), path)
+
+    def _fitted(self) -> Any:
+        """Return the fit; there must be one."""
         check_is_fitted(self)
-        write_model(self._fit, path)
+        return self._fit
+
+
+def of_fitted(get: Callable[[Any], Any], doc: str) -> Any:
+    """Return an attribute of fitted estimators that is computed when it is asked for."""
+
+    def attribute(self: Any) -> Any:
+        check_is_fitted(self)
+        return get(self)
+
+    return property(attribute, doc=doc)
+
+
+class ScoreMixin:
+    """Models of the data: how probable rows are. They have ``_log_densities``."""
+
+    def _log_densities(self, X: Any) -> tuple[Array, Array]:
+        """Return ln p of every row, and its Monte Carlo error."""
+        raise NotImplementedError
+
+    def score_samples(self, X: Any, *, return_error: bool = False) -> Any:
+        """Return ln of the predictive probability, or density, of each row.
+
+        Parameters
+        ----------
+        X : data
+            As in :meth:`fit`.
+        return_error : bool
+            Return the Monte Carlo errors as well, 0 where the value is exact.
+
+        Returns
+        -------
+        ndarray (rows,), or two of them
+            Each row once, whatever its count.
+        """
+        scores, errors = self._log_densities(X)
+        return (scores, errors) if return_error else scores
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log predictive probability of an agent; a row counts as often as its count says."""
         scores = np.asarray(self.score_samples(X))
         return float(np.average(scores, weights=getattr(X, "counts", None)))
+
+
+class DrawsMixin:
+    """Models that keep draws of Markov chains: their fits have ``draws``."""
+
+    _tree: Any = None  # made when asked for: xarray takes a second to import
+
+    @property
+    def posterior_(self) -> xr.DataTree:
+        """All draws in ArviZ's schema, put together when they are first asked for."""
+        fit = self._fitted()  # type: ignore[attr-defined]
+        if self._tree is None:
+            self._tree = self._datatree(fit)
+        return self._tree
+
+    def _datatree(self, fit: Any) -> xr.DataTree:
+        return to_datatree(fit.draws)
+
+    def diagnostics(self) -> pd.DataFrame:
+        """Return mean, spread, effective sample size and R-hat of every scalar quantity of the chains."""
+        return summary(self._fitted().draws)  # type: ignore[attr-defined]
 
 
 def _with_parameters(docstring: str, section: str) -> str:

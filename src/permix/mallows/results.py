@@ -7,47 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permix.data.labels import Array
-from permix.data.rankings import Rankings
-from permix.distributions.base import sample_size
-from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import Argument, ConvergenceWarning, Message, PermixWarning
 from permix.estimators.wording import groups_named
 from permix.mallows.fit import MallowsFit
-from permix.runtime.seeds import RandomState, generator
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def sample_rankings(
-    components: MallowsComponents, size: int = 1, random_state: RandomState = None
-) -> tuple[Rankings, Array]:
-    """Draw full rankings from the mixture, independently and exactly.
-
-    Parameters
-    ----------
-    components : MallowsComponents
-    size : int
-        How many.
-    random_state : int, SeedSequence, Generator or None
-        The same seed gives the same rankings, whatever the number of threads.
-
-    Returns
-    -------
-    rankings : Rankings
-    labels : ndarray of int
-        The component each was drawn from.
-    """
-    rng = generator(random_state)
-    shares = components.weights / components.weights.sum()  # to the last bit, which choice() asks for
-    labels = rng.choice(components.n_components, size=sample_size(size), p=shares)
-    orders = np.empty((len(labels), components.n_items), dtype=np.int32)
-    for k in range(components.n_components):
-        rows = np.flatnonzero(labels == k)
-        if len(rows):
-            orders[rows] = components.component(k).sample(len(rows), random_state=rng).orders
-    return Rankings._from_arrays(orders, components.items), labels
 
 
 def component_table(fit: MallowsFit) -> pd.DataFrame:
