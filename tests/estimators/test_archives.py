@@ -161,5 +161,5 @@ def test_a_stranger_is_told_what_the_file_holds(tmp_path):
 
 
 def test_a_missing_file_is_one_sentence(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"^there is no file .*nofile; load reads what a model's save"):
+    with pytest.raises(FileNotFoundError, match=r"^there is no file .*nofile; load reads what"):
         permix.load(tmp_path / "nofile")

@@ -17,10 +17,11 @@ from sklearn.utils.validation import validate_data
 import permix
 from permix import Preferences, Rankings
 from permix.errors import ConvergenceWarning, CycleError, DataError, PermixWarning
+from permix.estimators.agent_answers import sample_rankings
 from permix.estimators.preference_input import as_preferences
 from permix.mallows import predict as mallows_predict
 from permix.mallows.estimator import MallowsMixture
-from permix.mallows.results import sample_rankings, warn_if_unsettled
+from permix.mallows.results import warn_if_unsettled
 from tests.estimators.conventions import CANNOT_APPLY_TO_CLUSTERERS
 from tests.mallows.cases import fit_of, two_kinds
 

@@ -60,7 +60,7 @@ class AngleMixture(DrawsMixin, FiniteRankingMixture, parameters=AngleParameters)
         Log-likelihood or evidence bound after every pass.
     posterior_ : xarray.DataTree
         Draws in ArviZ's schema: ``weights``, ``concentrations``, ``directions``; ``labels`` of chains.
-    converged_, n_iter_, items_, n_features_in_
+    converged_, n_iter_
 
     Notes
     -----
@@ -97,20 +97,14 @@ class AngleMixture(DrawsMixin, FiniteRankingMixture, parameters=AngleParameters)
 
     def _adopt(self, fit: AngleFit) -> Self:
         components = fit.components
-        self._fit = fit
         self._tree = None
-        self.items_ = components.items
-        self.weights_ = components.weights
         self.directions_ = components.directions
         self.concentrations_ = fit.concentrations
         self.centers_ = Rankings._from_arrays(components.orders, components.items)
-        self.labels_ = fit.labels
         self.normalizer_ = components.normalizer
-        self.log_likelihood_ = fit.log_likelihood
         self.elbo_ = fit.objective
         self.n_iter_ = max(len(fit.history), 1)
-        self.converged_ = fit.converged
-        return self
+        return super()._adopt(fit)
 
     @property
     def history_(self) -> pd.DataFrame:

@@ -52,10 +52,6 @@ class DPMallowsMixture(DrawsMixin, RankingMixture, parameters=DPMallowsParameter
     log_likelihood_ : Estimate
         Posterior mean of ln p(data | partition, centers); ``log_likelihood_.standard_error`` is its Monte
         Carlo error.
-    items_ : tuple
-        Item names.
-    n_features_in_ : int
-        Number of columns, where the data were an array.
 
     Notes
     -----

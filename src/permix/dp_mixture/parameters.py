@@ -8,7 +8,7 @@ from typing import Any, Literal
 from permix.errors import Argument, DataError, Message, PermixWarning
 from permix.estimators.checks import Choice, Made, Whole
 from permix.estimators.parameters import ChainParameters, declare
-from permix.registries import FAMILIES, PRIORS, move_names
+from permix.registries import FAMILIES, PRIORS, move_names, part
 
 STARTS = ("both", "sequential", "one-cluster", "random")
 
@@ -52,34 +52,20 @@ def as_prior(prior: Any) -> Any:
     return prior
 
 
-def _family(value: Any) -> Any:
-    as_family(value)
-    return value
+def _named_or(find: Any, kind: str, from_json: str) -> Made:
+    """Return what ``family`` or ``prior`` may be: nothing, a name, or an object that files describe."""
 
-
-def _prior(value: Any) -> Any:
-    as_prior(value)
-    return value
-
-
-def _described(value: Any) -> Any:
-    return value if isinstance(value, str) else value.describe()
-
-
-def _family_of_file(value: Any) -> Any:
-    if isinstance(value, str):
+    def convert(value: Any) -> Any:
+        find(value)
         return value
-    from permix.families import family_from_description
 
-    return family_from_description(value)
-
-
-def _prior_of_file(value: Any) -> Any:
-    if isinstance(value, str):
-        return value
-    from permix.partitions import prior_from_description
-
-    return prior_from_description(value)
+    return Made(
+        convert,
+        kind,
+        special=(None,),
+        to_json=lambda value: value if isinstance(value, str) else value.describe(),
+        from_json=lambda value: value if isinstance(value, str) else part(from_json)(value),
+    )
 
 
 def _moves(name: str) -> Made:
@@ -123,7 +109,7 @@ class DPMixtureParameters(ChainParameters):
 
     family: Any = declare(
         None,
-        Made(_family, "Family or name", special=(None,), to_json=_described, from_json=_family_of_file),
+        _named_or(as_family, "Family or name", "permix.families:family_from_description"),
         "What a group is made of: an object such as :class:`~permix.Gaussian`, or a name out of "
         f"{', '.join(FAMILIES)}. By default a :class:`~permix.GaussianNIW`, whose scale and degrees of "
         "freedom are chosen by the log joint, in short chains before those that are kept.",
@@ -131,9 +117,7 @@ class DPMixtureParameters(ChainParameters):
     )
     prior: Any = declare(
         None,
-        Made(
-            _prior, "partition prior or name", special=(None,), to_json=_described, from_json=_prior_of_file
-        ),
+        _named_or(as_prior, "partition prior or name", "permix.partitions:prior_from_description"),
         "How groups divide the data before these are seen: an object such as "
         f":class:`~permix.DirichletProcess`, or a name out of {', '.join(PRIORS)}. By default a "
         ":class:`~permix.MixtureOfFiniteMixtures`.",

@@ -29,6 +29,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     """
 
     _parameters_class: ClassVar[type[Parameters]]
+    _shared_attributes: ClassVar[str] = ""  # what docstrings of all subclasses list last
     _fit: Any
 
     def __init_subclass__(cls, *, parameters: type[Parameters] | None = None, **options: Any) -> None:
@@ -53,7 +54,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         __init__.__qualname__ = f"{cls.__qualname__}.__init__"
         __init__.__module__ = cls.__module__
         cls.__init__ = __init__  # type: ignore[method-assign]
-        cls.__doc__ = _with_parameters(cls.__doc__ or "", parameter_section(parameters.declared))
+        cls.__doc__ = _completed(
+            cls.__doc__ or "", parameter_section(parameters.declared), cls._shared_attributes
+        )
 
     def _settings(self) -> Any:
         """Return the parameters, checked."""
@@ -139,15 +142,16 @@ class DrawsMixin:
         return summary(self._fitted().draws)  # type: ignore[attr-defined]
 
 
-def _with_parameters(docstring: str, section: str) -> str:
-    """Put the list of parameters where numpydoc has it: after the introduction."""
+def _completed(docstring: str, parameters: str, attributes: str) -> str:
+    """Put the list of parameters where numpydoc has it, after the introduction, and add shared attributes."""
     import inspect
 
     text = inspect.cleandoc(docstring)
-    place = text.find("\nAttributes\n---")
-    if place < 0:
-        return f"{text}\n\n{section}\n"
-    return f"{text[:place]}\n{section}\n{text[place:]}"
+    introduction, heading, rest = text.partition("\nAttributes\n---")
+    if not heading:
+        return f"{text}\n\n{parameters}\n"
+    own, gap, after = rest.partition("\n\n")
+    return f"{introduction}\n{parameters}\n{heading}{own}{attributes}{gap}{after}"
 
 
 def _near(given: Mapping[str, Any], known: Mapping[str, Any]) -> str:

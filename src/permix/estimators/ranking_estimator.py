@@ -26,6 +26,11 @@ class RankingEstimator(Estimator):
     with checked parameters, and maybe one that warns about a fit.
     """
 
+    _shared_attributes = """
+items_ : tuple
+    Item names.
+n_features_in_ : int
+    Number of columns, where the data were an array."""
     items_: tuple[Label, ...]
     _read: ClassVar[Callable[..., Any]] = staticmethod(as_preferences)
     _fit_to: ClassVar[Callable[..., Any]]
@@ -85,17 +90,7 @@ class RankingMixture(ClusterMixin, ScoreMixin, RankingEstimator):  # type: ignor
     labels_: Array
 
     def predict(self, X: Any) -> Array:
-        """Return the most probable group of each row.
-
-        Parameters
-        ----------
-        X : Rankings, Preferences, or 2-D integer array
-            As in ``fit``, over the fitted items.
-
-        Returns
-        -------
-        ndarray (rows,) of int
-        """
+        """Return the most probable group of each row of ``X``, as in :meth:`predict_proba`."""
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 
     def predict_proba(self, X: Any) -> Array:
@@ -117,8 +112,16 @@ class RankingMixture(ClusterMixin, ScoreMixin, RankingEstimator):  # type: ignor
 class FiniteRankingMixture(RankingMixture):
     """Base of mixtures of several distributions of full rankings: their fits have ``components``."""
 
-    weights_: Array
     _n_samples: ClassVar[int]
+
+    def _adopt(self, fit: Any) -> Self:
+        self._fit = fit
+        self.items_ = fit.components.items
+        self.weights_ = fit.components.weights
+        self.labels_ = fit.labels
+        self.log_likelihood_ = fit.log_likelihood
+        self.converged_ = fit.converged
+        return self
 
     components_ = of_fitted(
         lambda self: [self._fit.components.component(k) for k in range(len(self.weights_))],

@@ -42,10 +42,6 @@ class MallowsMixture(FiniteRankingMixture, parameters=MallowsParameters):
         What each start reached; scaled to all agents where starts were tried on a part of very many.
     n_iter_, converged_
         Iterations of the best run, and whether it settled.
-    items_ : tuple
-        Item names.
-    n_features_in_ : int
-        Number of columns, where the data were an array.
 
     Notes
     -----
@@ -82,17 +78,11 @@ class MallowsMixture(FiniteRankingMixture, parameters=MallowsParameters):
 
     def _adopt(self, fit: MallowsFit) -> Self:
         components = fit.components
-        self._fit = fit
-        self.items_ = components.items
-        self.weights_ = components.weights
         self.centers_ = Rankings._from_arrays(components.centers, components.items)
         self.dispersions_ = components.dispersions
-        self.labels_ = fit.labels
-        self.log_likelihood_ = fit.log_likelihood
         self.restart_log_likelihoods_ = fit.restart_log_likelihoods
         self.n_iter_ = fit.n_iterations
-        self.converged_ = fit.converged
-        return self
+        return super()._adopt(fit)
 
     @property
     def history_(self) -> pd.DataFrame:

@@ -62,12 +62,6 @@ def remarks(fit: MallowsFit) -> list[str]:
     return said
 
 
-def starts_near_the_best(fit: MallowsFit, gap: float = 1.0) -> int:
-    """Count starts whose log-likelihood came within ``gap`` of the best start's."""
-    reached = np.asarray(fit.restart_log_likelihoods)
-    return int((reached >= reached.max(initial=-np.inf) - gap).sum())
-
-
 def warn_if_unsettled(fit: MallowsFit) -> None:
     """Say so where EM did not come to rest: stopped by the user, or out of iterations."""
     n = climbing_iterations(fit)

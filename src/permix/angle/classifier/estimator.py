@@ -40,7 +40,6 @@ class AngleClassifier(
     directions_ : ndarray (classes, items)
         Consensus scores of each class; of its largest group where there are several.
     concentrations_ : ndarray (classes,)
-    items_, n_features_in_
 
     Examples
     --------

@@ -44,10 +44,6 @@ class MallowsKDE(ScoreMixin, DensityMixin, RankingEstimator, parameters=KDEParam
     log_likelihood_ : Estimate
         ln p of the fitted rows, with its Monte Carlo error; computed when first asked for. No agent is left
         out, so that it is optimistic.
-    items_ : tuple
-        Item names.
-    n_features_in_ : int
-        Number of columns, where the data were an array.
 
     Notes
     -----

@@ -43,10 +43,6 @@ class BlurringMeanShift(RankingMixture, parameters=MeanShiftParameters):
         Iterations, with the last one, in which nothing moved.
     converged_ : bool
         Whether nothing moved in the last iteration.
-    items_ : tuple
-        Item names.
-    n_features_in_ : int
-        Number of columns, where the data were an array.
 
     Notes
     -----
