@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from permix.errors import Argument, DataError, Message
 from permix.estimators.checks import Check, Choice, Real, Whole
-from permix.estimators.parameters import ChainParameters, RunParameters, declare
+from permix.estimators.parameters import N_COMPONENTS, ChainParameters, RunParameters, declare
 
 Inference = Literal["em", "sir", "vi", "quadrature"]
 Normalizer = Literal["auto", "exact", "balanced", "vmf"]
@@ -56,13 +56,7 @@ class Scores(Check):
 class AngleParameters(ChainParameters):
     """Parameters of :class:`permix.AngleMixture`."""
 
-    n_components: int = declare(
-        1,
-        Whole(1),
-        "Number of groups. :func:`permix.select_components` chooses it by held-out likelihood.",
-        short="-k",
-        positional=True,
-    )
+    n_components: int = N_COMPONENTS
     inference: Inference = declare(
         "em",
         Choice("em", "sir", "vi", "quadrature"),

@@ -24,43 +24,24 @@ from permix.registries import part
 class Option(NamedTuple):
     """An option that is no parameter of the model.
 
-    Attributes
-    ----------
-    type : type
-        ``str``, ``int``, ``float``, ``bool``, ``Path``, or ``list[str]`` for one that may be repeated. A
-        ``bool`` with flags such as ``--header/--no-header`` may also be left open.
-    help : str
-    flags : tuple of str
-        Derived from the name unless given.
-    choices : tuple of str
-        The words it may be.
-    least : number, optional
-    metavar : str, optional
+    Its type is ``str``, ``int``, ``float``, ``bool``, ``Path``, or ``list[str]`` for one to be repeated.
+    A ``bool`` with flags such as ``--header/--no-header`` may also be left open.
     """
 
     type: Any
     help: str
-    flags: tuple[str, ...] = ()
-    choices: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()  # derived from the name unless given
+    choices: tuple[str, ...] = ()  # the words it may be
     least: float | None = None
     metavar: str | None = None
 
 
 class Source(NamedTuple):
-    """Where a command's data come from: one file, and the options that say how to read it.
+    """Where a command's data come from: one file, and the options that say how to read it."""
 
-    Attributes
-    ----------
-    help : str
-        Of the argument.
-    options : dict of str to Option
-    read : function of (path, values of the options)
-        Returns what ``ModelCommand.fit`` takes.
-    """
-
-    help: str
+    help: str  # of the argument
     options: Mapping[str, Option]
-    read: str
+    read: str  # function of (path, values of the options) that returns what ``fit_data`` takes
 
 
 class Answering(NamedTuple):
@@ -68,35 +49,18 @@ class Answering(NamedTuple):
 
     The function of that name in the model's ``answers.py`` takes (fit, new data, question) and returns an
     :class:`~permix.cli.answers.Answer`, or Rankings and the agents they are of.
-
-    Attributes
-    ----------
-    uses : tuple of str
-        The options it heeds among those of ``predict``: top, samples, seed, length.
-    rankings : bool
-        Whether the answer is rankings, which may be written in any format.
-    needs_data : bool
-        Whether it is about new rows, rather than about those that were fitted.
     """
 
-    uses: tuple[str, ...] = ()
-    rankings: bool = False
-    needs_data: bool = True
+    uses: tuple[str, ...] = ()  # the options it heeds: top, samples, seed, length
+    rankings: bool = False  # whether the answer is rankings, which may be written in any format
+    needs_data: bool = True  # whether it is about new rows, rather than about those that were fitted
 
 
 class Variant(NamedTuple):
-    """A second model that the same command fits.
+    """A second model that the same command fits."""
 
-    Attributes
-    ----------
-    parameters : class
-        Its declared parameters; options are those of both models.
-    needs : str
-        The parameter that, once given, says that this model is meant.
-    """
-
-    parameters: type[Parameters]
-    needs: str
+    parameters: type[Parameters]  # options are those of both models
+    needs: str  # the parameter that, once given, says that this model is meant
 
 
 AGENT_LABELS = "Also write each agent's group and how sure that is to this CSV file."
@@ -111,53 +75,27 @@ class ModelCommand:
     values, and ``show(report, title)``, tables for people. In ``answers.py``: ``fit_data(data, parameters)``,
     which raises KeyboardInterrupt if nothing was kept, and what the attributes below ask for.
 
-    Attributes
-    ----------
-    name : str
-        As in ``permix fit NAME``.
-    help : str
-        What it finds; the first line is shown in lists.
-    parameters : class
-        Declared parameters, whose options the command has.
-    source : Source
-    examples : tuple of str
-    variant : Variant, optional
-        A second model that the command fits.
-    fit_options : dict of str to Option
-        Options about fitting that are no parameters; ``fit_data`` gets those that were given, by name.
-    options : dict of str to Option
-        Further options; ``choose(values given)`` turns them into parameters.
-    labels : str
-        What the file of ``--labels`` holds, which ``labels(fit, data)`` returns as an Answer; "" for none.
-    column_labels : bool
-        Whether ``--column-labels`` writes ``column_labels(fit, data)``.
-    answers : dict of str to Answering
-        What ``predict --what`` may ask, the first being the default; a function for each.
-    draws : bool
-        Whether ``sample(fit, size, seed)`` draws new data, as an Answer or Rankings.
-    draws_lengths : bool
-        Whether it takes a length as well.
-    select : bool
-        Whether the number of groups can be chosen by ``--select``.
-    measures : bool
-        Whether ``measures(fit, data, values of the options)`` has further values of the report.
     """
 
-    name: str
-    help: str
-    parameters: type[Parameters]
+    name: str  # as in ``permix fit NAME``
+    help: str  # what it finds; the first line is shown in lists
+    parameters: type[Parameters]  # declared, so that the command has an option for each
     source: Source
     examples: Sequence[str] = ()
     variant: Variant | None = None
+    # Options about fitting that are no parameters; ``fit_data`` gets those that were given, by name.
     fit_options: Mapping[str, Option] = field(default_factory=dict)
+    # Further options; ``choose(values given)`` turns them into parameters.
     options: Mapping[str, Option] = field(default_factory=dict)
+    # What the file of ``--labels`` holds, which ``labels(fit, data)`` returns as an Answer; "" for none.
     labels: str = ""
-    column_labels: bool = False
+    column_labels: bool = False  # whether ``--column-labels`` writes ``column_labels(fit, data)``
+    # What ``predict --what`` may ask, the first being the default; a function for each.
     answers: Mapping[str, Answering] = field(default_factory=dict)
-    draws: bool = False
-    draws_lengths: bool = False
-    select: bool = False
-    measures: bool = False
+    draws: bool = False  # whether ``sample(fit, size, seed)`` draws new data, as an Answer or Rankings
+    draws_lengths: bool = False  # whether it takes a length as well
+    select: bool = False  # whether the number of groups can be chosen by ``--select``
+    measures: bool = False  # whether ``measures(fit, data, values)`` has further values of the report
 
     def function(self, name: str) -> Callable[..., Any]:
         """Return one of the model's functions, imported now."""

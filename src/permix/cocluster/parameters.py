@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from permix.cocluster.cells.registry import CELL_FAMILIES
 from permix.errors import Argument, DataError, Message
-from permix.estimators.checks import Check, Choice, Real, Whole, plain_number
-from permix.estimators.parameters import ChainParameters, declare
+from permix.estimators.checks import Check, Choice, Concentration, Real, Whole
+from permix.estimators.parameters import LOSS, ChainParameters, declare
 
 if TYPE_CHECKING:
     from permix.cocluster.cells.families import CellFamily
     from permix.partitions import Gamma, PartitionPrior
 
-    Concentration = float | Gamma | tuple[float | Gamma, float | Gamma]
+    Concentrations = float | Gamma | tuple[float | Gamma, float | Gamma]
 
 # A Mondrian of budget λ has (1 + λ)² blocks on average: more is no summary of any matrix.
 LARGEST_BUDGET = 50.0
@@ -61,8 +61,10 @@ class FamilyCheck(Choice):
         return value if isinstance(value, str) else family_as_described(value)
 
 
-class ConcentrationCheck(Check):
+class ConcentrationCheck(Concentration):
     """A positive number or a Gamma prior, or one for rows and one for columns."""
+
+    noun = "float, Gamma, or a pair of these"
 
     def convert(self, value: Any) -> Any:
         if hasattr(value, "tolist"):
@@ -73,27 +75,17 @@ class ConcentrationCheck(Check):
         return self._one(value)
 
     def _one(self, value: Any) -> Any:
-        from permix.partitions import Gamma
-
-        return value if isinstance(value, Gamma) else Real(above=0.0).convert(plain_number(value))
+        found = super().convert(value)
+        return NotImplemented if isinstance(found, float) and found <= 0.0 else found
 
     def must_be(self) -> str:
         return "a positive number, permix.Gamma(...) to learn it, or a pair of these for rows and columns"
 
-    def kind(self) -> str:
-        return "float, Gamma, or a pair of these"
-
     def to_json(self, value: Any) -> Any:
-        if isinstance(value, tuple):
-            return [self.to_json(each) for each in value]
-        return value if isinstance(value, float) else value.describe()
+        return list(map(super().to_json, value)) if isinstance(value, tuple) else super().to_json(value)
 
     def from_json(self, value: Any) -> Any:
-        from permix.partitions import prior_from_description
-
-        if isinstance(value, list):
-            return [self.from_json(each) for each in value]
-        return prior_from_description(value) if isinstance(value, dict) else value
+        return list(map(super().from_json, value)) if isinstance(value, list) else super().from_json(value)
 
     def parse(self, text: str) -> Any:
         """Read one for both, or ROWS:COLUMNS.
@@ -103,9 +95,7 @@ class ConcentrationCheck(Check):
         >>> ConcentrationCheck().parse("20"), ConcentrationCheck().parse("20:gamma(1,1)")
         (20.0, (20.0, Gamma(shape=1.0, rate=1.0)))
         """
-        from permix.partitions.concentration_text import concentration_of
-
-        parts = [concentration_of(each) for each in text.split(":")]
+        parts = list(map(super().parse, text.split(":")))
         if len(parts) > 2:
             raise DataError(
                 Message(Argument("concentration", text), " must be one or two concentrations, ROWS:COLUMNS")
@@ -116,7 +106,7 @@ class ConcentrationCheck(Check):
 class BaseCheck(Check):
     """How base co-clusterings are made: an estimator that is not fitted, or its parameters."""
 
-    special = (None,)
+    special, noun = (None,), "CoClustering"
 
     def convert(self, value: Any) -> Any:
         if isinstance(value, CoClusterParameters):
@@ -130,9 +120,6 @@ class BaseCheck(Check):
             "a CoClustering that says how to make bases (co-clusterings that are made already go to "
             "fit(X, bases=[...]))"
         )
-
-    def kind(self) -> str:
-        return "CoClustering or None"
 
     def to_json(self, value: Any) -> Any:
         return None if value is None else value.to_json()
@@ -154,7 +141,7 @@ class BlockParameters(ChainParameters):
         'as ``permix.cocluster.cells.families.CategoricalCells(levels=["low", "middle", "high"])``.',
         positional=True,
     )
-    concentration: Concentration = declare(
+    concentration: Concentrations = declare(
         1.0,
         ConcentrationCheck(),
         "dp, dirichlet: the larger, the more groups; a pair is for rows and for columns, on the command line "
@@ -171,12 +158,7 @@ class BlockParameters(ChainParameters):
         Real(above=0.0, most=LARGEST_BUDGET),
         "mondrian: the larger, the more cuts; (1 + budget)² blocks are expected before there are data.",
     )
-    loss: Literal["vi", "binder"] = declare(
-        "vi",
-        Choice("vi", "binder"),
-        "The loss whose posterior expectation the partitions shown minimize: variation of information or "
-        "Binder's.",
-    )
+    loss: Literal["vi", "binder"] = LOSS
 
     def check_together(self) -> None:
         """Refuse parameters that the prior does not have, and a second pseudo-count."""

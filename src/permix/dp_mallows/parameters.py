@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from permix.errors import Argument, DataError, Message
-from permix.estimators.checks import Check, Choice, Real, Switch, Whole
-from permix.estimators.parameters import ChainParameters, declare
+from permix.estimators.checks import Check, Choice, Concentration, Real, Switch, Whole
+from permix.estimators.parameters import LOSS, ChainParameters, declare
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,37 +18,10 @@ if TYPE_CHECKING:
 LEAST, MOST = 1e-4, 1e6
 
 
-class ConcentrationCheck(Check):
-    """A number, or a Gamma prior that learns it; which numbers may be depends on the discount."""
-
-    def convert(self, value: Any) -> Any:
-        from permix.partitions import Gamma
-
-        return value if isinstance(value, Gamma) else Real().convert(value)
-
-    def must_be(self) -> str:
-        return "a number or Gamma(shape, rate)"
-
-    def kind(self) -> str:
-        return "float or Gamma"
-
-    def to_json(self, value: Any) -> Any:
-        return value if isinstance(value, float | int) else value.describe()
-
-    def from_json(self, value: Any) -> Any:
-        from permix.partitions import prior_from_description
-
-        return prior_from_description(value) if isinstance(value, dict) else value
-
-    def parse(self, text: str) -> Any:
-        from permix.partitions.concentration_text import concentration_of
-
-        return concentration_of(text)
-
-
 class RateCheck(Check):
     """A number, or several, one for each place."""
 
+    noun = "float or sequence of float"
     _one = Real(least=LEAST, most=MOST)
 
     def convert(self, value: Any) -> Any:
@@ -60,9 +33,6 @@ class RateCheck(Check):
 
     def must_be(self) -> str:
         return f"{self._one.must_be()}, or several, one for each place"
-
-    def kind(self) -> str:
-        return "float or sequence of float"
 
     def to_json(self, value: Any) -> Any:
         return list(value) if isinstance(value, tuple) else value
@@ -88,7 +58,7 @@ class DPMallowsParameters(ChainParameters):
     )
     concentration: float | Gamma = declare(
         1.0,
-        ConcentrationCheck(),
+        Concentration(),
         "Concentration of the Dirichlet process: the larger, the more groups; Gamma(shape, rate) learns it.",
         positional=True,
     )
@@ -128,11 +98,7 @@ class DPMallowsParameters(ChainParameters):
         "Groups that chains start from; by default agents are seated one after another.",
         flag="--initial-groups",
     )
-    loss: Literal["vi", "binder"] = declare(
-        "vi",
-        Choice("vi", "binder"),
-        "The loss whose posterior expectation the estimated partition minimizes.",
-    )
+    loss: Literal["vi", "binder"] = LOSS
 
     def check_together(self) -> None:
         """Refuse combinations that make no sense."""

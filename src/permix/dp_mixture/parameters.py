@@ -6,8 +6,8 @@ import warnings
 from typing import Any, Literal
 
 from permix.errors import Argument, DataError, Message, PermixWarning
-from permix.estimators.checks import Choice, Made, Whole
-from permix.estimators.parameters import ChainParameters, declare
+from permix.estimators.checks import Made, Whole
+from permix.estimators.parameters import LOSS, ChainParameters, declare
 from permix.registries import FAMILIES, PRIORS, move_names, part
 
 STARTS = ("both", "sequential", "one-cluster", "random")
@@ -147,9 +147,7 @@ class DPMixtureParameters(ChainParameters):
         "Sequential predicts the data one by one in random order, random draws from the prior, a number is "
         "so many groups at random. Where chains from many and from few groups do not meet, R-hat shows it.",
     )
-    loss: Literal["vi", "binder"] = declare(
-        "vi", Choice("vi", "binder"), "The loss whose posterior expectation ``labels_`` minimizes."
-    )
+    loss: Literal["vi", "binder"] = LOSS
 
     def check_together(self) -> None:
         """Refuse moves that do not go together."""

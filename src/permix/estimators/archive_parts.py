@@ -15,12 +15,14 @@ from permix.estimators.fields import (
     Array,
     Field,
     below,
+    counts,
     field,
     finite,
     not_negative,
     partition,
     positive,
     require,
+    simplex,
 )
 from permix.partitions.point_estimate import PointEstimate
 from permix.sampling import Draws
@@ -50,6 +52,25 @@ def log_likelihood_of(pair: Array, *, may_be_unknown: bool = False) -> Estimate:
 
 
 LOG_LIKELIHOOD = field("real", 2)
+# Facts and arrays of a finite mixture of distributions of rankings.
+MIXTURE_FACTS: Mapping[str, Check] = {"items": ITEMS, "converged": Switch(), "interrupted": Switch()}
+MIXTURE_FIELDS = {
+    "weights": field("real", "groups", where=simplex),
+    "probabilities": field("real", "rows", "groups", where=simplex),
+    "counts": field("int64", "rows", where=counts),
+    "log_likelihood": LOG_LIKELIHOOD,
+}
+
+
+def pack_mixture(fit: Any) -> Content:
+    """Return what files of all such mixtures hold."""
+    facts = {
+        "items": fit.components.items,
+        "converged": bool(fit.converged),
+        "interrupted": bool(fit.interrupted),
+    }
+    arrays = {"probabilities": fit.probabilities, "counts": fit.counts, "weights": fit.components.weights}
+    return Content(facts, {**arrays, "log_likelihood": log_likelihood_pair(fit.log_likelihood)})
 
 
 def _chain_seeds(value: Any) -> list[dict[str, Any]]:

@@ -14,50 +14,43 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from permix.errors import DataError, ParameterError
-from permix.estimators.checks import Check, Folder, Seed, Switch, Threads, Whole
+from permix.estimators.checks import Check, Choice, Folder, Seed, Switch, Threads, Whole
 
 
 @dataclass(frozen=True)
 class Declared:
-    """One declared parameter.
-
-    Attributes
-    ----------
-    default, check
-        What it is unless given, and what it may be.
-    help : str
-        What it means, for docstrings; the first sentence is the help of the option.
-    flag : str
-        The option of the command line; "" if the command has none. Derived from the name unless given.
-    short : str
-        A second, short flag such as ``-k``.
-    positional : bool
-        Whether constructors accept it by position.
-    """
+    """One declared parameter."""
 
     default: Any
     check: Check
-    help: str
-    flag: str | None = None
-    short: str = ""
-    positional: bool = False
+    help: str  # for docstrings; the first sentence is the help of the option
+    flag: str | None = None  # the option of the command line; "" for none, derived from the name unless given
+    short: str = ""  # a second, short flag such as ``-k``
+    positional: bool = False  # whether constructors accept it by position
 
     def flag_of(self, name: str) -> str:
         """Return the option of the command line, or ""."""
         return "--" + name.removeprefix("n_").replace("_", "-") if self.flag is None else self.flag
 
 
-def declare(
-    default: Any,
-    check: Check,
-    help: str,
-    *,
-    flag: str | None = None,
-    short: str = "",
-    positional: bool = False,
-) -> Any:
-    """Declare a parameter in the body of a :class:`Parameters` class."""
-    return Declared(default, check, help, flag, short, positional)
+def declare(default: Any, check: Check, help: str, **options: Any) -> Any:
+    """Declare a parameter in the body of a :class:`Parameters` class; ``options`` are those of Declared."""
+    return Declared(default, check, help, **options)
+
+
+# Parameters that several models have.
+N_COMPONENTS: Any = declare(
+    1,
+    Whole(1),
+    "Number of groups. :func:`permix.select_components` chooses it by held-out likelihood.",
+    short="-k",
+    positional=True,
+)
+LOSS: Any = declare(
+    "vi",
+    Choice("vi", "binder"),
+    "The loss whose posterior expectation ``labels_`` minimize: variation of information or Binder's.",
+)
 
 
 def signature_of(declared: Mapping[str, Declared]) -> inspect.Signature:

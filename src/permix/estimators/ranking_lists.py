@@ -20,22 +20,8 @@ Reason = tuple[str, tuple[str | Argument | Wording, ...]]
 def as_top_lists(data: Any, items: tuple[Label, ...] | None = None) -> Rankings:
     """Return data as top lists: every row names its best items in order, and all others are below.
 
-    Parameters
-    ----------
-    data : Rankings, Preferences, or 2-D integer array
-        Preferences must amount to top lists. Rows of an array are orderings, best first, padded by -1.
-    items : tuple, optional
-        Item names of a fitted model, which the rows are then numbered by.
-
-    Returns
-    -------
-    Rankings
-        Rows, ids and counts as given.
-
-    Raises
-    ------
-    DataError
-        If a row ranks a subset only, leaves items tied, compares pairs, or says nothing; by name.
+    Preferences must amount to top lists; a row that ranks a subset only, leaves items tied, compares pairs,
+    or says nothing is refused by name. Rows, ids and counts stay as given; data and items as in ``as_table``.
     """
     said = as_table(data, items)
     table = said if isinstance(said, Rankings) else rankings_of(as_preferences(said))
