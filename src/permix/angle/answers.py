@@ -40,6 +40,7 @@ def fit_data(votes: Votes, settings: AngleParameters) -> AngleFit:
     """Fit the mixture to a file of votes."""
     rankings = as_rankings(votes.table)
     way = settings.way_for(rankings.n_items, rankings.is_full, are_top_lists(rankings))
+    settings.refuse_unused(way)
     if way != "chains":  # nothing to keep while it runs
         settings = settings.replaced(store=None)
     return fit_angle(rankings, settings)

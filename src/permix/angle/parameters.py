@@ -17,6 +17,23 @@ BY_VMF = ("vi", "quadrature")
 MOST_EXACT_ITEMS, MOST_BALANCED_ITEMS = 20, 2000
 # By default the prior mean of κ is ten times the number of items.
 VAGUE_RATE = 0.1
+# Which inferences do not use a parameter, and why.
+UNUSED = {
+    **dict.fromkeys(
+        ("prior_shape", "prior_rate", "prior_direction", "pseudo_count"),
+        (("em",), "is maximum likelihood and has no prior"),
+    ),
+    "bound": (("em", "sir", "quadrature"), "has no evidence bound"),
+    "n_candidates": (("em", "vi", "quadrature"), "does not draw out of candidates"),
+}
+# Which ways of fitting (see ``way_for``) take so many draws.
+SERVES = {
+    "n_draws": ("sweeps", "chains", "draws"),
+    "n_burn_in": ("sweeps", "chains"),
+    "n_thin": ("chains",),
+    "n_chains": ("chains",),
+    "n_candidates": ("draws",),
+}
 
 
 class Scores(Check):
@@ -130,22 +147,9 @@ class AngleParameters(ChainParameters):
                     Argument("normalizer", self.normalizer),
                 )
             )
-        if self.inference == "em":
-            given = {
-                "prior_shape": self.prior_shape != 1.0,
-                "prior_rate": self.prior_rate is not None,
-                "prior_direction": self.prior_direction is not None,
-                "pseudo_count": self.pseudo_count != 1.0,
-            }
-            for name, is_given in given.items():
-                if is_given:
-                    raise DataError(
-                        Message(
-                            Argument("inference", "em"),
-                            " is maximum likelihood and has no prior; leave out ",
-                            Argument(name),
-                        )
-                    )
+        for name, (inferences, why) in UNUSED.items():
+            if self.inference in inferences and not self.is_default(name):
+                self._refuse(f" {why}; leave out ", name)
         if self.prior_strength > 0.0 and self.prior_direction is None:
             raise DataError("prior_strength needs a prior_direction: scores of the items, small = preferred")
         if self.prior_direction is not None and self.prior_strength == 0.0:
@@ -168,6 +172,16 @@ class AngleParameters(ChainParameters):
         if self.inference == "vi":
             return "climb"
         return "chains" if self.n_components > 1 or self.normalizer_for(n_items) != "vmf" else "draws"
+
+    def refuse_unused(self, way: str) -> None:
+        """Refuse chosen numbers of draws where a fit goes another way and takes none."""
+        goes = {"climb": "climbs and draws nothing", "chains": "runs chains", "draws": "draws independently"}
+        for name, ways in SERVES.items():
+            if way not in ways and not self.is_default(name):
+                self._refuse(f" {goes.get(way, 'runs sweeps')} on these data; leave out ", name)
+
+    def _refuse(self, why: str, name: str) -> None:
+        raise DataError(Message(Argument("inference", self.inference), why, Argument(name)))
 
     def rate_for(self, n_items: int) -> float:
         """Return the rate of the prior of κ for so many items; concentrations grow with their number."""

@@ -163,13 +163,10 @@ class BlockParameters(ChainParameters):
     def check_together(self) -> None:
         """Refuse parameters that the prior does not have, and a second pseudo-count."""
         for name, priors in BELONGS_TO.items():
-            if name not in self.declared or self.prior in priors:
-                continue
-            given = getattr(self, name)
-            if given != self.declared[name].default:
+            if name in self.declared and self.prior not in priors and not self.is_default(name):
                 raise DataError(
                     Message(
-                        Argument(name, given),
+                        Argument(name, getattr(self, name)),
                         " would change nothing with ",
                         Argument("prior", self.prior),
                         "; it belongs to ",
@@ -324,9 +321,8 @@ class EnsembleParameters(BlockParameters):
         if self.base is None:
             return
         for name, why in OF_ENSEMBLES.items():
-            given, default = getattr(self.base, name), self.base.declared[name].default
-            if given is not default and given != default:
-                raise DataError(f"base: {name}={given!r} would change nothing: {why}")
+            if not self.base.is_default(name):
+                raise DataError(f"base: {name}={getattr(self.base, name)!r} would change nothing: {why}")
 
     def base_settings(self, store: str | None, random_state: Any) -> CoClusterParameters:
         """Return what the base co-clusterings are: those asked for, or like the consensus."""

@@ -119,6 +119,11 @@ class Parameters:
         """Return a copy with some values changed."""
         return type(self)(**{**self.as_dict(), **changes})
 
+    def is_default(self, name: str) -> bool:
+        """Say whether a parameter has its default, given or not."""
+        value, default = getattr(self, name), self.declared[name].default
+        return value is default or repr(value) == repr(default)
+
     def as_dict(self) -> dict[str, Any]:
         """Return all values by name."""
         return {name: getattr(self, name) for name in self.declared}
@@ -135,11 +140,7 @@ class Parameters:
         return cls(**{name: cls.declared[name].check.from_json(value) for name, value in values.items()})
 
     def __repr__(self) -> str:
-        given = [
-            f"{name}={value!r}"
-            for name, value in self.as_dict().items()
-            if value is not self.declared[name].default and repr(value) != repr(self.declared[name].default)
-        ]
+        given = [f"{name}={value!r}" for name, value in self.as_dict().items() if not self.is_default(name)]
         return f"{type(self).__name__}({', '.join(given)})"
 
 
