@@ -94,7 +94,7 @@ PRIORS = Registry(
     {
         "mfm": Named(
             "permix.partitions.priors:MixtureOfFiniteMixtures",
-            {"rate": Setting(float, "mean of the number of components beyond the first", "1")},
+            {"rate": Setting(float, "mean of the number of possible groups beyond the first", "1")},
         ),
         "dp": Named(
             "permix.partitions.priors:DirichletProcess",
@@ -110,9 +110,7 @@ PRIORS = Registry(
         "finite": Named(
             "permix.partitions.priors:FiniteDirichlet",
             {
-                "components": Setting(
-                    int, "number of components", argument="n", flags=("--components", "-k")
-                ),
+                "components": Setting(int, "number of groups", argument="n", flags=("--components", "-k")),
             },
         ),
     },

@@ -75,10 +75,8 @@ class AngleMixture(DrawsMixin, FiniteRankingMixture, parameters=AngleParameters)
     Examples
     --------
     >>> import permix
-    >>> votes = permix.Rankings.from_orders(
-    ...     [["tea", "milk", "water"], ["tea", "water", "milk"], ["water", "milk", "tea"]],
-    ...     counts=[55, 15, 30],
-    ... )
+    >>> orders = [["tea", "milk", "water"], ["tea", "water", "milk"], ["water", "milk", "tea"]]
+    >>> votes = permix.Rankings.from_orders(orders, counts=[55, 15, 30])
     >>> model = permix.AngleMixture().fit(votes)
     >>> model.centers_
     Rankings: 1 agent over 3 items, full

@@ -18,7 +18,7 @@ from permix.distributions.angle.completions import is_cheap
 from permix.errors import Argument, ConvergenceWarning, DataError, Message, PermixWarning
 from permix.estimators.agent_answers import starts_table
 from permix.estimators.checks import Real
-from permix.estimators.wording import groups_named
+from permix.estimators.wording import alike, groups_named, nobodys
 from permix.sampling import Draws
 
 if TYPE_CHECKING:
@@ -249,19 +249,9 @@ def doubts(fit: AngleFit, errors: Sequence[float] | None) -> list[Message]:
 def remarks(fit: AngleFit, errors: Sequence[float] | None) -> list[Message]:
     """Say what a reader of the groups should know about them; arguments as in :func:`doubts`."""
     components, said = fit.components, doubts(fit, errors)
-    by_order: dict[tuple[int, ...], list[int]] = {}
-    for k, order in enumerate(components.orders.tolist()):
-        by_order.setdefault(tuple(order), []).append(k)
-    for same in by_order.values():
-        if len(same) > 1:
-            what = "rank the items alike and differ in scores and concentration alone"
-            said.append(Message(f"{groups_named(same)} {what}"))
-    nobodys = np.flatnonzero(np.bincount(fit.labels, minlength=components.n_components) == 0).tolist()
-    if nobodys:
-        verb = "is" if len(nobodys) == 1 else "are"
-        said.append(
-            Message(f"{groups_named(nobodys)} {verb} nobody's most probable group; fewer may be enough")
-        )
+    what = "rank the items alike and differ in scores and concentration alone"
+    members = np.bincount(fit.labels, minlength=components.n_components)
+    said += map(Message, [*alike(components.orders, what), *nobodys(members)])
     if fit.settings.inference == "vi" and fit.settings.bound == "published":
         said.append(
             Message(

@@ -171,16 +171,18 @@ def add_command(
     app: typer.Typer,
     name: str,
     run: Callable[..., None],
-    parameters: Sequence[inspect.Parameter],
+    arguments: Sequence[inspect.Parameter],
+    options: Mapping[str, Option],
     help: str,
     examples: Sequence[str] = (),
 ) -> None:
-    """Add a command that calls ``run`` with the values of its parameters by name."""
+    """Add a command that calls ``run`` with the values of its arguments and options by name."""
+    parameters = [*arguments, *(_of_option(name, option) for name, option in options.items())]
 
     def call(**values: Any) -> None:
         run(**{name: _plain(value) for name, value in values.items()})
 
-    call.__signature__ = inspect.Signature(list(parameters))  # type: ignore[attr-defined]
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     call.__doc__ = help
     call.__name__ = name.replace("-", "_")
@@ -191,13 +193,10 @@ def add_command(
 
 def add_fit_command(app: typer.Typer, command: ModelCommand, run: Callable[..., None]) -> None:
     """Add ``permix fit NAME``; it calls ``run(command, values)``, with None for what was not given."""
+    output = typer.Option("--output", "-o", help="File for the fitted model.")
     parameters = [
-        argument("file", Annotated[Path, typer.Argument(metavar="DATA", help=command.source.help)], ...),
-        argument(
-            "output",
-            Annotated[Path, typer.Option("--output", "-o", help="File for the fitted model.")],
-            ...,
-        ),
+        positional("file", command.source.help, metavar="DATA"),
+        argument("output", Annotated[Path, output], ...),
     ]
     declared = command.declared
     options: dict[str, Option] = {**command.options, **command.fit_options}
@@ -216,15 +215,11 @@ def add_fit_command(app: typer.Typer, command: ModelCommand, run: Callable[..., 
     options |= {
         name: option for name, option in SHARED.items() if name != "keep_chains" or command.keeps_chains
     }
-    parameters += option_parameters(options)
-    add_command(
-        app,
-        command.name,
-        lambda **values: run(command, values),
-        parameters,
-        command.help,
-        command.examples,
-    )
+
+    def call(**values: Any) -> None:
+        run(command, values)
+
+    add_command(app, command.name, call, parameters, options, command.help, command.examples)
 
 
 def _plain(value: Any) -> Any:
@@ -232,13 +227,14 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, enum.StrEnum) else value
 
 
-def option_parameters(options: Mapping[str, Option]) -> list[inspect.Parameter]:
-    """Return options as parameters of a command."""
-    return [_of_option(name, option) for name, option in options.items()]
-
-
 def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
+
+
+def positional(name: str, help: str, default: Any = ..., metavar: str | None = None) -> inspect.Parameter:
+    """Return an argument that is a path."""
+    kind = Path | None if default is None else Path
+    return argument(name, Annotated[kind, typer.Argument(metavar=metavar, help=help)], default)
 
 
 def argument(name: str, annotation: Any, default: Any) -> inspect.Parameter:

@@ -265,20 +265,11 @@ def _missing_cells(
         if levels:
             probabilities = answers.predict_cells_proba(new, asked)
             best = probabilities.argmax(axis=1)
-            for place in range(rows.size):
-                p = probabilities[place]
-                yield [
-                    known.row_name(int(rows[place]) + first),
-                    known.column_name(int(columns[place])),
-                    levels[best[place]],
-                    round(float(p[best[place]]), 6),
-                    *(np.round(p, 6).tolist() if each else ()),
-                ]
+            said = [
+                [levels[k], round(float(p[k]), 6), *(np.round(p, 6).tolist() if each else ())]
+                for k, p in zip(best, probabilities, strict=True)
+            ]
         else:
-            values = answers.predict_cells_mean(new, asked)
-            for place in range(rows.size):
-                yield [
-                    known.row_name(int(rows[place]) + first),
-                    known.column_name(int(columns[place])),
-                    float(values[place]),
-                ]
+            said = [[value] for value in answers.predict_cells_mean(new, asked).tolist()]
+        for row, column, values in zip(rows.tolist(), columns.tolist(), said, strict=True):
+            yield [known.row_name(row + first), known.column_name(column), *values]

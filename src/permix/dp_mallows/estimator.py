@@ -205,12 +205,7 @@ class DPMallowsMixture(DrawsMixin, RankingMixture, parameters=DPMallowsParameter
         return predict_pairwise(*self._asked(X), pairs, method=method, **sampling)
 
     def sample(
-        self,
-        size: int = 1,
-        random_state: Any = None,
-        *,
-        lengths: Any = None,
-        return_labels: bool = False,
+        self, size: int = 1, random_state: Any = None, *, lengths: Any = None, return_labels: bool = False
     ) -> Any:
         """Draw lists of new agents from the posterior predictive.
 
@@ -240,12 +235,8 @@ class DPMallowsMixture(DrawsMixin, RankingMixture, parameters=DPMallowsParameter
     def center(self, group: int, top: int | None = None) -> pd.DataFrame:
         """Return the items of one group in consensus order, with intervals of their ranks.
 
-        Parameters
-        ----------
-        group : int
-            Counted from 0, the largest.
-        top : int, optional
-            The column ``in_top`` is P(rank ≤ top); by default the number of places that lists reach.
+        Groups are counted from 0, the largest. Column ``in_top`` is P(rank ≤ top); ``top`` is by default the
+        number of places that lists reach.
         """
         self._fitted()
         return self._summaries.center_table(group, top)

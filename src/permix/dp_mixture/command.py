@@ -50,7 +50,7 @@ COMMAND = ModelCommand(
         "prior": Option(
             str,
             "Prior over partitions: a mixture of finite mixtures (mfm), a Dirichlet process, a Pitman–Yor "
-            f"process, or a given number of components [default: {next(iter(PRIORS))}].",
+            f"process, or a given number of groups [default: {next(iter(PRIORS))}].",
             choices=tuple(PRIORS),
         ),
         **settings_of(PRIORS),

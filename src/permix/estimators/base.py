@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from permix.data.agent_table import AgentTable
 from permix.data.labels import Array
 from permix.estimators.archive import write_model
 from permix.estimators.parameters import Parameters, parameter_section, signature_of
@@ -117,8 +118,8 @@ class ScoreMixin:
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log predictive probability of an agent; a row counts as often as its count says."""
-        scores = np.asarray(self.score_samples(X))
-        return float(np.average(scores, weights=getattr(X, "counts", None)))
+        counts = X.counts if isinstance(X, AgentTable) else None  # a frame may have a column of that name
+        return float(np.average(self.score_samples(X), weights=counts))
 
 
 class DrawsMixin:

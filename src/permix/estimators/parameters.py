@@ -49,7 +49,7 @@ N_COMPONENTS: Any = declare(
 LOSS: Any = declare(
     "vi",
     Choice("vi", "binder"),
-    "The loss whose posterior expectation ``labels_`` minimize: variation of information or Binder's.",
+    "The loss whose posterior expectation the groups shown minimize: variation of information or Binder's.",
 )
 
 

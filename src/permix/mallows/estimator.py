@@ -54,10 +54,8 @@ class MallowsMixture(FiniteRankingMixture, parameters=MallowsParameters):
     Examples
     --------
     >>> import permix
-    >>> votes = permix.Rankings.from_orders(
-    ...     [["tea", "milk", "water"], ["tea", "water", "milk"], ["water", "milk", "tea"]],
-    ...     counts=[50, 20, 30],
-    ... )
+    >>> orders = [["tea", "milk", "water"], ["tea", "water", "milk"], ["water", "milk", "tea"]]
+    >>> votes = permix.Rankings.from_orders(orders, counts=[50, 20, 30])
     >>> model = permix.MallowsMixture(2, random_state=0).fit(votes)
     >>> model.centers_
     Rankings: 2 agents over 3 items, full

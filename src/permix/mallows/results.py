@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permix.errors import Argument, ConvergenceWarning, Message, PermixWarning
-from permix.estimators.wording import groups_named
+from permix.estimators.wording import alike, groups_named, nobodys
 from permix.mallows.fit import MallowsFit
 
 if TYPE_CHECKING:
@@ -41,24 +41,14 @@ def climbing_iterations(fit: MallowsFit) -> int:
 def remarks(fit: MallowsFit) -> list[str]:
     """What a reader of the groups should know about them; they are counted from 1 here."""
     mixture = fit.components
-    said = []
-    by_center: dict[tuple[int, ...], list[int]] = {}
-    for k, center in enumerate(mixture.centers.tolist()):
-        by_center.setdefault(tuple(center), []).append(k)
-    for same in by_center.values():
-        if len(same) > 1:
-            said.append(f"{groups_named(same)} have the same center and differ in dispersion alone")
+    said = alike(mixture.centers, "have the same center and differ in dispersion alone")
     lowest = np.flatnonzero(mixture.dispersions <= fit.settings.min_dispersion * (1.0 + 1e-9)).tolist()
     if lowest:
         whose = "dispersion is" if len(lowest) == 1 else "dispersions are"
         said.append(
             f"{groups_named(lowest)}: the {whose} at the lower limit, {fit.settings.min_dispersion:g}"
         )
-    agents = np.bincount(fit.labels, weights=fit.counts, minlength=mixture.n_components)
-    nobodys = np.flatnonzero(agents == 0).tolist()
-    if nobodys:
-        verb = "is" if len(nobodys) == 1 else "are"
-        said.append(f"{groups_named(nobodys)} {verb} nobody's most probable group; fewer may be enough")
+    said += nobodys(np.bincount(fit.labels, minlength=mixture.n_components))
     return said
 
 

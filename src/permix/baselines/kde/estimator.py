@@ -63,10 +63,8 @@ class MallowsKDE(ScoreMixin, DensityMixin, RankingEstimator, parameters=KDEParam
     Examples
     --------
     >>> import permix
-    >>> votes = permix.Rankings.from_orders(
-    ...     [["tea", "milk", "water"], ["tea", "water", "milk"], ["water", "milk", "tea"]],
-    ...     counts=[5, 2, 3],
-    ... )
+    >>> orders = [["tea", "milk", "water"], ["tea", "water", "milk"], ["water", "milk", "tea"]]
+    >>> votes = permix.Rankings.from_orders(orders, counts=[5, 2, 3])
     >>> model = permix.MallowsKDE(dispersion=0.25, random_state=0).fit(votes)
     >>> model.score_samples(votes).round(2)
     array([-1.08, -1.56, -1.63])
