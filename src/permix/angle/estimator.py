@@ -15,7 +15,7 @@ from permix.angle.predictive import Method
 from permix.angle.rows import row_log_probabilities, row_probabilities
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.errors import Argument, Message, NoSuchAttribute
+from permix.errors import Argument, NoSuchAttribute
 from permix.estimators.agent_answers import Completions
 from permix.estimators.base import DrawsMixin, of_fitted
 from permix.estimators.ranking_estimator import FiniteRankingMixture
@@ -122,9 +122,7 @@ class AngleMixture(DrawsMixin, FiniteRankingMixture, parameters=AngleParameters)
 
         drawn = fit.posterior
         if drawn is None:
-            raise NoSuchAttribute(
-                Message("EM finds one answer, not a posterior; use ", Argument("inference", "sir"))
-            )
+            raise NoSuchAttribute("EM finds one answer, not a posterior; use ", Argument("inference", "sir"))
         draws = fit.draws or Draws(
             {name: getattr(drawn, name) for name in ("weights", "concentrations", "directions")},
             n_draws=drawn.weights.shape[1],

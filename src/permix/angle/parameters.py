@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.estimators.checks import Check, Choice, Real, Whole
 from permix.estimators.parameters import N_COMPONENTS, ChainParameters, RunParameters, declare
 
@@ -134,18 +134,16 @@ class AngleParameters(ChainParameters):
         """Refuse priors that nothing uses, and approximations that were not asked for."""
         if self.inference in BY_VMF and self.normalizer != "vmf":
             raise DataError(
-                Message(
-                    Argument("inference", self.inference),
-                    " rests on the von Mises–Fisher normalizer, an approximation under which probabilities "
-                    "do not sum to one; ask for it with ",
-                    Argument("normalizer", "vmf"),
-                    ", or use ",
-                    Argument("inference", "em"),
-                    " (maximum likelihood) or ",
-                    Argument("inference", "sir"),
-                    " (draws from the posterior), which need no approximation; got ",
-                    Argument("normalizer", self.normalizer),
-                )
+                Argument("inference", self.inference),
+                " rests on the von Mises–Fisher normalizer, an approximation under which probabilities "
+                "do not sum to one; ask for it with ",
+                Argument("normalizer", "vmf"),
+                ", or use ",
+                Argument("inference", "em"),
+                " (maximum likelihood) or ",
+                Argument("inference", "sir"),
+                " (draws from the posterior), which need no approximation; got ",
+                Argument("normalizer", self.normalizer),
             )
         for name, (inferences, why) in UNUSED.items():
             if self.inference in inferences and not self.is_default(name):
@@ -181,7 +179,7 @@ class AngleParameters(ChainParameters):
                 self._refuse(f" {goes.get(way, 'runs sweeps')} on these data; leave out ", name)
 
     def _refuse(self, why: str, name: str) -> None:
-        raise DataError(Message(Argument("inference", self.inference), why, Argument(name)))
+        raise DataError(Argument("inference", self.inference), why, Argument(name))
 
     def rate_for(self, n_items: int) -> float:
         """Return the rate of the prior of κ for so many items; concentrations grow with their number."""
@@ -193,22 +191,18 @@ class AngleParameters(ChainParameters):
             return "vmf"
         if self.normalizer == "exact" and n_items > MOST_EXACT_ITEMS:
             raise DataError(
-                Message(
-                    f"the exact normalizer sums over all subsets of the items, which for {n_items} are too "
-                    f"many; it serves up to {MOST_EXACT_ITEMS} items. Use ",
-                    Argument("normalizer", "balanced"),
-                )
+                f"the exact normalizer sums over all subsets of the items, which for {n_items} are too "
+                f"many; it serves up to {MOST_EXACT_ITEMS} items. Use ",
+                Argument("normalizer", "balanced"),
             )
         if self.normalizer != "balanced" and n_items <= MOST_EXACT_ITEMS:
             return "exact"
         if n_items > MOST_BALANCED_ITEMS:
             raise DataError(
-                Message(
-                    f"the balanced normalizer works on tables of {n_items} × {n_items}, too large to be done "
-                    f"thousands of times; it serves up to {MOST_BALANCED_ITEMS} items. What is left is ",
-                    Argument("normalizer", "vmf"),
-                    ", an approximation under which probabilities do not sum to one",
-                )
+                f"the balanced normalizer works on tables of {n_items} × {n_items}, too large to be done "
+                f"thousands of times; it serves up to {MOST_BALANCED_ITEMS} items. What is left is ",
+                Argument("normalizer", "vmf"),
+                ", an approximation under which probabilities do not sum to one",
             )
         return "balanced"
 

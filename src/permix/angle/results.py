@@ -160,11 +160,9 @@ def refuse_expensive_rows(rankings: Rankings, *why: str | Argument) -> None:
     rows = np.flatnonzero(~is_cheap(rankings))
     if len(rows):
         raise DataError(
-            Message(
-                f"{rankings.row_name(int(rows[0]))} ranks {rankings.lengths[rows[0]]} of {rankings.n_items} "
-                f"items ({len(rows)} such rows): its likelihood has no affordable sum, and ",
-                *why,
-            )
+            f"{rankings.row_name(int(rows[0]))} ranks {rankings.lengths[rows[0]]} of {rankings.n_items} "
+            f"items ({len(rows)} such rows): its likelihood has no affordable sum, and ",
+            *why,
         )
 
 

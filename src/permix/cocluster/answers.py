@@ -24,7 +24,7 @@ from permix.cocluster.tables import held_out_report
 from permix.data.cells import Cells
 from permix.data.cells_checks import Names, match_numbers
 from permix.data.io.text_files import plain_suffix
-from permix.errors import Argument, DataError, Message, ParameterError, PermixWarning
+from permix.errors import Argument, DataError, ParameterError, PermixWarning
 
 # Probabilities of this many levels or groups stand side by side where no file was asked for.
 MAX_COLUMNS = 8
@@ -61,12 +61,10 @@ def _with_levels(
     if levels is not None:
         if family.name != "categorical":
             raise DataError(
-                Message(
-                    Argument("levels"),
-                    " belongs to ",
-                    Argument("family", "categorical"),
-                    f", not to {family.name}",
-                )
+                Argument("levels"),
+                " belongs to ",
+                Argument("family", "categorical"),
+                f", not to {family.name}",
             )
         family = CategoricalCells(settings.pseudo_count, levels=levels_of(levels, cells.is_text))
     with naming_cells(cells):

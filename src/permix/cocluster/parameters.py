@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from permix.cocluster.cells.registry import CELL_FAMILIES
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.estimators.checks import Check, Choice, Concentration, Real, Whole
 from permix.estimators.parameters import LOSS, ChainParameters, declare
 
@@ -98,7 +98,7 @@ class ConcentrationCheck(Concentration):
         parts = list(map(super().parse, text.split(":")))
         if len(parts) > 2:
             raise DataError(
-                Message(Argument("concentration", text), " must be one or two concentrations, ROWS:COLUMNS")
+                Argument("concentration", text), " must be one or two concentrations, ROWS:COLUMNS"
             )
         return parts[0] if len(parts) == 1 else tuple(parts)
 
@@ -165,22 +165,18 @@ class BlockParameters(ChainParameters):
         for name, priors in BELONGS_TO.items():
             if name in self.declared and self.prior not in priors and not self.is_default(name):
                 raise DataError(
-                    Message(
-                        Argument(name, getattr(self, name)),
-                        " would change nothing with ",
-                        Argument("prior", self.prior),
-                        "; it belongs to ",
-                        Argument("prior", priors[0]),
-                        *(f" and {other!r}" for other in priors[1:]),
-                    )
+                    Argument(name, getattr(self, name)),
+                    " would change nothing with ",
+                    Argument("prior", self.prior),
+                    "; it belongs to ",
+                    Argument("prior", priors[0]),
+                    *(f" and {other!r}" for other in priors[1:]),
                 )
         family = self.family
         if not isinstance(family, str) and self.pseudo_count not in (1.0, family.pseudo_count):
             raise DataError(
-                Message(
-                    Argument("pseudo_count", self.pseudo_count),
-                    f" would change nothing: the family given has its own, {family.pseudo_count!r}",
-                )
+                Argument("pseudo_count", self.pseudo_count),
+                f" would change nothing: the family given has its own, {family.pseudo_count!r}",
             )
 
     def cell_family(self) -> CellFamily:
@@ -239,22 +235,18 @@ class CoClusterParameters(BlockParameters):
         for name in ("n_row_clusters", "n_column_clusters"):
             if getattr(self, name) is None:
                 raise DataError(
-                    Message(
-                        Argument("prior", "dirichlet"),
-                        " needs ",
-                        Argument(name),
-                        "; with ",
-                        Argument("prior", "dp"),
-                        " the data say how many groups there are",
-                    )
+                    Argument("prior", "dirichlet"),
+                    " needs ",
+                    Argument(name),
+                    "; with ",
+                    Argument("prior", "dp"),
+                    " the data say how many groups there are",
                 )
         if not all(isinstance(value, float) for value in self.concentrations()):
             raise DataError(
-                Message(
-                    "a Gamma prior of the concentration goes with ",
-                    Argument("prior", "dp"),
-                    "; with 'dirichlet' give a number",
-                )
+                "a Gamma prior of the concentration goes with ",
+                Argument("prior", "dp"),
+                "; with 'dirichlet' give a number",
             )
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.estimators.checks import Check, Choice, Concentration, Real, Switch, Whole
 from permix.estimators.parameters import LOSS, ChainParameters, declare
 
@@ -104,13 +104,11 @@ class DPMallowsParameters(ChainParameters):
         """Refuse combinations that make no sense."""
         if self.sampler != "exact" and self.assignments == "parallel":
             raise DataError(
-                Message(
-                    Argument("sampler", self.sampler),
-                    " visits one ranking after another, as published; ",
-                    Argument("assignments", "parallel"),
-                    " belongs to ",
-                    Argument("sampler", "exact"),
-                )
+                Argument("sampler", self.sampler),
+                " visits one ranking after another, as published; ",
+                Argument("assignments", "parallel"),
+                " belongs to ",
+                Argument("sampler", "exact"),
             )
         from permix.partitions import Gamma
 
@@ -118,15 +116,13 @@ class DPMallowsParameters(ChainParameters):
         if isinstance(alpha, Gamma):
             if self.discount > 0.0:
                 raise DataError(
-                    Message(
-                        "a Gamma prior of the concentration goes with ",
-                        Argument("discount", 0),
-                        "; for a Pitman–Yor process give the concentration as a number",
-                    )
+                    "a Gamma prior of the concentration goes with ",
+                    Argument("discount", 0),
+                    "; for a Pitman–Yor process give the concentration as a number",
                 )
         elif alpha <= -self.discount:
             least = f"above {-self.discount:g}, minus the discount" if self.discount else "positive"
-            raise DataError(Message(Argument("concentration", alpha), f" must be {least}"))
+            raise DataError(Argument("concentration", alpha), f" must be {least}")
 
     def prior(self) -> PartitionPrior:
         """Return the prior over partitions that concentration and discount describe."""
@@ -144,9 +140,7 @@ class DPMallowsParameters(ChainParameters):
             return np.full(n_stages, self.prior_rate)
         if len(self.prior_rate) < n_stages:
             raise DataError(
-                Message(
-                    Argument("prior_rate"),
-                    f" has {len(self.prior_rate)} numbers, but {n_stages} places need one each",
-                )
+                Argument("prior_rate"),
+                f" has {len(self.prior_rate)} numbers, but {n_stages} places need one each",
             )
         return np.array(self.prior_rate[:n_stages])

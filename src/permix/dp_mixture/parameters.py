@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, Literal
 
-from permix.errors import Argument, DataError, Message, PermixWarning
+from permix.errors import Argument, DataError, PermixWarning
 from permix.estimators.checks import Made, Whole
 from permix.estimators.parameters import LOSS, ChainParameters, declare
 from permix.registries import FAMILIES, PRIORS, move_names, part
@@ -22,7 +22,7 @@ def as_family(family: Any) -> Any:
     if isinstance(family, str):
         return FAMILIES.find(family)()
     if not isinstance(family, Family):
-        raise DataError(Message(Argument("family", family), " must be a permix family or its name"))
+        raise DataError(Argument("family", family), " must be a permix family or its name")
     return family
 
 
@@ -38,16 +38,14 @@ def as_prior(prior: Any) -> Any:
             return cls.named()
         except TypeError:
             raise DataError(
-                Message(Argument("prior", prior), f" does not say enough: write permix.{cls.__name__}(...)")
+                Argument("prior", prior), f" does not say enough: write permix.{cls.__name__}(...)"
             ) from None
     if not isinstance(prior, PartitionPrior):
         names = ", ".join(cls.__name__ for cls in PRIORS.values())
         raise DataError(
-            Message(
-                Argument("prior", prior),
-                f" must be one of permix's priors ({names}) or its name; for a fixed concentration write "
-                "DirichletProcess(2.0)",
-            )
+            Argument("prior", prior),
+            f" must be one of permix's priors ({names}) or its name; for a fixed concentration write "
+            "DirichletProcess(2.0)",
         )
     return prior
 

@@ -9,7 +9,7 @@ import numpy as np
 from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, Message, Wording
+from permix.errors import Argument, DataError, Wording
 from permix.estimators.preference_input import as_preferences, as_table
 
 OTHERWISE = (Wording("permix.MallowsMixture", "permix fit mallows"), " takes any kind of preference")
@@ -54,7 +54,7 @@ def _refuse(bad: Array, table: Any, reason: Any) -> None:
     if len(rows):
         what, instead = reason(table, int(rows[0]))
         others = f" ({len(rows)} such rows)" if len(rows) > 1 else ""
-        raise DataError(Message(f"{table.row_name(int(rows[0]))} {what}{others}; ", *instead))
+        raise DataError(f"{table.row_name(int(rows[0]))} {what}{others}; ", *instead)
 
 
 def _subset(table: Any, row: int) -> Reason:

@@ -47,21 +47,8 @@ def roc(fit: AngleClassifierFit, *, X: Any, y: Any, ax: Axes | None = None) -> A
 def draw_roc(y_true: Any, probabilities: Any, *, sample_weight: Any = None, ax: Axes | None = None) -> Axes:
     """Draw ROC curves of any classifiers.
 
-    Parameters
-    ----------
-    y_true : sequence
-        The class of each row.
-    probabilities : ndarray (rows,) or (rows, classes), or a dict of these by name
-        Probability, or any score, of the last class in sorted order; or those of all classes, such as
-        ``predict_proba`` returns. A dict draws several classifiers of two classes into one picture.
-    sample_weight : sequence, optional
-        How often each row counts, such as ``rankings.counts``.
-    ax : matplotlib axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
+    ``probabilities``, or any scores, are those of the last class in sorted order, or of all classes, such as
+    ``predict_proba`` returns; a dict of them draws several classifiers of two classes into one picture.
 
     Examples
     --------
