@@ -18,7 +18,7 @@ from permix.distributions.angle.completions import is_cheap
 from permix.errors import Argument, ConvergenceWarning, DataError, Message, PermixWarning
 from permix.estimators.agent_answers import starts_table
 from permix.estimators.checks import Real
-from permix.estimators.wording import alike, groups_named, nobodys
+from permix.estimators.wording import alike, cut_short, groups_named, nobodys
 from permix.sampling import Draws
 
 if TYPE_CHECKING:
@@ -276,12 +276,7 @@ def warn_of(fit: AngleFit) -> None:
     """Warn of what makes a fit doubtful: cut short, an approximation that is off, an unbounded likelihood."""
     if not fit.converged and not fit.interrupted:
         warnings.warn(
-            Message(
-                f"not converged after {len(fit.history)} passes; raise ",
-                Argument("max_iter", fit.settings.max_iter),
-                " or ",
-                Argument("tol"),
-            ),
+            cut_short(f"not converged after {len(fit.history)} passes; raise ", fit.settings.max_iter),
             ConvergenceWarning,
             stacklevel=3,
         )

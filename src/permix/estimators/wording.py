@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from permix.errors import Argument, Message
+
 
 def groups_named(which: Sequence[int]) -> str:
     """Name groups, which are counted from 0, as users count them.
@@ -37,3 +39,8 @@ def nobodys(n_members: Any) -> list[str]:
         return []
     verb = "is" if len(which) == 1 else "are"
     return [f"{groups_named(which)} {verb} nobody's most probable group; fewer may be enough"]
+
+
+def cut_short(said: str, max_iter: int) -> Message:
+    """Say, at the end of a sentence, by which arguments a climb comes to rest."""
+    return Message(said, Argument("max_iter", max_iter), " or ", Argument("tol"))

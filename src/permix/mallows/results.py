@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permix.errors import Argument, ConvergenceWarning, Message, PermixWarning
-from permix.estimators.wording import alike, groups_named, nobodys
+from permix.errors import ConvergenceWarning, PermixWarning
+from permix.estimators.wording import alike, cut_short, groups_named, nobodys
 from permix.mallows.fit import MallowsFit
 
 if TYPE_CHECKING:
@@ -65,12 +65,7 @@ def warn_if_unsettled(fit: MallowsFit) -> None:
         # With Monte Carlo noise a single step may go down although the climb goes on.
         rose = f", which still rose by {last[0]:.3g} in the last one" if len(last) and last[0] > 0.0 else ""
         warnings.warn(
-            Message(
-                f"EM did not converge: {reached}{rose}. Raise ",
-                Argument("max_iter", fit.settings.max_iter),
-                " or ",
-                Argument("tol"),
-            ),
+            cut_short(f"EM did not converge: {reached}{rose}. Raise ", fit.settings.max_iter),
             ConvergenceWarning,
             stacklevel=3,
         )
