@@ -76,7 +76,17 @@ class PermixError(Exception):
 
 
 class DataError(PermixError, ValueError):
-    """The data are not what they should be: the message says which row, why, and the way out."""
+    """The data are not what they should be: the message says which row, why, and the way out.
+
+    Several parts, among them arguments of the library, make a :class:`Message`.
+    """
+
+    def __init__(self, *parts: str | Argument | Wording) -> None:
+        super().__init__(*([Message(*parts)] if len(parts) > 1 else parts))
+
+
+class NoSuchAttribute(DataError, AttributeError):
+    """A fit has no such attribute, and the message says what has; ``hasattr`` is False."""
 
 
 class ParameterError(DataError):

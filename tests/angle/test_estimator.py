@@ -332,6 +332,7 @@ def test_a_posterior_has_intervals_and_em_has_none(planted):
     assert list(model.consensus().columns) == ["group", "item", "rank", "score"]
     with pytest.raises(DataError, match="not a posterior"):
         model.posterior_  # noqa: B018
+    assert not hasattr(model, "posterior_")
     with pytest.raises(DataError, match="aic or bic"):
         model.dic(part)
     total = float(model.log_likelihood_)

@@ -158,3 +158,8 @@ def test_a_stranger_is_told_what_the_file_holds(tmp_path):
     write_archive(path, {"kind": "Elsewhere"}, {})
     with pytest.raises(FileFormatError, match="holds a 'Elsewhere', which this permix does not know"):
         permix.load(path)
+
+
+def test_a_missing_file_is_one_sentence(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"^there is no file .*nofile; load reads what"):
+        permix.load(tmp_path / "nofile")

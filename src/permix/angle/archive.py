@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -17,21 +16,20 @@ from permix.distributions.angle.concentration_jit import MOST
 from permix.estimators.archive import Content, Saved, Schema
 from permix.estimators.archive_parts import (
     DRAW_FACTS,
-    ITEMS,
-    LOG_LIKELIHOOD,
+    MIXTURE_FACTS,
+    MIXTURE_FIELDS,
     draw_fields,
     draws_of,
     log_likelihood_of,
-    log_likelihood_pair,
     number,
     pack_draws,
+    pack_mixture,
     under,
 )
-from permix.estimators.checks import Choice, Real, Switch
+from permix.estimators.checks import Choice, Real
 from permix.estimators.fields import (
     ROUNDING,
     below,
-    counts,
     directions,
     field,
     finite,
@@ -41,7 +39,14 @@ from permix.estimators.fields import (
     simplex,
 )
 
-VARIATIONAL = ("shapes", "rates", "lengths", "directions", "counts", "guarded")
+VARIATIONAL = {
+    "shapes": field("real", "groups", where=positive, optional=True),
+    "rates": field("real", "groups", where=positive, optional=True),
+    "lengths": field("real", "groups", where=not_negative, optional=True),
+    "directions": field("real", "groups", "items", where=directions, optional=True),
+    "counts": field("real", "groups", where=positive, optional=True),
+    "guarded": field("bool", "groups", optional=True),
+}
 
 
 def _concentrations(array: Array, sizes: Mapping[str, int]) -> bool:
@@ -49,27 +54,15 @@ def _concentrations(array: Array, sizes: Mapping[str, int]) -> bool:
 
 
 def _pack(fit: AngleFit) -> Content:
-    components = fit.components
-    facts: dict[str, Any] = {
-        "items": components.items,
-        "normalizer": components.normalizer,
-        "objective": fit.objective,
-        "converged": bool(fit.converged),
-        "interrupted": bool(fit.interrupted),
-        "moves": [],
-        "seeds": [],
-    }
-    arrays: dict[str, Array] = {
-        "weights": components.weights,
-        "directions": components.directions,
-        "concentrations": components.concentrations,
-        "probabilities": fit.probabilities,
-        "counts": fit.counts,
+    facts, arrays, _ = pack_mixture(fit)
+    facts |= {"normalizer": fit.components.normalizer, "objective": fit.objective, "moves": [], "seeds": []}
+    arrays |= {
+        "directions": fit.components.directions,
+        "concentrations": fit.components.concentrations,
         "history": np.asarray(fit.history, dtype=np.float64),
         "restart_objectives": np.asarray(fit.restart_objectives, dtype=np.float64),
         "guarded": fit.guarded,
         "agreed": fit.agreed,
-        "log_likelihood": log_likelihood_pair(fit.log_likelihood),
     }
     if fit.variational is not None:
         arrays |= {f"variational/{name}": getattr(fit.variational, name) for name in VARIATIONAL}
@@ -155,29 +148,19 @@ SCHEMA = Schema(
     build=_build,
     facts={
         **DRAW_FACTS,
-        "items": ITEMS,
+        **MIXTURE_FACTS,
         "normalizer": Choice("vmf", "exact", "balanced"),
         "objective": Real(special=(None,)),
-        "converged": Switch(),
-        "interrupted": Switch(),
     },
     arrays={
-        "weights": field("real", "groups", where=simplex),
+        **MIXTURE_FIELDS,
         "directions": field("real", "groups", "items", where=directions),
         "concentrations": field("real", "groups", where=not_negative),
-        "probabilities": field("real", "rows", "groups", where=simplex),
-        "counts": field("int64", "rows", where=counts),
         "history": field("real", "passes?", where=finite),
         "restart_objectives": field("real", "starts?", where=finite),
         "guarded": field("bool", "groups"),
         "agreed": field("int64", "groups", where=below("items")),
-        "log_likelihood": LOG_LIKELIHOOD,
-        "variational/shapes": field("real", "groups", where=positive, optional=True),
-        "variational/rates": field("real", "groups", where=positive, optional=True),
-        "variational/lengths": field("real", "groups", where=not_negative, optional=True),
-        "variational/directions": field("real", "groups", "items", where=directions, optional=True),
-        "variational/counts": field("real", "groups", where=positive, optional=True),
-        "variational/guarded": field("bool", "groups", optional=True),
+        **{f"variational/{name}": about for name, about in VARIATIONAL.items()},
         "evidence": field("real", 2, where=not_negative, optional=True),
         **draw_fields(
             optional=True,

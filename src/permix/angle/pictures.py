@@ -10,9 +10,8 @@ from permix.angle.fit import AngleFit
 from permix.angle.results import consensus_table, objective_name
 from permix.data.labels import Array
 from permix.errors import DataError
-from permix.estimators.checks import Whole
 from permix.plots.history_picture import draw_history, how_it_ended
-from permix.plots.ranks import DARK, MAX_NAME, MAX_PANELS
+from permix.plots.ranks import DARK, MAX_NAME, MAX_PANELS, checked_max_items, groups_title
 from permix.plots.style import MARKERS, checked_axes, checked_figure, new_figure, shortened
 
 if TYPE_CHECKING:
@@ -42,17 +41,7 @@ def groups(fit: AngleFit, *, max_items: int = MAX_ITEMS, ax: Axes | None = None)
     Items go from top to bottom as the largest group ranks them. Left is preferred; how far apart two items
     are says how sure people of the group are about their order. Fits by EM have no intervals.
 
-    Parameters
-    ----------
-    fit : AngleFit
-    max_items : int
-        Draw at most this many items, those with the most extreme scores in any group.
-    ax : matplotlib axes, optional
-        Where to draw; by default a figure whose height follows the number of items.
-
-    Returns
-    -------
-    matplotlib axes
+    At most ``max_items`` items are drawn, those with the most extreme scores in any group.
     """
     drawn = scores_of(fit)
     return draw_groups(fit.components.items, drawn, fit.components.n_components, max_items, ax)
@@ -62,7 +51,7 @@ def draw_groups(
     items: tuple[Any, ...], drawn: list[Scores], n_groups: int, max_items: int, ax: Axes | None
 ) -> Axes:
     """Draw the scores of items in some of ``n_groups`` groups."""
-    shown = _shown_items(drawn, Whole(1)("max_items", max_items))
+    shown = _shown_items(drawn, checked_max_items(max_items))
     if ax is None:
         axes = new_figure(WIDTH, scores_height(len(shown), len(drawn))).subplots()
     else:
@@ -123,18 +112,7 @@ def draw_scores(axes: Axes, names: list[Any], drawn: list[Scores]) -> None:
 
 
 def overview(fit: AngleFit, *, figure: Figure | None = None) -> Figure:
-    """Draw a mixture of angle-based models: shares and concentrations of its groups, and their scores.
-
-    Parameters
-    ----------
-    fit : AngleFit
-    figure : matplotlib figure, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib figure
-    """
+    """Draw a mixture of angle-based models: shares and concentrations of its groups, and their scores."""
     items, n_groups, drawn = fit.components.items, fit.components.n_components, scores_of(fit)
     shown = _shown_items(drawn, MAX_ITEMS)
     height, bars = max(2.6, scores_height(len(shown), len(drawn))), 1.0 + BAR * max(len(drawn), 3)
@@ -146,14 +124,9 @@ def overview(fit: AngleFit, *, figure: Figure | None = None) -> Figure:
     left, right = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[:, 1])
     _draw_weights(left, fit, len(drawn))
     draw_scores(right, [items[i] for i in shown], [_taken(group, shown) for group in drawn])
-    some = f"{len(shown)} of " if len(shown) < len(items) else ""
-    many = f"the {len(drawn)} largest of " if len(drawn) < n_groups else ""
+    title = groups_title(len(drawn), n_groups, len(shown), len(items), top="")
     sure = "" if fit.posterior is None else " with 90 % intervals"
-    figure.suptitle(
-        f"{many}{n_groups} group{'s' if n_groups > 1 else ''}, {some}{len(items):,} items: "
-        f"consensus scores{sure}",
-        fontsize="medium",
-    )
+    figure.suptitle(f"{title}: consensus scores{sure}", fontsize="medium")
     return figure
 
 
@@ -179,19 +152,7 @@ def _draw_weights(axes: Axes, fit: AngleFit, n_shown: int) -> None:
 
 
 def history(fit: AngleFit, *, ax: Axes | None = None) -> Axes:
-    """Draw how the log-likelihood or the evidence bound rose in the best climb, and where the others ended.
-
-    Parameters
-    ----------
-    fit : AngleFit
-        By maximum likelihood or variational inference; draws from a posterior do not climb.
-    ax : matplotlib axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
-    """
+    """Draw how the log-likelihood or the evidence bound rose in the best climb, and where others ended."""
     if fit.draws is not None:
         raise DataError("draws from the posterior do not climb; diagnostics() says whether chains agree")
     values = np.asarray(fit.history)

@@ -15,11 +15,10 @@ from permix.angle.rows import row_log_probabilities
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions import is_cheap
-from permix.distributions.base import sample_size
 from permix.errors import Argument, ConvergenceWarning, DataError, Message, PermixWarning
+from permix.estimators.agent_answers import starts_table
 from permix.estimators.checks import Real
-from permix.estimators.wording import groups_named
-from permix.runtime.seeds import RandomState, generator
+from permix.estimators.wording import alike, cut_short, groups_named, nobodys
 from permix.sampling import Draws
 
 if TYPE_CHECKING:
@@ -31,20 +30,6 @@ CRITERION_DRAWS = 400
 NOTABLE_ERROR = 0.05
 # Up to so many items its error is found in no time, by balancing.
 WARNED_ITEMS = 300
-
-
-def sample_rankings(
-    components: AngleComponents, size: int = 1, random_state: RandomState = None
-) -> tuple[Rankings, Array]:
-    """Draw full rankings from the mixture, with the component of each."""
-    rng = generator(random_state)
-    labels = rng.choice(components.n_components, size=sample_size(size), p=components.weights)
-    orders = np.empty((len(labels), components.n_items), dtype=np.int32)
-    for k in range(components.n_components):
-        members = np.flatnonzero(labels == k)
-        if len(members):
-            orders[members] = components.component(k).sample(len(members), random_state=rng).orders
-    return Rankings._from_arrays(orders, components.items), labels
 
 
 def consensus_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
@@ -175,11 +160,9 @@ def refuse_expensive_rows(rankings: Rankings, *why: str | Argument) -> None:
     rows = np.flatnonzero(~is_cheap(rankings))
     if len(rows):
         raise DataError(
-            Message(
-                f"{rankings.row_name(int(rows[0]))} ranks {rankings.lengths[rows[0]]} of {rankings.n_items} "
-                f"items ({len(rows)} such rows): its likelihood has no affordable sum, and ",
-                *why,
-            )
+            f"{rankings.row_name(int(rows[0]))} ranks {rankings.lengths[rows[0]]} of {rankings.n_items} "
+            f"items ({len(rows)} such rows): its likelihood has no affordable sum, and ",
+            *why,
         )
 
 
@@ -191,18 +174,11 @@ def n_parameters(components: AngleComponents) -> int:
 
 def diagnostics_table(fit: AngleFit) -> pd.DataFrame:
     """Return R-hat and ESS where there are draws, else what every start reached."""
-    import pandas as pd
-
     from permix.posterior import summary
 
     if fit.draws is not None:
         return summary(scalar_draws(fit.draws))
-    reached = np.asarray(fit.restart_objectives)
-    best = reached.max(initial=-np.inf)
-    return pd.DataFrame(
-        {objective_name(fit): reached, "below_best": best - reached, "near_best": reached >= best - 1.0},
-        index=pd.RangeIndex(len(reached), name="start"),
-    )
+    return starts_table(objective_name(fit), fit.restart_objectives)
 
 
 def objective_name(fit: AngleFit) -> str:
@@ -271,19 +247,9 @@ def doubts(fit: AngleFit, errors: Sequence[float] | None) -> list[Message]:
 def remarks(fit: AngleFit, errors: Sequence[float] | None) -> list[Message]:
     """Say what a reader of the groups should know about them; arguments as in :func:`doubts`."""
     components, said = fit.components, doubts(fit, errors)
-    by_order: dict[tuple[int, ...], list[int]] = {}
-    for k, order in enumerate(components.orders.tolist()):
-        by_order.setdefault(tuple(order), []).append(k)
-    for same in by_order.values():
-        if len(same) > 1:
-            what = "rank the items alike and differ in scores and concentration alone"
-            said.append(Message(f"{groups_named(same)} {what}"))
-    nobodys = np.flatnonzero(np.bincount(fit.labels, minlength=components.n_components) == 0).tolist()
-    if nobodys:
-        verb = "is" if len(nobodys) == 1 else "are"
-        said.append(
-            Message(f"{groups_named(nobodys)} {verb} nobody's most probable group; fewer may be enough")
-        )
+    what = "rank the items alike and differ in scores and concentration alone"
+    members = np.bincount(fit.labels, minlength=components.n_components)
+    said += map(Message, [*alike(components.orders, what), *nobodys(members)])
     if fit.settings.inference == "vi" and fit.settings.bound == "published":
         said.append(
             Message(
@@ -310,12 +276,7 @@ def warn_of(fit: AngleFit) -> None:
     """Warn of what makes a fit doubtful: cut short, an approximation that is off, an unbounded likelihood."""
     if not fit.converged and not fit.interrupted:
         warnings.warn(
-            Message(
-                f"not converged after {len(fit.history)} passes; raise ",
-                Argument("max_iter", fit.settings.max_iter),
-                " or ",
-                Argument("tol"),
-            ),
+            cut_short(f"not converged after {len(fit.history)} passes; raise ", fit.settings.max_iter),
             ConvergenceWarning,
             stacklevel=3,
         )

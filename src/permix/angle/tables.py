@@ -10,11 +10,12 @@ from permix.angle.fit import AngleFit
 from permix.angle.results import (
     component_table,
     consensus_table,
-    diagnostics_table,
     n_parameters,
     remarks,
+    scalar_draws,
 )
-from permix.cli.output import count_of, fitting, print_table, rounded, terminal_width
+from permix.cli import fit_tables
+from permix.cli.output import count_of, print_table, rounded, terminal_width
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,50 +40,36 @@ IN_CHAINS = {
 }
 
 
-def angle_report(fit: AngleFit) -> dict[str, Any]:
+def report(fit: AngleFit) -> dict[str, Any]:
     """Everything ``summary`` shows of a mixture of angle-based models, as plain values."""
-    components, settings, total = fit.components, fit.settings, fit.log_likelihood
-    n_agents, parameters = int(fit.counts.sum()), n_parameters(fit.components)
+    components, settings, total = fit.components, fit.settings, float(fit.log_likelihood)
+    parameters = n_parameters(components)
     report: dict[str, Any] = {
-        "model": "AngleMixture",
+        "model": fit.model,
         "inference": settings.inference,
         "normalizer": components.normalizer,
         "bound": settings.bound if settings.inference == "vi" else None,
-        "agents": n_agents,
-        "rows": len(fit.counts),
-        "number_of_items": components.n_items,
-        "items": [str(item) for item in components.items],
+        **fit_tables.items_report(components.items, fit.counts),
         "interval": None if fit.posterior is None else INTERVAL,
         "groups": _group_reports(fit),
-        "log_likelihood": float(total),
-        "log_likelihood_standard_error": total.standard_error,
-        "log_likelihood_per_agent": float(total) / n_agents,
+        **fit_tables.climb_report(fit, fit.restart_objectives),
         "elbo": fit.objective if settings.inference == "vi" else None,
         "log_evidence": fit.objective if settings.inference == "quadrature" else None,
         "parameters": parameters,
-        "aic": 2.0 * parameters - 2.0 * float(total),
-        "bic": float(np.log(n_agents)) * parameters - 2.0 * float(total),
-        "converged": bool(fit.converged),
-        "interrupted": bool(fit.interrupted),
+        "aic": 2.0 * parameters - 2.0 * total,
+        "bic": float(np.log(fit.counts.sum())) * parameters - 2.0 * total,
         "passes": len(fit.history),
         "restart_objectives": fit.restart_objectives.tolist(),
-        "starts_within_1_of_best": _near_the_best(fit.restart_objectives),
     }
     if fit.draws is not None:
-        shape = fit.draws.arrays["weights"].shape
-        report |= {"chains": shape[0] if fit.draws.seeds else None, "draws_per_chain": shape[1]}
         if fit.draws.seeds:
-            report["diagnostics"] = {
-                str(name): row.to_dict() for name, row in diagnostics_table(fit).iterrows()
-            }
+            report |= fit_tables.chains_report(scalar_draws(fit.draws))
+        else:
+            report |= {"chains": None, "draws_per_chain": fit.draws.arrays["weights"].shape[1]}
     errors = [part["normalizer_error"] for part in report["groups"]]
     known = None if None in errors else errors
     report["remarks"] = [remark.as_options() for remark in remarks(fit, known)]
     return report
-
-
-def _near_the_best(reached: np.ndarray, gap: float = 1.0) -> int:
-    return int((reached >= reached.max(initial=-np.inf) - gap).sum())
 
 
 def _group_reports(fit: AngleFit) -> list[dict[str, Any]]:
@@ -123,15 +110,15 @@ def _by_item(part: pd.DataFrame, column: str) -> dict[str, float]:
     return dict(zip(map(str, part["item"]), values.tolist(), strict=True))
 
 
-def print_angle(report: dict[str, Any], title: str) -> None:
+def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
     parts = report["groups"]
     sure = report["interval"] is not None
     methods = IN_CHAINS if "diagnostics" in report else METHODS
     off = report["normalizer"] == "vmf" and parts[0]["normalizer_error"] is not None
     print_table(
-        f"{title}: {count_of(report['agents'], 'agent')}, {count_of(report['number_of_items'], 'item')}, "
-        f"angle-based mixture of {count_of(len(parts), 'group')} by {methods[report['inference']]}",
+        f"{fit_tables.data_title(report, title)}, angle-based mixture of {count_of(len(parts), 'group')} "
+        f"by {methods[report['inference']]}",
         [
             "group",
             "weight",
@@ -152,17 +139,9 @@ def print_angle(report: dict[str, Any], title: str) -> None:
             for k, part in enumerate(parts)
         ],
     )
-    width = terminal_width() - len("group  ")
-    print_table(
-        "Consensus, best first",
-        ["group", "consensus"],
-        [[k + 1, fitting(part["consensus"], width)] for k, part in enumerate(parts)],
-    )
+    fit_tables.print_orders("Consensus, best first", "consensus", [part["consensus"] for part in parts])
     _print_scores(report)
-    for remark in report["remarks"]:
-        print(f"note: {remark}")
-    if report["remarks"]:
-        print()
+    fit_tables.print_remarks(report["remarks"])
     print(
         "agents: those for whom the group is the most probable one\n"
         "concentration: 0 = all rankings alike; the larger, the more united\n"
@@ -171,13 +150,8 @@ def print_angle(report: dict[str, Any], title: str) -> None:
     )
     _print_fit_measures(report)
     if "diagnostics" in report:
-        columns = ["mean", "sd", "ess_bulk", "r_hat", "note"]
         print()
-        print_table(
-            f"Chains ({report['chains']} × {report['draws_per_chain']:,} draws; --json has more)",
-            ["quantity", *columns],
-            [[name, *[row[column] for column in columns]] for name, row in report["diagnostics"].items()],
-        )
+        fit_tables.print_chains(report)
 
 
 def _error(part: dict[str, Any]) -> str:
@@ -223,9 +197,7 @@ def _score_cells(part: dict[str, Any]) -> dict[str, str]:
 
 
 def _print_fit_measures(report: dict[str, Any]) -> None:
-    error = report["log_likelihood_standard_error"]
-    total, each = rounded(report["log_likelihood"], 2), rounded(report["log_likelihood_per_agent"], 4)
-    print(f"log-likelihood {total}{f' ± {error:.2g}' if error > 0 else ''} ({each} per agent)")
+    print(fit_tables.likelihood_line(report))
     for name, words in (("elbo", "evidence lower bound"), ("log_evidence", "log evidence")):
         if report[name] is not None:
             print(f"{words} {rounded(report[name], 2)}")
@@ -236,15 +208,12 @@ def _print_fit_measures(report: dict[str, Any]) -> None:
             f"WAIC {rounded(report['waic'], 1)} ({report['waic_parameters']:.1f})"
         )
     restarts = report["restart_objectives"]
-    if len(restarts) > 1 and len(report["groups"]) > 1:
-        near = report["starts_within_1_of_best"]
-        alone = "; more --starts may find a better one" if near == 1 else ""
+    if len(report["groups"]) > 1:
         what = "evidence bound" if report["inference"] == "vi" else "log-likelihood"
-        print(f"{near} of {len(restarts)} starts came within 1 of the best {what}{alone}")
+        fit_tables.print_starts(report, len(restarts), what)
     passes = f"{report['passes']:,} pass{'' if report['passes'] == 1 else 'es'}"
-    if report["interrupted"]:
-        print("interrupted" if "draws_per_chain" in report else f"interrupted after {passes}")
-    elif not report["converged"]:
-        print(f"not converged after {passes}; a larger --max-iter goes further")
-    elif "draws_per_chain" not in report and restarts:
-        print(f"converged after {passes}")
+    if "draws_per_chain" in report:
+        if report["interrupted"]:
+            print("interrupted")
+    elif restarts or report["interrupted"] or not report["converged"]:
+        fit_tables.print_ending(report, passes, "converged", "not converged")

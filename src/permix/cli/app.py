@@ -14,16 +14,14 @@ from permix.cli.command import (
     Option,
     add_command,
     add_fit_command,
-    argument,
-    option_parameters,
+    positional,
 )
-from permix.cli.votes import VOTE_OPTIONS
+from permix.cli.votes import VOTE_OPTIONS, VOTES
 from permix.estimators.registry import MODELS, find_plug_ins, part
 
 FORCE_AND_JSON = {name: SHARED[name] for name in ("force", "json")}
 JSON = {"json": SHARED["json"]}
-FILE = Annotated[Path, typer.Argument(help="PrefLib file, CSV or TSV with rankings or preferences.")]
-MODEL = Annotated[Path, typer.Argument(help="A fitted model.")]
+MODEL = positional("fit", "A fitted model.")
 PREDICT_OPTIONS: Mapping[str, Option] = {
     "top": Option(int, "pairwise: only so many pairs of each agent, the surest.", least=1),
     "samples": Option(
@@ -77,8 +75,7 @@ def _fit_app(commands: list[ModelCommand]) -> typer.Typer:
         part("permix.cli.run:run_fit")(command, values)
 
     for command in commands:
-        if command.fit:
-            add_fit_command(app, command, run)
+        add_fit_command(app, command, run)
     return app
 
 
@@ -119,35 +116,34 @@ def _add_file_commands(app: typer.Typer) -> None:
         run = part("permix.consensus.command:show_consensus")
         run(votes(file, values), method or "auto", time_limit, json)
 
-    any_file = Annotated[
-        Path, typer.Argument(help="PrefLib file, CSV or TSV (plain or .gz), or a fitted model.")
-    ]
     add_command(
         app,
         "info",
         info,
-        [argument("file", any_file, ...), *option_parameters({**VOTE_OPTIONS, **JSON})],
+        [positional("file", "PrefLib file, CSV or TSV (plain or .gz), or a fitted model.")],
+        {**VOTE_OPTIONS, **JSON},
         "Say what a file holds: how many agents and items, how much each stated, first choices.",
         ["permix info election.soi"],
     )
-    source = Annotated[Path, typer.Argument(metavar="IN", help="File to read.")]
-    target = Annotated[Path, typer.Argument(metavar="OUT", help="File to write; its ending says the format.")]
     to_layout = VOTE_OPTIONS["layout"]._replace(help="Layout of a CSV file to write.")
-    options = {**VOTE_OPTIONS, "to_layout": to_layout, **FORCE_AND_JSON}
     add_command(
         app,
         "convert",
         convert,
-        [argument("source", source, ...), argument("target", target, ...), *option_parameters(options)],
+        [
+            positional("source", "File to read.", metavar="IN"),
+            positional("target", "File to write; its ending says the format.", metavar="OUT"),
+        ],
+        {**VOTE_OPTIONS, "to_layout": to_layout, **FORCE_AND_JSON},
         "Turn one kind of file into another: PrefLib .soc .soi .toc .toi .cat, CSV, TSV, plain or .gz.",
         ["permix convert ratings.csv ratings.toi --layout ratings"],
     )
-    options = {**part("permix.consensus.command:OPTIONS"), **VOTE_OPTIONS, **JSON}
     add_command(
         app,
         "consensus",
         consensus,
-        [argument("file", FILE, ...), *option_parameters(options)],
+        [positional("file", VOTES.help)],
+        {**part("permix.consensus.command:OPTIONS"), **VOTE_OPTIONS, **JSON},
         "Rank the items as the agents do on the whole (Kemeny), and say whether that is proven optimal.",
         ["permix consensus election.soi --method exact"],
     )
@@ -176,10 +172,6 @@ def _add_model_commands(app: typer.Typer, commands: list[ModelCommand]) -> None:
     for name, option in (pair for command in commands for pair in command.source.options.items()):
         first = reading.setdefault(name, option)
         reading[name] = first._replace(choices=tuple(dict.fromkeys((*first.choices, *option.choices))))
-    file = Annotated[
-        Path | None,
-        typer.Argument(help="New agents or rows, in any format the model's fit reads."),
-    ]
     output = Option(
         Path,
         ".csv or .tsv file to write; for rankings also PrefLib, such as .soc.",
@@ -198,11 +190,8 @@ def _add_model_commands(app: typer.Typer, commands: list[ModelCommand]) -> None:
         app,
         "predict",
         predict,
-        [
-            argument("fit", MODEL, ...),
-            argument("file", file, None),
-            *option_parameters({**asked, **PREDICT_OPTIONS, **reading, **FORCE_AND_JSON}),
-        ],
+        [MODEL, positional("file", "New agents or rows, in any format the model's fit reads.", default=None)],
+        {**asked, **PREDICT_OPTIONS, **reading, **FORCE_AND_JSON},
         "Say what a fitted model makes of new agents or rows: where they belong, and what they would say.",
         [
             "permix predict tastes.permix newcomers.csv -o groups.csv",
@@ -222,7 +211,8 @@ def _add_model_commands(app: typer.Typer, commands: list[ModelCommand]) -> None:
         app,
         "sample",
         sample,
-        [argument("fit", MODEL, ...), *option_parameters({**drawn, **FORCE_AND_JSON})],
+        [MODEL],
+        {**drawn, **FORCE_AND_JSON},
         "Draw new rankings, or new rows, from a fitted model.",
         ["permix sample tastes.permix -n 1000 -o made.soc"],
     )
@@ -230,19 +220,17 @@ def _add_model_commands(app: typer.Typer, commands: list[ModelCommand]) -> None:
         app,
         "summary",
         summary,
-        [argument("fit", MODEL, ...), *option_parameters(JSON)],
+        [MODEL],
+        JSON,
         "Show a fitted model: its groups, what they are like, and whether the fit settled.",
         ["permix summary points.permix"],
     )
-    folder = Annotated[Path, typer.Argument(help="Folder for data, fit and picture.")]
     add_command(
         app,
         "demo",
         demo,
-        [
-            argument("folder", folder, Path("permix-demo")),
-            *option_parameters({"seed": Option(int, "Seed of data and fit [default: 0].", least=0)}),
-        ],
+        [positional("folder", "Folder for data, fit and picture.", default=Path("permix-demo"))],
+        {"seed": Option(int, "Seed of data and fit [default: 0].", least=0)},
         "Make data with known truth, find its groups and its consensus, and draw the result.",
         ["permix demo"],
     )

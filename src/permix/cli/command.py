@@ -18,155 +18,91 @@ import typer
 
 from permix.estimators.checks import Choice, Real, Seed, Switch, Whole
 from permix.estimators.parameters import Declared, Parameters
+from permix.registries import part
 
 
 class Option(NamedTuple):
     """An option that is no parameter of the model.
 
-    Attributes
-    ----------
-    type : type
-        ``str``, ``int``, ``float``, ``bool``, ``Path``, or ``list[str]`` for one that may be repeated. A
-        ``bool`` with flags such as ``--header/--no-header`` may also be left open.
-    help : str
-    flags : tuple of str
-        Derived from the name unless given.
-    choices : tuple of str
-        The words it may be.
-    least : number, optional
-    metavar : str, optional
+    Its type is ``str``, ``int``, ``float``, ``bool``, ``Path``, or ``list[str]`` for one to be repeated.
+    A ``bool`` with flags such as ``--header/--no-header`` may also be left open.
     """
 
     type: Any
     help: str
-    flags: tuple[str, ...] = ()
-    choices: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()  # derived from the name unless given
+    choices: tuple[str, ...] = ()  # the words it may be
     least: float | None = None
     metavar: str | None = None
 
 
 class Source(NamedTuple):
-    """Where a command's data come from: one file, and the options that say how to read it.
+    """Where a command's data come from: one file, and the options that say how to read it."""
 
-    Attributes
-    ----------
-    help : str
-        Of the argument.
-    options : dict of str to Option
-    read : function of (path, values of the options)
-        Returns what ``ModelCommand.fit`` takes.
-    """
-
-    help: str
+    help: str  # of the argument
     options: Mapping[str, Option]
-    read: str
+    read: str  # function of (path, values of the options) that returns what ``fit_data`` takes
 
 
 class Answering(NamedTuple):
     """One thing that ``predict --what`` may ask of a model.
 
-    Attributes
-    ----------
-    answer : str
-        Where the function of (fit, new data, question) is, as "module:name". It returns an
-        :class:`~permix.cli.answers.Answer`, or Rankings and the agents they are of.
-    uses : tuple of str
-        The options it heeds among those of ``predict``: top, samples, seed, length.
-    rankings : bool
-        Whether the answer is rankings, which may be written in any format.
-    needs_data : bool
-        Whether it is about new rows, rather than about those that were fitted.
+    The function of that name in the model's ``answers.py`` takes (fit, new data, question) and returns an
+    :class:`~permix.cli.answers.Answer`, or Rankings and the agents they are of.
     """
 
-    answer: str
-    uses: tuple[str, ...] = ()
-    rankings: bool = False
-    needs_data: bool = True
+    uses: tuple[str, ...] = ()  # the options it heeds: top, samples, seed, length
+    rankings: bool = False  # whether the answer is rankings, which may be written in any format
+    needs_data: bool = True  # whether it is about new rows, rather than about those that were fitted
 
 
 class Variant(NamedTuple):
-    """A second model that the same command fits.
+    """A second model that the same command fits."""
 
-    Attributes
-    ----------
-    parameters : class
-        Its declared parameters; options are those of both models.
-    needs : str
-        The parameter that, once given, says that this model is meant.
-    """
+    parameters: type[Parameters]  # options are those of both models
+    needs: str  # the parameter that, once given, says that this model is meant
 
-    parameters: type[Parameters]
-    needs: str
+
+AGENT_LABELS = "Also write each agent's group and how sure that is to this CSV file."
 
 
 @dataclass(frozen=True)
 class ModelCommand:
     """What the command line does with one model.
 
-    Functions are named by where they are, "module:name", and imported when they are called, so that
-    ``permix --help`` stays quick.
+    Functions are found by their names in the folder of the parameters, when they are called, so that
+    ``permix --help`` stays quick. In ``tables.py``: ``report(fit)``, everything ``summary`` shows as plain
+    values, and ``show(report, title)``, tables for people. In ``answers.py``: ``fit_data(data, parameters)``,
+    which raises KeyboardInterrupt if nothing was kept, and what the attributes below ask for.
 
-    Attributes
-    ----------
-    name : str
-        As in ``permix fit NAME``.
-    help : str
-        What it finds; the first line is shown in lists.
-    examples : tuple of str
-    parameters : class
-        Declared parameters, whose options the command has.
-    source : Source
-    variant : Variant, optional
-        A second model that the command fits.
-    fit : function of (data, parameters)
-        Returns a fit; raises KeyboardInterrupt if nothing was kept.
-    fit_options : dict of str to Option
-        Options about fitting that are no parameters; ``fit`` gets those that were given, by name.
-    report : function of a fit
-        Everything ``summary`` shows, as plain values.
-    show : function of (report, title)
-        Tables for people.
-    labels : function of (fit, data), optional
-        The :class:`~permix.cli.answers.Answer` that ``--labels`` writes.
-    column_labels : function of (fit, data), optional
-        That of ``--column-labels``, where a model finds groups of columns as well.
-    answers : dict of str to Answering
-        What ``predict --what`` may ask, the first being the default.
-    sample : function of (fit, size, seed), optional
-        New data drawn from the fit, as an Answer or Rankings; it takes a length too if
-        ``sample_takes_length``.
-    options : dict of str to Option
-        Further options; ``choose`` turns them into parameters.
-    choose : function of the values given
-        Returns the parameters; by default the options that were given.
-    labels_help : str
-        What the file of ``--labels`` holds.
-    select : bool
-        Whether the number of groups can be chosen by ``--select``.
-    measures : function of (fit, data, values of the options), optional
-        Further values of the report, which take the data that were fitted.
     """
 
-    name: str
-    help: str
-    parameters: type[Parameters]
+    name: str  # as in ``permix fit NAME``
+    help: str  # what it finds; the first line is shown in lists
+    parameters: type[Parameters]  # declared, so that the command has an option for each
     source: Source
-    fit: str
-    report: str
-    show: str
     examples: Sequence[str] = ()
     variant: Variant | None = None
+    # Options about fitting that are no parameters; ``fit_data`` gets those that were given, by name.
     fit_options: Mapping[str, Option] = field(default_factory=dict)
-    labels: str = ""
-    column_labels: str = ""
-    answers: Mapping[str, Answering] = field(default_factory=dict)
-    sample: str = ""
-    sample_takes_length: bool = False
+    # Further options; ``choose(values given)`` turns them into parameters.
     options: Mapping[str, Option] = field(default_factory=dict)
-    choose: str = ""
-    labels_help: str = "Also write each agent's group and how sure that is to this CSV file."
-    select: bool = False
-    measures: str = ""
+    # What the file of ``--labels`` holds, which ``labels(fit, data)`` returns as an Answer; "" for none.
+    labels: str = ""
+    column_labels: bool = False  # whether ``--column-labels`` writes ``column_labels(fit, data)``
+    # What ``predict --what`` may ask, the first being the default; a function for each.
+    answers: Mapping[str, Answering] = field(default_factory=dict)
+    draws: bool = False  # whether ``sample(fit, size, seed)`` draws new data, as an Answer or Rankings
+    draws_lengths: bool = False  # whether it takes a length as well
+    select: bool = False  # whether the number of groups can be chosen by ``--select``
+    measures: bool = False  # whether ``measures(fit, data, values)`` has further values of the report
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """Return one of the model's functions, imported now."""
+        module = "tables" if name in ("report", "show") else "answers"
+        folder = self.parameters.__module__.rpartition(".")[0]
+        found: Callable[..., Any] = part(f"{folder}.{module}:{name}")
+        return found
 
     @property
     def flags(self) -> dict[str, str]:
@@ -235,16 +171,18 @@ def add_command(
     app: typer.Typer,
     name: str,
     run: Callable[..., None],
-    parameters: Sequence[inspect.Parameter],
+    arguments: Sequence[inspect.Parameter],
+    options: Mapping[str, Option],
     help: str,
     examples: Sequence[str] = (),
 ) -> None:
-    """Add a command that calls ``run`` with the values of its parameters by name."""
+    """Add a command that calls ``run`` with the values of its arguments and options by name."""
+    parameters = [*arguments, *(_of_option(name, option) for name, option in options.items())]
 
     def call(**values: Any) -> None:
         run(**{name: _plain(value) for name, value in values.items()})
 
-    call.__signature__ = inspect.Signature(list(parameters))  # type: ignore[attr-defined]
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     call.__doc__ = help
     call.__name__ = name.replace("-", "_")
@@ -255,13 +193,10 @@ def add_command(
 
 def add_fit_command(app: typer.Typer, command: ModelCommand, run: Callable[..., None]) -> None:
     """Add ``permix fit NAME``; it calls ``run(command, values)``, with None for what was not given."""
+    output = typer.Option("--output", "-o", help="File for the fitted model.")
     parameters = [
-        argument("file", Annotated[Path, typer.Argument(metavar="DATA", help=command.source.help)], ...),
-        argument(
-            "output",
-            Annotated[Path, typer.Option("--output", "-o", help="File for the fitted model.")],
-            ...,
-        ),
+        positional("file", command.source.help, metavar="DATA"),
+        argument("output", Annotated[Path, output], ...),
     ]
     declared = command.declared
     options: dict[str, Option] = {**command.options, **command.fit_options}
@@ -274,21 +209,17 @@ def add_fit_command(app: typer.Typer, command: ModelCommand, run: Callable[..., 
             parameters.append(_of_parameter(name, about, with_default=not must_be_given))
     options |= command.source.options
     if command.labels:
-        options["labels"] = Option(Path, command.labels_help)
+        options["labels"] = Option(Path, command.labels)
     if command.column_labels:
         options["column_labels"] = Option(Path, "The same for columns.")
     options |= {
         name: option for name, option in SHARED.items() if name != "keep_chains" or command.keeps_chains
     }
-    parameters += option_parameters(options)
-    add_command(
-        app,
-        command.name,
-        lambda **values: run(command, values),
-        parameters,
-        command.help,
-        command.examples,
-    )
+
+    def call(**values: Any) -> None:
+        run(command, values)
+
+    add_command(app, command.name, call, parameters, options, command.help, command.examples)
 
 
 def _plain(value: Any) -> Any:
@@ -296,13 +227,14 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, enum.StrEnum) else value
 
 
-def option_parameters(options: Mapping[str, Option]) -> list[inspect.Parameter]:
-    """Return options as parameters of a command."""
-    return [_of_option(name, option) for name, option in options.items()]
-
-
 def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
+
+
+def positional(name: str, help: str, default: Any = ..., metavar: str | None = None) -> inspect.Parameter:
+    """Return an argument that is a path."""
+    kind = Path | None if default is None else Path
+    return argument(name, Annotated[kind, typer.Argument(metavar=metavar, help=help)], default)
 
 
 def argument(name: str, annotation: Any, default: Any) -> inspect.Parameter:

@@ -8,7 +8,7 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -47,8 +47,6 @@ def abandon_output() -> None:
 # Room for a long line where there is no terminal.
 PIPE_WIDTH = 320
 ORDER = " ≻ "
-# From this R-hat on, reports say that chains disagree before anything else.
-NOT_CONVERGED = 1.5
 
 
 def print_json(value: Any) -> None:
@@ -90,7 +88,7 @@ def running_fit(chains: Path | None = None) -> Iterator[None]:
 
 
 def count_of(n: int, thing: str) -> str:
-    """Return "1 cluster", "2 clusters"."""
+    """Return "1 group", "2 groups"."""
     return f"{n:,} {thing}{'' if n == 1 else 's'}"
 
 
@@ -151,9 +149,3 @@ def fitting(names: Sequence[str], width: int) -> str:
             break
         cut = longer
     return cut
-
-
-def print_if_not_converged(diagnostics: Mapping[str, Mapping[str, Any]]) -> None:
-    """Say, before anything else, that chains disagree; ``diagnostics`` has an R-hat for each quantity."""
-    if any(row["r_hat"] > NOT_CONVERGED for row in diagnostics.values()):
-        print("NOT CONVERGED: the chains disagree, so what follows may change with more draws.\n")

@@ -102,7 +102,7 @@ def run_predict(
     )
     try:
         with warnings_in_options(command.flags):
-            answer = part(answering.answer)(fit, NewData(file, values), question)
+            answer = command.function(what)(fit, NewData(file, values), question)
             if isinstance(answer, Answer):
                 give(answer, output, as_json)
             else:
@@ -125,11 +125,11 @@ def _loaded(fit_file: Path) -> tuple[Model, Any, ModelCommand]:
 def show_fit(file: Path, as_json: bool) -> None:
     """Print what a fitted model found."""
     _, fit, command = _loaded(file)
-    report = part(command.report)(fit)
+    report = command.function("report")(fit)
     if as_json:
         print_json({"file": str(file), **report})
     else:
-        part(command.show)(report, file.name)
+        command.function("show")(report, file.name)
 
 
 def run_sample(
@@ -139,12 +139,12 @@ def run_sample(
     if output is not None:
         check_targets([output], [fit_file], force)
     model, fit, command = _loaded(fit_file)
-    if not command.sample:
+    if not command.draws:
         raise DataError(f"{fit_file} is {model.named}, from which nothing can be drawn")
-    if length is not None and not command.sample_takes_length:
+    if length is not None and not command.draws_lengths:
         raise typer.BadParameter(f"--length says nothing to {model.named}")
     try:
-        drawn = part(command.sample)(fit, size, seed, *([length] if command.sample_takes_length else []))
+        drawn = command.function("sample")(fit, size, seed, *([length] if command.draws_lengths else []))
     except PermixError as error:
         raise in_options(error, {**command.flags, "lengths": "--length"}) from error
     if isinstance(drawn, Answer):

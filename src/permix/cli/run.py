@@ -108,10 +108,8 @@ def _parameters(command: ModelCommand, values: Mapping[str, Any]) -> dict[str, A
         for name, value in values.items()
         if value is not None and (name in declared or name in command.options)
     }
-    if command.choose:
-        given = part(command.choose)(given)
-    elif command.options:
-        raise TypeError(f"{command.name} has options of its own but does not say what they mean")
+    if command.options:
+        given = command.function("choose")(given)
     return {
         name: declared[name].check.parse(value) if isinstance(value, str) else value
         for name, value in given.items()
@@ -179,7 +177,7 @@ def _fitted(
     """Fit so many groups, or as many as the data choose; no fit if that choice was interrupted."""
     if candidates is None:
         wanted = {name: values[name] for name in command.fit_options if values[name] is not None}
-        return part(command.fit)(data, settings, **wanted), None
+        return command.function("fit_data")(data, settings, **wanted), None
     chosen = {name: value for name, value in given.items() if name not in ("n_components", "store")}
     selection = part(SELECT)(
         data.table,
@@ -215,14 +213,14 @@ def _finish(
     interrupted = bool(getattr(fit, "interrupted", False))
     partial = selection is not None and selection.interrupted
     if targets.labels is not None and not partial:
-        write_csv(part(command.labels)(fit, data), targets.labels)
+        write_csv(command.function("labels")(fit, data), targets.labels)
     if targets.column_labels is not None:
-        write_csv(part(command.column_labels)(fit, data), targets.column_labels)
+        write_csv(command.function("column_labels")(fit, data), targets.column_labels)
     if targets.picture is not None:
         part("permix.plots:save")(fit, targets.picture)
-    report = part(command.report)(fit)
+    report = command.function("report")(fit)
     if command.measures and not (partial or interrupted):
-        report |= part(command.measures)(fit, data, values)
+        report |= command.function("measures")(fit, data, values)
     _show(command, {"file": str(targets.output), **report, **extra}, selection, report, as_json)
     if targets.curve is not None and not as_json:
         print(f"{targets.curve}: what the choice rests on, by number of groups")
@@ -247,7 +245,7 @@ def _show(
     if selection is not None:
         part(SELECTION_TABLES).print_selection(selection)
     if report is not None:
-        part(command.show)(report, Path(everything["file"]).name)
+        command.function("show")(report, Path(everything["file"]).name)
 
 
 def _say_interrupted(targets: Targets, partial: bool) -> None:

@@ -24,7 +24,7 @@ from permix.cocluster.tables import held_out_report
 from permix.data.cells import Cells
 from permix.data.cells_checks import Names, match_numbers
 from permix.data.io.text_files import plain_suffix
-from permix.errors import Argument, DataError, Message, ParameterError, PermixWarning
+from permix.errors import Argument, DataError, ParameterError, PermixWarning
 
 # Probabilities of this many levels or groups stand side by side where no file was asked for.
 MAX_COLUMNS = 8
@@ -35,7 +35,7 @@ BLOCK = 100_000
 # -- fitting ---------------------------------------------------------------------------------------
 
 
-def fit_matrix(
+def fit_data(
     cells: Cells, settings: BlockParameters, levels: str | None = None, held_out: float | None = None
 ) -> BlockFit:
     """Fit a co-clustering, or an ensemble, to a file's matrix or to a share of its cells."""
@@ -61,12 +61,10 @@ def _with_levels(
     if levels is not None:
         if family.name != "categorical":
             raise DataError(
-                Message(
-                    Argument("levels"),
-                    " belongs to ",
-                    Argument("family", "categorical"),
-                    f", not to {family.name}",
-                )
+                Argument("levels"),
+                " belongs to ",
+                Argument("family", "categorical"),
+                f", not to {family.name}",
             )
         family = CategoricalCells(settings.pseudo_count, levels=levels_of(levels, cells.is_text))
     with naming_cells(cells):
@@ -96,7 +94,7 @@ def levels_of(text: str, is_text: bool) -> tuple[str | float, ...]:
         raise ParameterError("levels", text, "numbers, since the cells are numbers") from None
 
 
-def row_labels(fit: BlockFit, cells: Cells) -> Answer:
+def labels(fit: BlockFit, cells: Cells) -> Answer:
     """Say which group each row is in, and how probable it is that it is with its fellow members."""
     return _labels(fit, "row")
 
@@ -265,20 +263,11 @@ def _missing_cells(
         if levels:
             probabilities = answers.predict_cells_proba(new, asked)
             best = probabilities.argmax(axis=1)
-            for place in range(rows.size):
-                p = probabilities[place]
-                yield [
-                    known.row_name(int(rows[place]) + first),
-                    known.column_name(int(columns[place])),
-                    levels[best[place]],
-                    round(float(p[best[place]]), 6),
-                    *(np.round(p, 6).tolist() if each else ()),
-                ]
+            said = [
+                [levels[k], round(float(p[k]), 6), *(np.round(p, 6).tolist() if each else ())]
+                for k, p in zip(best, probabilities, strict=True)
+            ]
         else:
-            values = answers.predict_cells_mean(new, asked)
-            for place in range(rows.size):
-                yield [
-                    known.row_name(int(rows[place]) + first),
-                    known.column_name(int(columns[place])),
-                    float(values[place]),
-                ]
+            said = [[value] for value in answers.predict_cells_mean(new, asked).tolist()]
+        for row, column, values in zip(rows.tolist(), columns.tolist(), said, strict=True):
+            yield [known.row_name(row + first), known.column_name(column), *values]

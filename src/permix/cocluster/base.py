@@ -19,9 +19,9 @@ from permix.data.agent_table import AgentTable
 from permix.data.cells import Cells
 from permix.data.io.columns import is_frame
 from permix.errors import DataError
-from permix.estimators.base import Estimator
+from permix.estimators.base import DrawsMixin, Estimator, ScoreMixin
 from permix.partitions import similarity_matrix
-from permix.posterior import summary, to_datatree
+from permix.posterior import to_datatree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +47,7 @@ def _has_levels(estimator: Any) -> bool:
     return True
 
 
-class BlockEstimator(BiclusterMixin, Estimator):  # type: ignore[misc]
+class BlockEstimator(BiclusterMixin, DrawsMixin, ScoreMixin, Estimator):  # type: ignore[misc]
     """Results and predictions, once the blocks have been drawn."""
 
     _fit: BlockFit
@@ -56,7 +56,7 @@ class BlockEstimator(BiclusterMixin, Estimator):  # type: ignore[misc]
         """Show a fit under scikit-learn's names."""
         self._fit = fit
         self._answers = BlockPredictions(fit)
-        self._tree: xr.DataTree | None = None  # made when asked for: xarray takes a second to import
+        self._tree = None
         self.blocks_ = fit.blocks
         self.block_labels_ = fit.blocks.table
         self.labels_ = self.row_labels_ = fit.row_labels
@@ -80,16 +80,10 @@ class BlockEstimator(BiclusterMixin, Estimator):  # type: ignore[misc]
             model.feature_names_in_ = np.array(names, dtype=object)
         return model
 
-    @property
-    def posterior_(self) -> xr.DataTree:
-        """All draws in ArviZ's schema: ``row_labels`` over chain, draw, row; ``n_row_clusters``, ..."""
-        check_is_fitted(self)
-        if self._tree is None:
-            cells = self._fit.cells
-            names = {} if cells is None else {"row": cells.row_names, "column": cells.column_names}
-            coords = {what: list(known) for what, known in names.items() if known is not None}
-            self._tree = to_datatree(self._fit.draws, coords=coords, dims=DIMS)
-        return self._tree
+    def _datatree(self, fit: BlockFit) -> xr.DataTree:
+        names = {} if fit.cells is None else {"row": fit.cells.row_names, "column": fit.cells.column_names}
+        coords = {what: list(known) for what, known in names.items() if known is not None}
+        return to_datatree(fit.draws, coords=coords, dims=DIMS)
 
     @property
     def rows_(self) -> npt.NDArray[np.bool_]:
@@ -142,33 +136,9 @@ class BlockEstimator(BiclusterMixin, Estimator):  # type: ignore[misc]
         """
         return self._ask().predict_proba(self._cells(X, reset=False))
 
-    def score_samples(self, X: Any, *, return_error: bool = False) -> Any:
-        """Return ln p(filled cells) of each new row, p averaged over draws.
-
-        Parameters
-        ----------
-        X : matrix
-            As in :meth:`predict`.
-        return_error : bool
-            Return the Monte Carlo errors given the draws as well: 0, unless membership is mixed.
-
-        Returns
-        -------
-        ndarray (rows,), or two of them
-        """
+    def _log_densities(self, X: Any) -> tuple[Array, Array]:
         found = self._ask().rows(self._cells(X, reset=False), groups=False)
-        return (found.log_evidence, found.errors) if return_error else found.log_evidence
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean of :meth:`score_samples`.
-
-        Parameters
-        ----------
-        X : matrix
-            As in :meth:`predict`. For further cells of the fitted rows see :meth:`score_cells`.
-        y : ignored
-        """
-        return float(np.mean(self.score_samples(X)))
+        return found.log_evidence, found.errors
 
     # -- cells -----------------------------------------------------------------------------------
 
@@ -253,23 +223,15 @@ class BlockEstimator(BiclusterMixin, Estimator):  # type: ignore[misc]
 
     def row_similarity(self) -> npt.NDArray[np.float32]:
         """Return the posterior probability that two rows share a group, rows × rows."""
-        check_is_fitted(self)
-        return similarity_matrix(self._fit.cluster_draws("row"))
+        return similarity_matrix(self._fitted().cluster_draws("row"))
 
     def column_similarity(self) -> npt.NDArray[np.float32]:
         """Return the posterior probability that two columns share a group, columns × columns."""
-        check_is_fitted(self)
-        return similarity_matrix(self._fit.cluster_draws("column"))
+        return similarity_matrix(self._fitted().cluster_draws("column"))
 
     def summary(self) -> pd.DataFrame:
         """Return the groups of rows and of columns: how large each is, how sure that is, and its members."""
-        check_is_fitted(self)
-        return group_table(self._fit)
-
-    def diagnostics(self) -> pd.DataFrame:
-        """Return how far to trust the chains: mean, spread, effective sample size and R-hat of quantities."""
-        check_is_fitted(self)
-        return summary(self._fit.draws)
+        return group_table(self._fitted())
 
     # -- input -----------------------------------------------------------------------------------
 

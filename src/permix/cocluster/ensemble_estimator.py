@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from permix.cocluster.base import BlockEstimator
 from permix.cocluster.ensemble import Average, EnsembleFit, fit_ensemble
@@ -89,8 +88,7 @@ class CoClusteringEnsemble(BlockEstimator, parameters=EnsembleParameters):
         return self._ensemble().averaged_score(self._cells(X, reset=False), average)
 
     def _ensemble(self) -> EnsembleFit:
-        check_is_fitted(self)
-        self._fit.known_matrix  # noqa: B018
+        self._fitted().known_matrix  # noqa: B018
         assert isinstance(self._fit, EnsembleFit)
         return self._fit
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from permix.cocluster.cells.registry import CELL_FAMILIES
-from permix.errors import Argument, DataError, Message
-from permix.estimators.checks import Check, Choice, Real, Whole, plain_number
-from permix.estimators.parameters import ChainParameters, declare
+from permix.errors import Argument, DataError
+from permix.estimators.checks import Check, Choice, Concentration, Real, Whole
+from permix.estimators.parameters import LOSS, ChainParameters, declare
 
 if TYPE_CHECKING:
     from permix.cocluster.cells.families import CellFamily
     from permix.partitions import Gamma, PartitionPrior
 
-    Concentration = float | Gamma | tuple[float | Gamma, float | Gamma]
+    Concentrations = float | Gamma | tuple[float | Gamma, float | Gamma]
 
 # A Mondrian of budget λ has (1 + λ)² blocks on average: more is no summary of any matrix.
 LARGEST_BUDGET = 50.0
@@ -61,8 +61,10 @@ class FamilyCheck(Choice):
         return value if isinstance(value, str) else family_as_described(value)
 
 
-class ConcentrationCheck(Check):
+class ConcentrationCheck(Concentration):
     """A positive number or a Gamma prior, or one for rows and one for columns."""
+
+    noun = "float, Gamma, or a pair of these"
 
     def convert(self, value: Any) -> Any:
         if hasattr(value, "tolist"):
@@ -73,27 +75,17 @@ class ConcentrationCheck(Check):
         return self._one(value)
 
     def _one(self, value: Any) -> Any:
-        from permix.partitions import Gamma
-
-        return value if isinstance(value, Gamma) else Real(above=0.0).convert(plain_number(value))
+        found = super().convert(value)
+        return NotImplemented if isinstance(found, float) and found <= 0.0 else found
 
     def must_be(self) -> str:
         return "a positive number, permix.Gamma(...) to learn it, or a pair of these for rows and columns"
 
-    def kind(self) -> str:
-        return "float, Gamma, or a pair of these"
-
     def to_json(self, value: Any) -> Any:
-        if isinstance(value, tuple):
-            return [self.to_json(each) for each in value]
-        return value if isinstance(value, float) else value.describe()
+        return list(map(super().to_json, value)) if isinstance(value, tuple) else super().to_json(value)
 
     def from_json(self, value: Any) -> Any:
-        from permix.partitions import prior_from_description
-
-        if isinstance(value, list):
-            return [self.from_json(each) for each in value]
-        return prior_from_description(value) if isinstance(value, dict) else value
+        return list(map(super().from_json, value)) if isinstance(value, list) else super().from_json(value)
 
     def parse(self, text: str) -> Any:
         """Read one for both, or ROWS:COLUMNS.
@@ -103,12 +95,10 @@ class ConcentrationCheck(Check):
         >>> ConcentrationCheck().parse("20"), ConcentrationCheck().parse("20:gamma(1,1)")
         (20.0, (20.0, Gamma(shape=1.0, rate=1.0)))
         """
-        from permix.partitions.concentration_text import concentration_of
-
-        parts = [concentration_of(each) for each in text.split(":")]
+        parts = list(map(super().parse, text.split(":")))
         if len(parts) > 2:
             raise DataError(
-                Message(Argument("concentration", text), " must be one or two concentrations, ROWS:COLUMNS")
+                Argument("concentration", text), " must be one or two concentrations, ROWS:COLUMNS"
             )
         return parts[0] if len(parts) == 1 else tuple(parts)
 
@@ -116,7 +106,7 @@ class ConcentrationCheck(Check):
 class BaseCheck(Check):
     """How base co-clusterings are made: an estimator that is not fitted, or its parameters."""
 
-    special = (None,)
+    special, noun = (None,), "CoClustering"
 
     def convert(self, value: Any) -> Any:
         if isinstance(value, CoClusterParameters):
@@ -130,9 +120,6 @@ class BaseCheck(Check):
             "a CoClustering that says how to make bases (co-clusterings that are made already go to "
             "fit(X, bases=[...]))"
         )
-
-    def kind(self) -> str:
-        return "CoClustering or None"
 
     def to_json(self, value: Any) -> Any:
         return None if value is None else value.to_json()
@@ -154,7 +141,7 @@ class BlockParameters(ChainParameters):
         'as ``permix.cocluster.cells.families.CategoricalCells(levels=["low", "middle", "high"])``.',
         positional=True,
     )
-    concentration: Concentration = declare(
+    concentration: Concentrations = declare(
         1.0,
         ConcentrationCheck(),
         "dp, dirichlet: the larger, the more groups; a pair is for rows and for columns, on the command line "
@@ -171,37 +158,25 @@ class BlockParameters(ChainParameters):
         Real(above=0.0, most=LARGEST_BUDGET),
         "mondrian: the larger, the more cuts; (1 + budget)² blocks are expected before there are data.",
     )
-    loss: Literal["vi", "binder"] = declare(
-        "vi",
-        Choice("vi", "binder"),
-        "The loss whose posterior expectation the partitions shown minimize: variation of information or "
-        "Binder's.",
-    )
+    loss: Literal["vi", "binder"] = LOSS
 
     def check_together(self) -> None:
         """Refuse parameters that the prior does not have, and a second pseudo-count."""
         for name, priors in BELONGS_TO.items():
-            if name not in self.declared or self.prior in priors:
-                continue
-            given = getattr(self, name)
-            if given != self.declared[name].default:
+            if name in self.declared and self.prior not in priors and not self.is_default(name):
                 raise DataError(
-                    Message(
-                        Argument(name, given),
-                        " would change nothing with ",
-                        Argument("prior", self.prior),
-                        "; it belongs to ",
-                        Argument("prior", priors[0]),
-                        *(f" and {other!r}" for other in priors[1:]),
-                    )
+                    Argument(name, getattr(self, name)),
+                    " would change nothing with ",
+                    Argument("prior", self.prior),
+                    "; it belongs to ",
+                    Argument("prior", priors[0]),
+                    *(f" and {other!r}" for other in priors[1:]),
                 )
         family = self.family
         if not isinstance(family, str) and self.pseudo_count not in (1.0, family.pseudo_count):
             raise DataError(
-                Message(
-                    Argument("pseudo_count", self.pseudo_count),
-                    f" would change nothing: the family given has its own, {family.pseudo_count!r}",
-                )
+                Argument("pseudo_count", self.pseudo_count),
+                f" would change nothing: the family given has its own, {family.pseudo_count!r}",
             )
 
     def cell_family(self) -> CellFamily:
@@ -260,22 +235,18 @@ class CoClusterParameters(BlockParameters):
         for name in ("n_row_clusters", "n_column_clusters"):
             if getattr(self, name) is None:
                 raise DataError(
-                    Message(
-                        Argument("prior", "dirichlet"),
-                        " needs ",
-                        Argument(name),
-                        "; with ",
-                        Argument("prior", "dp"),
-                        " the data say how many groups there are",
-                    )
+                    Argument("prior", "dirichlet"),
+                    " needs ",
+                    Argument(name),
+                    "; with ",
+                    Argument("prior", "dp"),
+                    " the data say how many groups there are",
                 )
         if not all(isinstance(value, float) for value in self.concentrations()):
             raise DataError(
-                Message(
-                    "a Gamma prior of the concentration goes with ",
-                    Argument("prior", "dp"),
-                    "; with 'dirichlet' give a number",
-                )
+                "a Gamma prior of the concentration goes with ",
+                Argument("prior", "dp"),
+                "; with 'dirichlet' give a number",
             )
 
     @property
@@ -342,9 +313,8 @@ class EnsembleParameters(BlockParameters):
         if self.base is None:
             return
         for name, why in OF_ENSEMBLES.items():
-            given, default = getattr(self.base, name), self.base.declared[name].default
-            if given is not default and given != default:
-                raise DataError(f"base: {name}={given!r} would change nothing: {why}")
+            if not self.base.is_default(name):
+                raise DataError(f"base: {name}={getattr(self.base, name)!r} would change nothing: {why}")
 
     def base_settings(self, store: str | None, random_state: Any) -> CoClusterParameters:
         """Return what the base co-clusterings are: those asked for, or like the consensus."""

@@ -80,16 +80,6 @@ def blocks(fit: BlockFit, *, ax: Axes | None = None) -> Axes:
     Missing cells are pale gray. A large matrix is drawn as patches of neighboring cells within a block: the
     mean of numbers, the most frequent of other levels. Groups without room for a number have none, which is
     said beside them; between those too thin to be seen apart no border is drawn.
-
-    Parameters
-    ----------
-    fit : BlockFit
-    ax : matplotlib axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
     """
     return draw_blocks(fit.blocks, fit.known_cells, fit.family, ax=ax)
 

@@ -19,21 +19,11 @@ SIDES: tuple[Side, ...] = ("row", "column")
 
 
 class Groups(NamedTuple):
-    """The groups of one side of the matrix.
+    """The groups of one side of the matrix."""
 
-    Attributes
-    ----------
-    labels : ndarray of int
-        Group of each row, or of each column.
-    names : list of str
-        Their names; numbers, counted from 1, where there are none.
-    confidence : ndarray
-        Probability of each to be with a fellow member of its group.
-    """
-
-    labels: Array
-    names: list[str]
-    confidence: Array
+    labels: Array  # group of each row, or of each column
+    names: list[str]  # numbers, counted from 1, where there are none
+    confidence: Array  # probability of each to be with a fellow member of its group
 
     @property
     def sizes(self) -> list[int]:

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from permix.cli.output import count_of, print_if_not_converged, print_table, terminal_width
+from permix.cli import fit_tables
+from permix.cli.output import count_of, print_table, terminal_width
 from permix.cocluster.cells.families import CategoricalCells
 from permix.cocluster.ensemble import EnsembleFit
 from permix.cocluster.fit import BlockFit, CoClusterFit
 from permix.cocluster.predict import BlockPredictions, perplexity_of
 from permix.cocluster.results import SIDES, groups_of
 from permix.data.cells import Cells
-from permix.posterior import summary
 
 Array = npt.NDArray[Any]
 # A terminal shows at most so many groups of rows, or so many blocks of nested cuts.
@@ -29,7 +29,7 @@ PRIORS = {
 }
 
 
-def block_report(fit: BlockFit) -> dict[str, Any]:
+def report(fit: BlockFit) -> dict[str, Any]:
     """Everything ``summary`` shows, as plain values."""
     draws = fit.draws.arrays
     report: dict[str, Any] = {
@@ -37,8 +37,7 @@ def block_report(fit: BlockFit) -> dict[str, Any]:
         "prior": fit.settings.prior,
         "rows": fit.shape[0],
         "columns": fit.shape[1],
-        "chains": int(draws["row_labels"].shape[0]),
-        "draws_per_chain": int(draws["row_labels"].shape[1]),
+        **fit_tables.chains_report(fit.draws),
         "interrupted": fit.interrupted,
         "loss": fit.settings.loss,
     }
@@ -53,9 +52,9 @@ def block_report(fit: BlockFit) -> dict[str, Any]:
             f"{what}_group_sizes": found.sizes,
             f"{what}_group_members": found.members,
             f"{what}_group_confidence": found.group_confidence,
-            f"posterior_number_of_{what}_groups": _shares(draws[f"n_{what}_clusters"]),
+            f"posterior_number_of_{what}_groups": fit_tables.posterior_of_number(draws[f"n_{what}_clusters"]),
         }
-    report["posterior_number_of_blocks"] = _shares(draws["n_blocks"])
+    report["posterior_number_of_blocks"] = fit_tables.posterior_of_number(draws["n_blocks"])
     report["blocks"] = len(np.unique(fit.blocks.table))
     report["block_table"] = fit.blocks.table.tolist()
     report["log_likelihood"] = fit.log_likelihood
@@ -72,7 +71,6 @@ def block_report(fit: BlockFit) -> dict[str, Any]:
             "block_parameters": {name: values.tolist() for name, values in fit.block_parameters.items()},
             "block_values": _values(fit),
         }
-    report["diagnostics"] = {str(name): row.to_dict() for name, row in summary(fit.draws).iterrows()}
     if fit.held_out is not None:
         share = fit.held_out.n_cells / (fit.held_out.n_cells + fit.known_cells.n_cells)
         report["held_out"] = {"share": share, **held_out_report(fit, fit.held_out)}
@@ -96,11 +94,6 @@ def held_out_report(fit: BlockFit, held_out: Cells, score: float | None = None) 
     return report
 
 
-def _shares(draws: Array) -> dict[str, float]:
-    numbers, counts = np.unique(draws, return_counts=True)
-    return {str(n): float(count / draws.size) for n, count in zip(numbers, counts, strict=True)}
-
-
 def _values(fit: BlockFit) -> list[Any]:
     """One value a block: the mean of numbers, the most probable of other levels."""
     family, sums = fit.family, fit.sums
@@ -111,7 +104,7 @@ def _values(fit: BlockFit) -> list[Any]:
     return [float(value) for value in family.means(*sums)]
 
 
-def print_blocks(report: dict[str, Any], title: str) -> None:
+def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
     filled = ""
     if "cells" in report:
@@ -120,7 +113,7 @@ def print_blocks(report: dict[str, Any], title: str) -> None:
     ensemble = f"consensus of {report['bases']} co-clusterings, " if "bases" in report else ""
     mixed = ", mixed membership" if report.get("membership") == "mixed" else ""
     numbers = [
-        [what, *_interval(report[f"posterior_number_of_{name}"]), report[name]]
+        [what, *fit_tables.number_interval(report[f"posterior_number_of_{name}"]), report[name]]
         for what, name in (
             ("groups of rows", "row_groups"),
             ("groups of columns", "column_groups"),
@@ -133,11 +126,11 @@ def print_blocks(report: dict[str, Any], title: str) -> None:
         ["number of", "from", "median", "to", "shown"],
         numbers,
     )
-    print_if_not_converged(report["diagnostics"])
-    loss = "variation of information" if report["loss"] == "vi" else "Binder loss"
+    fit_tables.print_if_not_converged(report)
     shown = (
         "is the draw nearest to all others" if "tree" in report else "are the partitions nearest to all draws"
     )
+    loss = fit_tables.LOSSES[report["loss"]]
     print(f"What is shown {shown} (least expected {loss}); intervals hold 90% of the draws.")
     if any(not low <= n <= high for _, low, _, high, n in numbers):
         print("The partition shown minimizes the expected loss; it may have fewer groups than most draws.")
@@ -149,21 +142,9 @@ def print_blocks(report: dict[str, Any], title: str) -> None:
             _print_nested(report)
         else:
             _print_grid(report)
-    columns = ["mean", "sd", "ess_bulk", "r_hat", "note"]
-    print_table(
-        f"Chains ({report['chains']} × {report['draws_per_chain']:,} draws; --json has more)",
-        ["quantity", *columns],
-        [[name, *[row[column] for column in columns]] for name, row in report["diagnostics"].items()],
-    )
+    fit_tables.print_chains(report)
     if "held_out" in report:
         _print_held_out(report["held_out"], report["family"])
-
-
-def _interval(shares: dict[str, float]) -> list[int]:
-    """5 %, 50 % and 95 % quantiles."""
-    numbers = [int(n) for n in shares]
-    upto = np.cumsum(list(shares.values()))
-    return [numbers[int(np.argmax(upto >= level - 1e-9))] for level in (0.05, 0.5, 0.95)]
 
 
 def _print_groups(report: dict[str, Any], what: str) -> None:

@@ -18,7 +18,7 @@ from permix.dp_mallows.predict import ListPredictive
 from permix.estimators.ranking_lists import as_top_lists
 
 
-def fit_votes(votes: Votes, settings: DPMallowsParameters) -> DPMallowsFit:
+def fit_data(votes: Votes, settings: DPMallowsParameters) -> DPMallowsFit:
     """Fit the mixture to a file of votes."""
     return fit_dp_mallows(as_top_lists(votes.table), settings)
 

@@ -13,16 +13,11 @@ from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.estimators.archive import Content, Saved, Schema
 from permix.estimators.archive_parts import (
-    DRAW_FACTS,
-    ESTIMATE_FACTS,
-    ESTIMATE_FIELDS,
     ITEMS,
-    draw_fields,
-    draws_of,
-    estimate_of,
-    number,
-    pack_draws,
-    pack_estimate,
+    PARTITION_FACTS,
+    PARTITION_FIELDS,
+    pack_partitions,
+    partitions_of,
     under,
 )
 from permix.estimators.fields import (
@@ -44,16 +39,15 @@ CLUSTERS = ("starts", "sizes", "centers", "theta", "labels", "concentration")
 
 def _pack(fit: DPMallowsFit) -> Content:
     data = fit.rankings
-    draw_facts, draw_arrays = pack_draws(fit.draws)
-    estimate_facts, estimate_arrays = pack_estimate(fit.estimate)
-    arrays = {**draw_arrays, **estimate_arrays, "data/orders": data.orders, "data/counts": data.counts}
+    facts, arrays, _ = pack_partitions(fit)
+    arrays |= {"data/orders": data.orders, "data/counts": data.counts}
     arrays |= {f"clusters/{name}": np.asarray(getattr(fit.clusters, name)) for name in CLUSTERS}
     if data._agents is not None:
         # Ids may be numbers and text together; both are kept as text, and which is which.
         ids = data._agents.tolist()
         arrays["data/agents"] = np.array([str(name) for name in ids])
         arrays["data/agents_are_numbers"] = np.array([isinstance(name, int) for name in ids])
-    return Content({"items": fit.items, **draw_facts, **estimate_facts}, arrays)
+    return Content({"items": fit.items, **facts}, arrays)
 
 
 def _build(saved: Saved) -> DPMallowsFit:
@@ -61,12 +55,7 @@ def _build(saved: Saved) -> DPMallowsFit:
     require(sizes["items"] == len(facts["items"]) > 1, "items")
     rankings = _rankings(facts["items"], under("data/", arrays))
     require(sizes["observations"] == rankings.n_agents, "labels")
-    learned = isinstance(settings.concentration, Gamma)
-    require(("draws/concentration" in arrays) == learned, "concentration")
-    draws = draws_of(saved)
-    numbers = draws.arrays["labels"].max(axis=2).astype(np.int64) + 1
-    require(np.array_equal(draws.arrays["n_clusters"], numbers), "n_clusters")
-    require(len(draws.seeds) == sizes["chains"], "seeds")
+    draws, estimate = partitions_of(saved, isinstance(settings.concentration, Gamma))
     clusters = _clusters(under("clusters/", arrays), settings.discount)
     require(sizes["stages"] == min(int(rankings.lengths.max()), rankings.n_items - 1), "decays")
     settings.rates(sizes["stages"])
@@ -75,7 +64,7 @@ def _build(saved: Saved) -> DPMallowsFit:
         items=facts["items"],
         rankings=rankings,
         draws=draws,
-        estimate=estimate_of(saved),
+        estimate=estimate,
         clusters=clusters,
     )
 
@@ -124,17 +113,9 @@ SCHEMA = Schema(
     parameters=DPMallowsParameters,
     pack=_pack,
     build=_build,
-    facts={"items": ITEMS, **DRAW_FACTS, **ESTIMATE_FACTS},
+    facts={"items": ITEMS, **PARTITION_FACTS},
     arrays={
-        **draw_fields(
-            labels=field("int", "observations", where=below("observations")),
-            n_clusters=number(),
-            largest_cluster=number(),
-            log_likelihood=number(),
-            log_joint=number(),
-        ),
-        "draws/concentration": field("number", "chains", "draws", where=positive, optional=True),
-        **ESTIMATE_FIELDS,
+        **PARTITION_FIELDS,
         "data/orders": field("int32", "rows", "places"),
         "data/counts": field("int64", "rows", where=counts),
         "data/agents": field("text", "rows", optional=True),

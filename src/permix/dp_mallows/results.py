@@ -19,6 +19,7 @@ from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.overlap import Overlap
 from permix.dp_mallows.predict import rank_table
 from permix.errors import DataError
+from permix.estimators.wording import listed
 from permix.posterior.diagnostics import largest_allowed, r_hat
 
 if TYPE_CHECKING:
@@ -170,19 +171,8 @@ class ClusterSummaries:
     def center_table(self, group: int, top: int | None = None) -> pd.DataFrame:
         """Items of one group in the order of its consensus, with the uncertainty of their ranks.
 
-        Parameters
-        ----------
-        group : int
-            Counted from 0, the largest.
-        top : int, optional
-            Column ``in_top`` is P(rank ≤ top); by default the length of the longest list, at most the number
-            of items less one.
-
-        Returns
-        -------
-        DataFrame
-            Index: rank 1, 2, … in the consensus. Columns ``item``; ``expected_rank``; ``rank_low`` and
-            ``rank_high``: better than low, and worse than high, with probability 5 % at most; ``in_top``.
+        ``in_top`` is P(rank ≤ top); by default the length of the longest list, at most the number of items
+        less one. An item is better than ``rank_low``, or worse than ``rank_high``, in 5 % of draws at most.
         """
         import pandas as pd
 
@@ -244,7 +234,7 @@ class ClusterSummaries:
             said.append(f"stopped by the user after {fit.draws.n_draws} draws of each chain")
         apart = chains_apart(fit)
         if apart:
-            said.append(f"the chains disagree on {_listed(apart)}: more burn-in or draws are needed")
+            said.append(f"the chains disagree on {listed(apart)}: more burn-in or draws are needed")
         single = int((fit.cluster_sizes == 1).sum())
         if single:
             said.append(
@@ -253,7 +243,7 @@ class ClusterSummaries:
             )
         loose = np.flatnonzero((self.together < LOOSE) & (fit.cluster_sizes > 1)).tolist()
         if loose:
-            names = _listed([str(e + 1) for e in loose[:8]]) + (", …" if len(loose) > 8 else "")
+            names = listed([str(e + 1) for e in loose[:8]]) + (", …" if len(loose) > 8 else "")
             said.append(f"group{'' if len(loose) == 1 else 's'} {names}: draws often divide the members")
         numbers = fit.draws.arrays["n_clusters"]
         low, high = np.quantile(numbers, (TAIL, 1.0 - TAIL))
@@ -300,7 +290,3 @@ def weighted_quantiles(values: Array, weights: Array, levels: tuple[float, ...])
             place = np.argmax(cumulated >= level * cumulated[:, -1:] * (1.0 - 1e-12), axis=1)
             out[at, first : first + step] = np.take_along_axis(ascending, place[:, None], axis=1)[:, 0]
     return out
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -60,7 +60,7 @@ def _must_be_given(field: Any) -> bool:
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
-def fit_table(table: Table, settings: DPMixtureParameters) -> MixtureFit:
+def fit_data(table: Table, settings: DPMixtureParameters) -> MixtureFit:
     """Fit the mixture to a file of rows."""
     if not as_family(settings.family).accepts_categories:
         table.refuse_text()

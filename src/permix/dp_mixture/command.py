@@ -50,17 +50,12 @@ COMMAND = ModelCommand(
         "prior": Option(
             str,
             "Prior over partitions: a mixture of finite mixtures (mfm), a Dirichlet process, a Pitman–Yor "
-            f"process, or a given number of components [default: {next(iter(PRIORS))}].",
+            f"process, or a given number of groups [default: {next(iter(PRIORS))}].",
             choices=tuple(PRIORS),
         ),
         **settings_of(PRIORS),
     },
-    choose="permix.dp_mixture.answers:choose",
-    fit="permix.dp_mixture.answers:fit_table",
-    report="permix.dp_mixture.tables:mixture_report",
-    show="permix.dp_mixture.tables:print_mixture",
-    labels="permix.dp_mixture.answers:labels",
-    labels_help="Also write each row's group and how sure that is to this CSV file.",
-    answers={"groups": Answering("permix.dp_mixture.answers:groups")},
-    sample="permix.dp_mixture.answers:sample",
+    labels="Also write each row's group and how sure that is to this CSV file.",
+    answers={"groups": Answering()},
+    draws=True,
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permix.dp_mixture.fit import MixtureFit
-from permix.plots.partition_pictures import draw_number, draw_similarity, draw_traces
+from permix.plots.partition_pictures import draw_similarity, n_groups, traces
 from permix.plots.style import COLORS, MARKERS, checked_figure, new_axes
 
 if TYPE_CHECKING:
@@ -45,11 +45,6 @@ def groups(fit: MixtureFit, *, ax: Axes | None = None) -> Axes:
     return axes
 
 
-def n_groups(fit: MixtureFit, *, ax: Axes | None = None) -> Axes:
-    """Draw the posterior of the number of groups, one bar a number, chains side by side."""
-    return draw_number(fit.draws.arrays["n_clusters"], ax=ax)
-
-
 def similarity(fit: MixtureFit, *, ax: Axes | None = None) -> Axes:
     """Draw the probability that two observations are in one group, observations sorted by group."""
     return draw_similarity(fit.labels, fit.draws.arrays["labels"], ax=ax)
@@ -63,14 +58,6 @@ def overview(fit: MixtureFit, *, figure: Figure | None = None) -> Figure:
     n_groups(fit, ax=middle)
     similarity(fit, ax=right)
     return figure
-
-
-def traces(fit: MixtureFit, *, figure: Figure | None = None) -> Figure:
-    """Draw the number of groups and the log joint of every draw, a line for each chain."""
-    draws = fit.draws.arrays
-    return draw_traces(
-        [("number of groups", draws["n_clusters"]), ("log joint", draws["log_joint"])], figure=figure
-    )
 
 
 def _plane(fit: MixtureFit) -> tuple[np.ndarray, tuple[str, str]]:

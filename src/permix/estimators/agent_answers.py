@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,8 +11,13 @@ from permix.data.agent_table import AgentTable
 from permix.data.io.columns import in_row, long_columns
 from permix.data.labels import Array, as_column, encode_items
 from permix.data.rankings import Rankings
+from permix.distributions.base import sample_size
 from permix.errors import DataError
 from permix.estimators.checks import Choice, Whole
+from permix.runtime.seeds import RandomState, generator
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Answers larger than this are refused; ask for less at a time.
 MOST_BYTES = 4 * 2**30
@@ -135,6 +140,19 @@ def questions_about(pairs: Any, table: AgentTable) -> tuple[Questions, Array]:
     return Questions.triples(rows[order].astype(np.int64), coded[0][order], coded[1][order], n), order
 
 
+def sample_rankings(components: Any, size: int, random_state: RandomState) -> tuple[Rankings, Array]:
+    """Draw full rankings from a mixture of distributions, independently, with the group of each."""
+    rng = generator(random_state)
+    shares = components.weights / components.weights.sum()  # to the last bit, which choice() asks for
+    labels = rng.choice(components.n_components, size=sample_size(size), p=shares)
+    orders = np.empty((len(labels), components.n_items), dtype=np.int32)
+    for k in range(components.n_components):
+        rows = np.flatnonzero(labels == k)
+        if len(rows):
+            orders[rows] = components.component(k).sample(len(rows), random_state=rng).orders
+    return Rankings._from_arrays(orders, components.items), labels
+
+
 def refuse_too_large(n_bytes: int, what: str, instead: str) -> None:
     """Refuse an answer that memory would not hold; ``instead`` says what to ask for."""
     if n_bytes > MOST_BYTES:
@@ -160,3 +178,14 @@ def same_for_equal_rows(values: Array, table: AgentTable) -> Array:
     np.add.at(sums, group, values)
     sizes = np.bincount(group).reshape(-1, *([1] * (values.ndim - 1)))
     return np.asarray((sums / np.maximum(sizes, 1))[group])
+
+
+def starts_table(objective: str, reached: Array) -> pd.DataFrame:
+    """Return what every start of a climb reached, and how far that is from the best."""
+    import pandas as pd
+
+    best = np.max(reached, initial=-np.inf)
+    return pd.DataFrame(
+        {objective: reached, "below_best": best - reached, "near_best": reached >= best - 1.0},
+        index=pd.RangeIndex(len(reached), name="start"),
+    )

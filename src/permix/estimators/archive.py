@@ -44,30 +44,14 @@ class Saved(NamedTuple):
 
 @dataclass(frozen=True)
 class Schema:
-    """What a model's archive holds.
-
-    Attributes
-    ----------
-    parameters : class
-        The declared parameters.
-    pack : callable
-        Returns the :class:`Content` of a fit.
-    build : callable
-        Makes a fit of what was :class:`Saved`; it checks with ``require`` what pieces must have in common.
-    arrays : dict of str to Field
-        Every array a file may hold.
-    facts : dict of str to Check
-        Every further value, all of them needed.
-    members : Schema, optional
-        That of the fits which a fit of this model is made of.
-    """
+    """What a model's archive holds."""
 
     parameters: type[Parameters]
-    pack: Callable[[Any], Content]
-    build: Callable[[Saved], Any]
-    arrays: Mapping[str, Field] = field(default_factory=dict)
-    facts: Mapping[str, Check] = field(default_factory=dict)
-    members: Schema | None = None
+    pack: Callable[[Any], Content]  # takes a fit apart
+    build: Callable[[Saved], Any]  # makes a fit; checks with ``require`` what pieces must have in common
+    arrays: Mapping[str, Field] = field(default_factory=dict)  # every array a file may hold
+    facts: Mapping[str, Check] = field(default_factory=dict)  # every further value, all of them needed
+    members: Schema | None = None  # that of the fits which a fit of this model is made of
 
     def field_of(self, name: str) -> Field | None:
         """Return what is declared of an array, one of a member included; None for strangers."""
@@ -163,5 +147,7 @@ def load(path: PathLike, max_bytes: int | None = None) -> Any:
     FileFormatError
         If the file is truncated, damaged, hostile, of another kind, or written by a newer permix.
     """
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"there is no file {os.fspath(path)}; load reads what a model's save wrote")
     model, fit = read_model(path, max_bytes)
     return part(model.estimator)._from_fit(fit)

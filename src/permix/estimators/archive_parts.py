@@ -9,9 +9,21 @@ import numpy as np
 
 from permix.data.labels import Label, clean_items
 from permix.distributions.base import Estimate
-from permix.estimators.archive import Saved
+from permix.estimators.archive import Content, Saved
 from permix.estimators.checks import Check, Choice, Made, Real, Switch, Whole
-from permix.estimators.fields import Array, Field, below, field, finite, not_negative, partition, require
+from permix.estimators.fields import (
+    Array,
+    Field,
+    below,
+    counts,
+    field,
+    finite,
+    not_negative,
+    partition,
+    positive,
+    require,
+    simplex,
+)
 from permix.partitions.point_estimate import PointEstimate
 from permix.sampling import Draws
 
@@ -40,6 +52,25 @@ def log_likelihood_of(pair: Array, *, may_be_unknown: bool = False) -> Estimate:
 
 
 LOG_LIKELIHOOD = field("real", 2)
+# Facts and arrays of a finite mixture of distributions of rankings.
+MIXTURE_FACTS: Mapping[str, Check] = {"items": ITEMS, "converged": Switch(), "interrupted": Switch()}
+MIXTURE_FIELDS = {
+    "weights": field("real", "groups", where=simplex),
+    "probabilities": field("real", "rows", "groups", where=simplex),
+    "counts": field("int64", "rows", where=counts),
+    "log_likelihood": LOG_LIKELIHOOD,
+}
+
+
+def pack_mixture(fit: Any) -> Content:
+    """Return what files of all such mixtures hold."""
+    facts = {
+        "items": fit.components.items,
+        "converged": bool(fit.converged),
+        "interrupted": bool(fit.interrupted),
+    }
+    arrays = {"probabilities": fit.probabilities, "counts": fit.counts, "weights": fit.components.weights}
+    return Content(facts, {**arrays, "log_likelihood": log_likelihood_pair(fit.log_likelihood)})
 
 
 def _chain_seeds(value: Any) -> list[dict[str, Any]]:
@@ -126,27 +157,43 @@ class Record(Check):
         return f"a record of {', '.join(self.checks)}"
 
 
-# A point estimate of a partition of as many as there are "observations".
+# A point estimate of a partition.
 ESTIMATE_FACTS: Mapping[str, Check] = {
     "loss": Choice("vi", "binder"),
     "expected_loss": Real(),
     "best_draw_loss": Real(),
     "n_runs": Whole(0),
 }
-ESTIMATE_FIELDS = {
+# Facts and arrays of a model whose draws are partitions: labels, scalars, and a point estimate.
+PARTITION_FACTS = {**DRAW_FACTS, **ESTIMATE_FACTS}
+PARTITION_FIELDS = {
+    **draw_fields(
+        labels=field("int", "observations", where=below("observations")),
+        n_clusters=number(),
+        largest_cluster=number(),
+        log_likelihood=number(),
+        log_joint=number(),
+    ),
+    "draws/concentration": field("real", "chains", "draws", where=positive, optional=True),
     "point_estimate": field("int", "observations", where=(below("observations"), partition)),
 }
 
 
-def pack_estimate(estimate: PointEstimate) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return the facts and the arrays of a point estimate."""
-    facts = {name: getattr(estimate, name) for name in ESTIMATE_FACTS}
-    return facts, {"point_estimate": np.asarray(estimate.labels)}
+def pack_partitions(fit: Any) -> Content:
+    """Return the draws and the point estimate of a fit."""
+    facts, arrays = pack_draws(fit.draws)
+    facts |= {name: getattr(fit.estimate, name) for name in ESTIMATE_FACTS}
+    return Content(facts, {**arrays, "point_estimate": np.asarray(fit.estimate.labels)})
 
 
-def estimate_of(saved: Saved) -> PointEstimate:
-    """Return the point estimate that was saved."""
-    return estimate_from(saved.arrays["point_estimate"], saved.facts)
+def partitions_of(saved: Saved, learned: bool) -> tuple[Draws, PointEstimate]:
+    """Return draws and point estimate; ``learned``: whether the draws have a concentration."""
+    draws = draws_of(saved)
+    numbers = draws.arrays["labels"].max(axis=2).astype(np.int64) + 1
+    require(np.array_equal(draws.arrays["n_clusters"], numbers), "n_clusters")
+    require(len(draws.seeds) == saved.sizes["chains"], "seeds")
+    require(("concentration" in draws.arrays) == learned, "concentration")
+    return draws, estimate_from(saved.arrays["point_estimate"], saved.facts)
 
 
 def estimate_from(labels: Array, facts: Mapping[str, Any]) -> PointEstimate:

@@ -14,13 +14,7 @@ from permix.errors import Argument, DataError, Wording
 
 
 def as_preferences(data: Any, items: tuple[Label, ...] | None = None) -> Preferences:
-    """Return data as consistent preferences, over the given items where a model has them already.
-
-    Parameters
-    ----------
-    data, items
-        As in :func:`as_table`.
-    """
+    """Return data as consistent preferences; data and items are those of :func:`as_table`."""
     table = as_table(data, items)
     if isinstance(table, Rankings):
         table = Preferences.from_rankings(table)
@@ -39,14 +33,9 @@ def as_preferences(data: Any, items: tuple[Label, ...] | None = None) -> Prefere
 def as_table(data: Any, items: tuple[Label, ...] | None = None) -> Preferences | Rankings:
     """Return data as the table it is, over the given items where a model has them already.
 
-    Parameters
-    ----------
-    data : Preferences, Rankings, or 2-D integer array
-        Rows of an array are orderings, best first, padded by -1; items that a row leaves out are below.
-    items : tuple, optional
-        Item names of a fitted model. Data may know fewer items, as long as no row puts "the rest" below
-        the items it lists: the model would have more items in that rest than the data. A row that lists
-        all items of its own table says nothing about the others.
+    Rows of an array are orderings, best first, padded by -1; items that a row leaves out are below. Data may
+    know fewer items than the model, as long as no row puts "the rest" below the items it lists: the model
+    would have more items in that rest. A row that lists all items of its own table leaves the others open.
     """
     if isinstance(data, Preferences | Rankings):
         table: Any = data

@@ -9,7 +9,7 @@ import numpy as np
 from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, Message, Wording
+from permix.errors import Argument, DataError, Wording
 from permix.estimators.preference_input import as_preferences, as_table
 
 OTHERWISE = (Wording("permix.MallowsMixture", "permix fit mallows"), " takes any kind of preference")
@@ -20,22 +20,8 @@ Reason = tuple[str, tuple[str | Argument | Wording, ...]]
 def as_top_lists(data: Any, items: tuple[Label, ...] | None = None) -> Rankings:
     """Return data as top lists: every row names its best items in order, and all others are below.
 
-    Parameters
-    ----------
-    data : Rankings, Preferences, or 2-D integer array
-        Preferences must amount to top lists. Rows of an array are orderings, best first, padded by -1.
-    items : tuple, optional
-        Item names of a fitted model, which the rows are then numbered by.
-
-    Returns
-    -------
-    Rankings
-        Rows, ids and counts as given.
-
-    Raises
-    ------
-    DataError
-        If a row ranks a subset only, leaves items tied, compares pairs, or says nothing; by name.
+    Preferences must amount to top lists; a row that ranks a subset only, leaves items tied, compares pairs,
+    or says nothing is refused by name. Rows, ids and counts stay as given; data and items as in ``as_table``.
     """
     said = as_table(data, items)
     table = said if isinstance(said, Rankings) else rankings_of(as_preferences(said))
@@ -68,7 +54,7 @@ def _refuse(bad: Array, table: Any, reason: Any) -> None:
     if len(rows):
         what, instead = reason(table, int(rows[0]))
         others = f" ({len(rows)} such rows)" if len(rows) > 1 else ""
-        raise DataError(Message(f"{table.row_name(int(rows[0]))} {what}{others}; ", *instead))
+        raise DataError(f"{table.row_name(int(rows[0]))} {what}{others}; ", *instead)
 
 
 def _subset(table: Any, row: int) -> Reason:

@@ -14,30 +14,14 @@ from permix.registries import part as part
 
 
 class Model(NamedTuple):
-    """One model.
+    """One model: where its parts are; "" for those it has not."""
 
-    Attributes
-    ----------
-    name : str
-        The public class, and what an archive says it holds.
-    estimator : str
-        Where the class is.
-    archive : str
-        Its :class:`~permix.estimators.archive.Schema`.
-    command : str
-        Its :class:`~permix.cli.command.ModelCommand`; "" if it has none.
-    pictures : str
-        The module whose ``PICTURES`` maps names of :mod:`permix.plots` to functions of a fit; "" if none.
-    selection : str
-        What :func:`permix.select_components` needs; "" if the number of groups is not chosen by it.
-    """
-
-    name: str
+    name: str  # the public class, and what an archive says it holds
     estimator: str
-    archive: str
-    command: str = ""
-    pictures: str = ""
-    selection: str = ""
+    archive: str  # its :class:`~permix.estimators.archive.Schema`
+    command: str = ""  # its :class:`~permix.cli.command.ModelCommand`
+    pictures: str = ""  # the module with ``PICTURES``, functions of a fit by names of :mod:`permix.plots`
+    selection: str = ""  # what :func:`permix.select_components` needs
 
     @property
     def named(self) -> str:

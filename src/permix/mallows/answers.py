@@ -10,16 +10,15 @@ from permix.cli.answers import Answer
 from permix.cli.predict import NewData, Question
 from permix.cli.rank_answers import N_PARTICLES, N_SAMPLES, membership, pairs_answer, read_over_items
 from permix.cli.votes import Votes
-from permix.estimators.agent_answers import Questions
+from permix.estimators.agent_answers import Questions, sample_rankings
 from permix.estimators.preference_input import as_preferences
 from permix.mallows.fit import MallowsFit, fit_mallows
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.posterior import DRAWS, MixturePosterior
 from permix.mallows.predict import complete, predict_proba
-from permix.mallows.results import sample_rankings
 
 
-def fit_votes(votes: Votes, settings: MallowsParameters) -> MallowsFit:
+def fit_data(votes: Votes, settings: MallowsParameters) -> MallowsFit:
     """Fit the mixture to a file of votes."""
     return fit_mallows(as_preferences(votes.table), settings)
 

@@ -71,7 +71,8 @@ def _picture(name: str, shows: str) -> Callable[..., Any]:
     model : fitted estimator
         A model that has no such picture says which it has.
     **options
-        ``ax`` (or ``figure``, where there are several panels) to draw into, and those of the model.
+        ``ax`` (or ``figure``, where there are several panels) to draw into. Rankings: ``max_items`` of
+        ``groups``. Matrices: ``of="columns"`` of ``n_groups`` and ``similarity``. ``roc``: ``X`` and ``y``.
 
     Returns
     -------

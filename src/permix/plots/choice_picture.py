@@ -17,18 +17,8 @@ if TYPE_CHECKING:
 def choice(selection: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the log-likelihood of agents held out, with its standard error, by number of groups.
 
-    Where a criterion was asked for, such as DIC, that is drawn instead.
-
-    Parameters
-    ----------
-    selection : ComponentSelection, or a frame or dict with the columns of its table
-        ``n_components``, ``train``, ``validation``, ``standard_error``.
-    ax : matplotlib axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
+    Where a criterion was asked for, such as DIC, that is drawn instead. A frame or dict with the columns
+    ``n_components``, ``train``, ``validation`` and ``standard_error`` will do as well.
     """
     table = getattr(selection, "table", selection)
     if getattr(selection, "criterion", "held-out") != "held-out":

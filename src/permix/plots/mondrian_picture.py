@@ -14,19 +14,7 @@ if TYPE_CHECKING:
 
 
 def draw_tree(tree: MondrianTree, *, ax: Axes | None = None) -> Axes:
-    """Draw the blocks of a Mondrian tree, rows downwards and columns to the right.
-
-    Parameters
-    ----------
-    tree : MondrianTree
-        Such as ``permix.mondrian.sample(2.0)`` or ``model.tree_``.
-    ax : matplotlib axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
-    """
+    """Draw the blocks of a Mondrian tree, rows downwards and columns to the right."""
     axes = new_axes(ax, 4.8, 4.8)
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Rectangle

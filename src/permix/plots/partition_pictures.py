@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -85,3 +85,14 @@ def draw_traces(quantities: Sequence[tuple[str, Array]], *, figure: Figure | Non
     if len(quantities[0][1]) > 1:
         panels[0].legend(fontsize="small", frameon=False, ncols=4, loc="lower right", bbox_to_anchor=(1, 1))
     return figure
+
+
+def n_groups(fit: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw the posterior of the number of groups, one bar a number, chains side by side."""
+    return draw_number(fit.draws.arrays["n_clusters"], ax=ax)
+
+
+def traces(fit: Any, *, figure: Figure | None = None) -> Figure:
+    """Draw the number of groups and the log joint of every draw, a line for each chain."""
+    names = {"number of groups": "n_clusters", "log joint": "log_joint"}
+    return draw_traces([(name, fit.draws.arrays[of]) for name, of in names.items()], figure=figure)

@@ -19,7 +19,6 @@ from permix.consensus.kemeny import kemeny
 from permix.data import Preferences, Rankings
 from permix.distributions import Mallows
 from permix.errors import DataError, PermixWarning
-from permix.estimators.preference_input import as_preferences
 from permix.runtime import progress
 from tests.oracles import mallows_kde as oracle
 from tests.oracles.posets_all import closure, is_partitioned, labelled_posets, random_posets
@@ -390,9 +389,9 @@ def test_no_draws():
 class FromScores(MallowsKDE):
     """Rows are scores of items, the highest is best; scikit-learn's checks make tables of numbers."""
 
-    def _preferences(self, X, *, reset):
+    def _checked(self, X, *, reset):
         scores = validate_data(self, X, reset=reset, dtype=np.float64)
-        return as_preferences(Rankings.from_orders(np.argsort(-scores, axis=1, kind="stable")))
+        return Rankings.from_orders(np.argsort(-scores, axis=1, kind="stable"))
 
 
 @parametrize_with_checks(

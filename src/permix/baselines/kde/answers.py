@@ -16,12 +16,12 @@ from permix.cli.votes import Votes
 from permix.estimators.preference_input import as_preferences
 
 
-def fit_votes(votes: Votes, settings: KDEParameters) -> KDEFit:
+def fit_data(votes: Votes, settings: KDEParameters) -> KDEFit:
     """Fit the estimator to a file of votes."""
     return fit_kde(as_preferences(votes.table), settings)
 
 
-def densities(fit: KDEFit, data: NewData, question: Question) -> Answer:
+def density(fit: KDEFit, data: NewData, question: Question) -> Answer:
     """Say how probable what each agent said is."""
     votes = read_over_items(data.votes, fit.preferences.items)
     agents = data.votes.agents_of(votes)

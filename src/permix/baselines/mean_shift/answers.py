@@ -17,7 +17,7 @@ from permix.data.labels import Array
 from permix.estimators.ranking_lists import as_top_lists
 
 
-def fit_votes(votes: Votes, settings: MeanShiftParameters) -> MeanShiftFit:
+def fit_data(votes: Votes, settings: MeanShiftParameters) -> MeanShiftFit:
     """Find the groups of a file of votes."""
     return fit_mean_shift(as_top_lists(votes.table), settings)
 

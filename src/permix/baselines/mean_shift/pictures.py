@@ -18,36 +18,14 @@ MAX_CENTER = 60
 
 
 def overview(fit: MeanShiftFit, *, figure: Figure | None = None) -> Figure:
-    """Draw the groups: their centers, and how many agents are in each.
-
-    Parameters
-    ----------
-    fit : MeanShiftFit
-    figure : matplotlib figure, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib figure
-    """
+    """Draw the groups: their centers, and how many agents are in each."""
     figure = checked_figure(figure, 8.0, 1.2 + 0.3 * min(len(fit.centers), MAX_GROUPS))
     groups(fit, ax=figure.subplots())
     return figure
 
 
 def groups(fit: MeanShiftFit, *, ax: Axes | None = None) -> Axes:
-    """Draw a bar for each group, as long as its share of the agents, beside its center.
-
-    Parameters
-    ----------
-    fit : MeanShiftFit
-    ax : matplotlib axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
-    """
+    """Draw a bar for each group, as long as its share of the agents, beside its center."""
     axes = new_axes(ax)
     centers = fit.centers
     n, n_shown = len(centers), min(len(centers), MAX_GROUPS)
