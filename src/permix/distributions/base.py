@@ -209,7 +209,7 @@ class RankingDistribution(Distribution):
 
         def draw(first: int, last: int) -> None:
             places = place_scratch(self.n_items, last - first)
-            sample_rows(key, first, last, self._order, *steps, places, out)
+            sample_rows(key, first, last, self._order[None], *steps, places, out)
 
         over_rows(draw, len(out), self.n_items)
         return Rankings._from_arrays(out, self.items)
@@ -275,9 +275,9 @@ class RankingDistribution(Distribution):
         The conditioned distribution, with ``sample``, ``log_prob``, ``log_normalizer``, ``pairwise`` and
         ``rank_marginals``.
         """
-        from permix.distributions.conditioning.conditioned import condition
+        from permix.distributions.conditioning.conditioned import Conditioned
 
-        return condition(self, preferences)
+        return Conditioned(self, preferences)
 
     def __repr__(self) -> str:
         parameters = self._parameters_text()

@@ -105,9 +105,9 @@ class Mallows(RankingDistribution):
 
     def expected_distance(self) -> float:
         """Expected Kendall distance from the center: the mean number of pairs in another order."""
-        from permix.kernels.mallows import weighted_distance_moments
+        from permix.kernels.mallows import displacement_moments
 
-        return float(weighted_distance_moments(self._decay)[0])
+        return sum(float(displacement_moments(decay, i + 1)[0]) for i, decay in enumerate(self._decay))
 
     def pairwise(self) -> Array:
         """Matrix of P(item a before item b), exact.

@@ -22,11 +22,11 @@ from permix.distributions.base import Estimate
 from permix.distributions.conditioning.agent_posteriors import (
     CHUNK,
     Profile,
-    log_mean_exp,
     particle_draws,
     partition_log_normalizers,
 )
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.distributions.conditioning.draws import log_mean_exp
 from permix.mallows.parameters import MallowsParameters
 from permix.runtime.threads import over_rows
 
@@ -179,7 +179,6 @@ class MallowsEM:
         rows = profile.partitioned
         if not len(rows):
             return 0.0
-        from permix.distributions.conditioning.partitioned_jit import weigh_blocks
         from permix.distributions.conditioning.tournaments_jit import weigh_levels
 
         joint = partition_log_normalizers(components, profile)[0] + components.log_weights
@@ -192,9 +191,10 @@ class MallowsEM:
 
         def work(first: int, last: int) -> None:
             for k in range(first, last):
-                wins, blocks = statistics.wins[k], statistics.blocks[k]
-                weigh_levels(profile.arrays, rows, by_component[k], wins, above_all[k])
-                weigh_blocks(profile.block_indptr, profile.block_sizes, by_component[k], blocks)
+                mine = by_component[k]
+                weigh_levels(profile.arrays, rows, mine, statistics.wins[k], above_all[k])
+                blocks = np.bincount(profile.block_sizes, mine[profile.block_rows], components.n_items + 1)
+                statistics.blocks[k] = blocks
 
         over_rows(work, components.n_components, 4 * len(rows))
         members = by_component.sum(axis=1)
@@ -350,16 +350,14 @@ def _systematic(joint: Array, uniforms: Array, local: Array, cluster: Array, n_s
 
 def _add_tournaments(weights: Array, clusters: Array, places: Array, wins: Array) -> None:
     """Count drawn rankings, component by component; ``weights`` are whole numbers."""
-    from permix.distributions.conditioning.amp_lanes_jit import LANES
     from permix.distributions.conditioning.tournaments_jit import count_drawn
 
     order = np.lexsort((weights, clusters))
     ends = np.searchsorted(clusters[order], np.arange(len(wins) + 1))
 
     def work(first: int, last: int) -> None:
-        lanes = np.zeros((places.shape[1], LANES), dtype=places.dtype)
         for k in range(first, last):
-            count_drawn(int(ends[k]), int(ends[k + 1]), order, places, weights, lanes, wins[k])
+            count_drawn(int(ends[k]), int(ends[k + 1]), order, places, weights, wins[k])
 
     over_rows(work, len(wins), places.size)
 

@@ -23,7 +23,6 @@ from permix.distributions.conditioning.agent_posteriors import (
     log_normalizers,
     models_of,
     particle_draws,
-    rank_vectors,
 )
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import DataError, PermixWarning
@@ -55,7 +54,7 @@ class _Tables:
 
     @cached_property
     def ranks(self) -> Array:
-        return rank_vectors(self.components)
+        return np.argsort(self.centers, axis=1)
 
     @cached_property
     def models(self) -> Any:
@@ -88,29 +87,15 @@ class _Tables:
 
 @dataclass(frozen=True, eq=False)
 class MixturePosterior:
-    """Posterior of every agent.
-
-    Attributes
-    ----------
-    components : MallowsComponents
-    profile : Profile
-        The agents; comparisons are stated as levels where they amount to that.
-    tables : _Tables
-    ways : int array (n,)
-        PARTITION, DOWN_SETS or DRAWS.
-    limit : int
-        Down-sets up to which sums are exact.
-    log_joint, errors : ndarray (n, K)
-        ln π_k + ln P(v | component k), the terms of equation 26, and standard errors, 0 where exact.
-    """
+    """Posterior of every agent."""
 
     components: MallowsComponents
-    profile: Profile
+    profile: Profile  # the agents; comparisons are stated as levels where they amount to that
     tables: _Tables
-    ways: Array
-    limit: int
-    log_joint: Array
-    errors: Array
+    ways: Array  # (n,): PARTITION, DOWN_SETS or DRAWS
+    limit: int  # down-sets up to which sums are exact
+    log_joint: Array  # (n, K): ln π_k + ln P(v | component k), the terms of equation 26
+    errors: Array  # (n, K): its standard errors, 0 where exact
 
     @classmethod
     def of(
@@ -137,11 +122,8 @@ class MixturePosterior:
         if len(rows):
             found, solved = np.empty((len(rows), n_components)), np.zeros(len(rows), dtype=np.bool_)
             work = (profile.arrays, rows, tables.before, tables.decays, tables.log_totals, limit)
-            over_rows(
-                lambda a, b: normalizer_rows(a, b, *work, found, solved),
-                len(rows),
-                100 * n_components * components.n_items,
-            )
+            cost = 100 * n_components * components.n_items
+            over_rows(partial(call, normalizer_rows, (*work, found, solved)), len(rows), cost)
             ways[rows[solved]] = DOWN_SETS
             values[rows[solved]] = found[solved]
 
@@ -215,7 +197,7 @@ class MixturePosterior:
         tables, asks = self.tables, questions.of(rows)
         work = (self.profile.arrays, rows, tables.centers, tables.discordance, self.probabilities[rows])
         cost = self.components.n_components * (self.components.n_items + questions.n_answers // self.n_agents)
-        over_rows(lambda a, b: partition_pair_rows(a, b, *work, *asks, means), len(rows), cost)
+        over_rows(partial(call, partition_pair_rows, (*work, asks, means)), len(rows), cost)
 
     def _before_by_sums(self, rows: Array, questions: Questions, means: Array) -> None:
         from permix.mallows.downsets_jit import exact_pair_rows
@@ -224,7 +206,7 @@ class MixturePosterior:
             return
         tables, asks = self.tables, questions.of(rows)
         work = (self.profile.arrays, rows, tables.before, tables.decays, self.probabilities[rows], self.limit)
-        over_rows(lambda a, b: exact_pair_rows(a, b, *work, *asks, means), len(rows), self._cost_of_sums)
+        over_rows(partial(call, exact_pair_rows, (*work, asks, means)), len(rows), self._cost_of_sums)
 
     @property
     def _cost_of_sums(self) -> int:
@@ -265,12 +247,11 @@ class MixturePosterior:
             doubts = np.repeat(self.errors[here[agents], clusters], repeats)
             places = self._start(np.repeat(here[agents], repeats), labels, N_PARTICLES, start_key, first_row)
             chain_start = starts[part.start : part.stop + 1] - first_row
-            chains = (first_row, key, self.profile.arrays, here, chain_start, labels, each, doubts, places)
-            models = (tables.centers, tables.ranks, tables.local, N_BURN_IN, n_kept)
-            span, a, b, out_start = questions.of(here)
-            asks = (span, a, b, questions.everything, out_start)
-            work = (*chains, *models, *asks, means, variances, ranges)
-            over_rows(partial(_call, pair_rows, work), len(here), N_CHAINS * n_kept * n_items)
+            chains = (chain_start, labels, each, doubts, places)
+            models = (tables.centers, tables.ranks, tables.local)
+            who = (first_row, key, self.profile.arrays, here, chains, models, N_BURN_IN, n_kept)
+            work = (*who, questions.of(here), questions.everything, means, variances, ranges)
+            over_rows(partial(call, pair_rows, work), len(here), N_CHAINS * n_kept * n_items)
 
     def _exact_ranges(self, rows: Array, n_samples: int, rng: np.random.Generator, ranges: Array) -> None:
         """Fill ranges of ranks from independent draws."""
@@ -282,7 +263,7 @@ class MixturePosterior:
             here = rows[first : first + step]
             orders = self.draw_exactly(here, n_samples, rng)[0]
             some = np.empty((len(here), 2, n_items), dtype=np.int32)
-            over_rows(partial(_call, range_rows, (orders, some)), len(here), n_items * (n_samples + n_items))
+            over_rows(partial(call, range_rows, (orders, some)), len(here), n_items * (n_samples + n_items))
             ranges[here] = some
 
     # Draws.
@@ -303,7 +284,7 @@ class MixturePosterior:
             drawn = np.empty((len(summed), size, n_items), dtype=np.int32)
             sums = (stream_keys(rng, 1)[0], self.profile.arrays, summed, tables.before, tables.decays)
             work = (*sums, self.limit, labels[~simple], drawn)
-            over_rows(partial(_call, exact_draw_rows, work), len(summed), self._cost_of_sums)
+            over_rows(partial(call, exact_draw_rows, work), len(summed), self._cost_of_sums)
             orders[~simple] = drawn
         return orders, labels
 
@@ -329,8 +310,8 @@ class MixturePosterior:
             part = slice(first, first + step)
             places = self._start(agents[part], clusters[part], n_particles, keys[0], first)
             jobs = (first, keys[1], self.profile.arrays, agents[part], clusters[part], places)
-            work = (*jobs, tables.centers, tables.ranks, tables.local, n_sweeps, orders[part])
-            over_rows(partial(_call, move_rows, work), len(places), n_items * (n_sweeps + 1))
+            work = (*jobs, (tables.centers, tables.ranks, tables.local), n_sweeps, orders[part])
+            over_rows(partial(call, move_rows, work), len(places), n_items * (n_sweeps + 1))
         return orders
 
     def _start(self, agents: Array, clusters: Array, n_particles: int, key: Array, first_row: int) -> Array:
@@ -355,7 +336,7 @@ def stream_keys(rng: np.random.Generator, size: int) -> Array:
     return rng.integers(0, 2**64, size=(size, 2), dtype=np.uint64)
 
 
-def _call(kernel: Any, work: tuple[Any, ...], first: int, last: int) -> None:
+def call(kernel: Any, work: tuple[Any, ...], first: int, last: int) -> None:
     """Run rows of the work, as ``over_rows`` wants it."""
     kernel(first, last, *work)
 

@@ -63,7 +63,7 @@ class ClosedPairs:
         if self.n_queries == 0 or self.n_training == 0:
             return out
         log_z, gain = kernels.log_tables(decays, self.n_items)
-        training_gain = kernels.block_sums(self.training, self.n_items, gain)
+        training_gain = block_sums(self.training, self.n_items, gain)
         compare = self._comparison
         meter.begin(f"comparing {self.n_queries} rows with {self.n_training}", len(self._starts))
 
@@ -71,7 +71,7 @@ class ClosedPairs:
             last = min(start + self._rows_at_once, self.n_queries)
             found = self._kept.get(start)
             if found is None:
-                found = compare(start, last)
+                found = _trimmed(compare(start, last))
                 size = sum(int(array.nbytes) for array in found)
                 if self.keep and size * len(self._starts) <= MOST_KEPT_BYTES:
                     self._kept[start] = found
@@ -79,7 +79,7 @@ class ClosedPairs:
             meter.step()
 
         run_in_threads(piece, self._starts, self.n_jobs)
-        return out + kernels.block_sums(self.queries, self.n_items, log_z) - log_z[self.n_items]
+        return out + block_sums(self.queries, self.n_items, log_z) - log_z[self.n_items]
 
     @cached_property
     def _comparison(self) -> Callable[[int, int], Comparisons]:
@@ -102,7 +102,33 @@ class ClosedPairs:
                 first, last, self.queries, self.training, by_length, own, counts, n
             )
         codes = np.random.default_rng(0).integers(0, 2**64, size=(2, n + 1), dtype=np.uint64)
-        training_codes = kernels.row_codes(self.training, n, codes[0])
+        training_codes = np.zeros(self.n_training, dtype=np.uint64)
+        rows, sizes = _blocks(self.training, n)
+        np.add.at(training_codes, rows, codes[0][sizes])
         return lambda first, last: kernels.compare_partitions(
             first, last, self.queries, self.training, own, counts, n, codes[1], training_codes
         )
+
+
+def _blocks(rows: PartitionRows, n_items: int) -> tuple[Array, Array]:
+    """Return the row and the size of every block, that of the rest last."""
+    lengths = np.diff(rows.indptr)
+    row = np.repeat(np.arange(len(lengths)), lengths)
+    begins = np.ones(len(row), dtype=np.bool_)
+    begins[1:] = (np.diff(row) > 0) | (np.diff(rows.levels) != 0)
+    sizes = np.diff(np.append(np.flatnonzero(begins), len(row)))
+    return np.append(row[begins], np.arange(len(lengths))), np.append(sizes, n_items - lengths)
+
+
+def block_sums(rows: PartitionRows, n_items: int, table: Array) -> Array:
+    """Return Σ over the blocks of every row of ``table[size]``, shape (rows, table's columns)."""
+    row, sizes = _blocks(rows, n_items)
+    columns = [np.bincount(row, column[sizes], len(rows.indptr) - 1) for column in table.T]
+    return np.column_stack(columns)
+
+
+def _trimmed(found: Comparisons) -> Comparisons:
+    """Give back the room that was not needed."""
+    kinds, shared = found.indptr[-1], found.shared_indptr[-1]
+    each = (array[:kinds].copy() for array in found[1:5])
+    return Comparisons(found.indptr, *each, found.shared_indptr, found.shared[:shared].copy())

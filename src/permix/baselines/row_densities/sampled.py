@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from permix.baselines.row_densities import partition_pairs_jit as kernels
+from permix.baselines.row_densities.closed_form import block_sums
 from permix.baselines.row_densities.split_rows import SplitRows
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.amp_insertions_jit import geometric_models
-from permix.distributions.conditioning.draws import amp_draws
+from permix.distributions.conditioning.draws import Jobs, amp_draws, mmp_draws
 from permix.runtime.progress import Display
 from permix.runtime.threads import at_most, run_in_threads, threads_here
 
@@ -74,7 +75,7 @@ class SampledPairs:
             pieces += self._pieces(self.training.partition_rows)
         meter.begin("sampling rankings", len(pieces))
         log_z = kernels.log_tables(decays, self.n_items)[0]
-        of_blocks = kernels.block_sums(self.queries.partitions, self.n_items, log_z) - log_z[self.n_items]
+        of_blocks = block_sums(self.queries.partitions, self.n_items, log_z) - log_z[self.n_items]
         with at_most(self.n_jobs):
             for number, rows in enumerate(pieces):
                 orders, log_weights = self._rankings(rows, number)
@@ -94,13 +95,10 @@ class SampledPairs:
         arrays = self.training.preferences[rows].arrays()
         agents = np.arange(len(rows))
         flat = geometric_models(np.zeros(1), self.n_items)
-        anywhere = np.arange(self.n_items, dtype=np.int32)[None]
-        centers = amp_draws(
-            self.keys[0], piece, arrays, agents, np.zeros(len(rows), np.int64), anywhere, flat, 1
-        )[0][:, 0]
-        orders, _, log_weights = amp_draws(
-            self.keys[1], piece, arrays, agents, agents, centers, repeated(flat, len(rows)), self.n_samples
-        )
+        anywhere = Jobs.of(arrays, agents, 0 * agents, np.arange(self.n_items)[None], flat)
+        centers = amp_draws(self.keys[0], piece, anywhere, 1)[0][:, 0]
+        around = Jobs.of(arrays, agents, agents, centers, repeated(flat, len(rows)))
+        orders, _, log_weights = amp_draws(self.keys[1], piece, around, self.n_samples)
         return orders, log_weights
 
     def _add_partitions(
@@ -157,17 +155,9 @@ class SampledPairs:
                 queries = others[start : start + step]
                 # The numbers drawn are told apart by piece and place in it.
                 sweep = piece * (len(others) // step + 1) + start // step
-                logs = amp_draws(
-                    self.keys[2],
-                    sweep,
-                    arrays,
-                    np.repeat(queries, len(flat)),
-                    np.tile(np.arange(len(flat)), len(queries)),
-                    flat,
-                    models,
-                    1,
-                    with_orders=False,
-                )[2]
+                around = np.tile(np.arange(len(flat)), len(queries))
+                jobs = Jobs.of(arrays, np.repeat(queries, len(flat)), around, flat, models)
+                logs = amp_draws(self.keys[2], sweep, jobs, 1, with_orders=False)[2]
                 logs = logs.reshape(len(queries), len(rows), -1)
                 self._add(queries, rows, logs, log_weights, total[:, k], variance[:, k])
 
@@ -233,12 +223,8 @@ def draw_agreeing(preferences: Preferences, rows: Array, rng: np.random.Generato
 
 
 def _draws_by_chain(preferences: Preferences, rows: Array, rng: np.random.Generator) -> Array:
-    from permix.distributions.conditioning.draws import mmp_draws
-
     n = preferences.n_items
     key = rng.integers(0, 2**64, size=2, dtype=np.uint64)
     models = geometric_models(np.zeros(1), n)
-    center = np.arange(n, dtype=np.int32)[None]
-    one = np.zeros(len(rows), dtype=np.int64)
-    work = (preferences.arrays(), rows, one, center, models)
-    return mmp_draws(key, 0, *work, 1, CHAIN_STEPS, 1, local_moves=True)[0][:, 0]
+    jobs = Jobs.of(preferences.arrays(), rows, 0 * rows, np.arange(n)[None], models)
+    return mmp_draws(key, 0, jobs, 1, CHAIN_STEPS, 1, local_moves=True)[0][:, 0]

@@ -79,11 +79,7 @@ REACH, LEAST_REACH = 32.0, 16
 
 def local_models(models: InsertionModels) -> LocalModels:
     """Return the tables of local moves."""
-    return local_tables(models.kind, models.decays, models.probabilities)
-
-
-def local_tables(kind: int, decays: Array, probabilities: Array) -> LocalModels:
-    """Return the tables of K models: ``decays`` (K, m); ``probabilities`` (K, m, m) of kind GENERAL."""
+    kind, decays = models.kind, models.decays
     n = decays.shape[1]
     reach = np.full(len(decays), n)
     if kind != GENERAL and n > 1:
@@ -96,7 +92,7 @@ def local_tables(kind: int, decays: Array, probabilities: Array) -> LocalModels:
         powers = np.ones((len(decays), n))
         powers[:, 1:] = np.exp(-decays[:, :1] * np.arange(1, n))
     with np.errstate(divide="ignore"):
-        return LocalModels(kind, decays, powers, np.log(probabilities), reach)
+        return LocalModels(kind, decays, powers, np.log(models.probabilities), reach)
 
 
 @kernel
@@ -252,10 +248,10 @@ def _log_weights(x, state, models, k, first, last, weights):
         if other < x:
             own -= 1
         else:
-            others += _change(models, k, other, places[other], 1)
+            others += _change(models, k, other, places[other], places[other] + 1)
         if others == -np.inf:
             break
-        here = others + _own_change(models, k, x, places[x], own)
+        here = others + _change(models, k, x, places[x], own)
         if here == -np.inf and models.kind != GENERAL:
             break  # further away it is as impossible; with any probabilities it need not be
         left -= 1
@@ -266,24 +262,17 @@ def _log_weights(x, state, models, k, first, last, weights):
         if other < x:
             own += 1
         else:
-            others += _change(models, k, other, places[other], -1)
+            others += _change(models, k, other, places[other], places[other] - 1)
         if others == -np.inf:
             break
         right += 1
-        weights[right] = others + _own_change(models, k, x, places[x], own)
+        weights[right] = others + _change(models, k, x, places[x], own)
     return left, right
 
 
 @kernel
-def _change(models, k, step, place, by):
-    """Return how ln P changes where a step goes ``by`` = ±1 places on; it is at a possible one."""
-    if models.kind == GENERAL:
-        return models.log_probabilities[k, step, place + by] - models.log_probabilities[k, step, place]
-    return by * models.decays[k, step]
-
-
-@kernel
-def _own_change(models, k, step, place, new):
+def _change(models, k, step, place, new):
+    """Return how ln P changes where a step goes from a possible place to a new one."""
     if models.kind == GENERAL:
         return models.log_probabilities[k, step, new] - models.log_probabilities[k, step, place]
     if new == place:
@@ -359,32 +348,16 @@ def local_sweep(state, models, k, limits, uniforms, scratch):
 
 @kernel
 def mmp_rows(
-    first,
-    last,
-    key,
-    sweep,
-    arrays,
-    agents,
-    clusters,
-    centers,
-    ranks,
-    models,
-    tables,
-    local_moves,
-    n_burn_in,
-    n_thin,
-    orders,
-    distances,
-    accepted,
+    first, last, key, sweep, jobs, tables, local_moves, n_burn_in, n_thin, orders, distances, accepted
 ):
     """Run the chain MMP for jobs first..last-1; keep S states, ``n_thin`` steps apart, after the burn-in.
 
     Arguments as in ``amp_jit.amp_rows``; ``tables`` are those of local moves, which follow every proposal
-    where
-    ``local_moves``. ``accepted`` (J,) is filled with the number of accepted proposals out of
+    where ``local_moves``. ``accepted`` (J,) is filled with the number of accepted proposals out of
     ``n_burn_in + S n_thin``. Where the preferences partition all items every proposal is an independent draw
     from the posterior, and sweeps are left out.
     """
+    arrays, centers, ranks, models = jobs.arrays, jobs.centers, jobs.ranks, jobs.models
     n = centers.shape[1]
     length = n_burn_in + distances.shape[1] * n_thin
     room = room_for_plan(n)
@@ -394,9 +367,9 @@ def mmp_rows(
     scratch = new_scratch(n)
     state = new_state(n)
     for job in range(first, last):
-        k = clusters[job]
-        plan = make_plan(arrays, agents[job], ranks[k], room)
-        limits = limits_by_step(arrays, agents[job], ranks[k])
+        k = jobs.clusters[job]
+        plan = make_plan(arrays, jobs.agents[job], ranks[k], room)
+        limits = limits_by_step(arrays, jobs.agents[job], ranks[k])
         log_weight = -np.inf
         accepted[job] = 0
         # The first proposal starts the chain; each later one is a step.
