@@ -73,15 +73,7 @@ class Run:
 
 
 class MallowsEM:
-    """One run of EM from given components.
-
-    Parameters
-    ----------
-    profile : Profile
-    settings : MallowsParameters
-    key : uint64 array (2,)
-        Names the random numbers of this run.
-    """
+    """One run of EM from given components; ``key`` names its random numbers."""
 
     def __init__(self, profile: Profile, settings: MallowsParameters, key: Array) -> None:
         self.profile = profile
@@ -152,10 +144,7 @@ class MallowsEM:
     # E-step.
 
     def e_step(
-        self,
-        components: MallowsComponents,
-        sweep: int,
-        rng: np.random.Generator | None = None,
+        self, components: MallowsComponents, sweep: int, rng: np.random.Generator | None = None
     ) -> tuple[Estimate, Statistics]:
         """Return the log-likelihood of the present components, and the expected statistics under them.
 
@@ -221,16 +210,8 @@ class MallowsEM:
             local, cluster = np.nonzero(self._active[first:last])
             agent = np.repeat(local, n_sets)  # within the chunk
             clusters = np.repeat(cluster, n_sets)
-            found, places = particle_draws(
-                components,
-                profile,
-                profile.sampled[first + agent],
-                clusters,
-                self.settings.n_particles,
-                self.key,
-                sweep,
-                int(done),
-            )
+            jobs = (profile.sampled[first + agent], clusters, self.settings.n_particles)
+            found, places = particle_draws(components, profile, *jobs, self.key, sweep, int(done))
             joint = np.full((last - first, k, n_sets), -np.inf)
             joint[local, cluster] = found.reshape(-1, n_sets)
             joint += components.log_weights[:, None]

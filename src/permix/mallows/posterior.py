@@ -99,11 +99,7 @@ class MixturePosterior:
 
     @classmethod
     def of(
-        cls,
-        components: MallowsComponents,
-        preferences: Preferences,
-        n_samples: int,
-        rng: np.random.Generator,
+        cls, components: MallowsComponents, preferences: Preferences, n_samples: int, rng: np.random.Generator
     ) -> MixturePosterior:
         """Find a way for every agent and how probable the components are.
 
@@ -170,11 +166,7 @@ class MixturePosterior:
     # Pairs.
 
     def before(
-        self,
-        questions: Questions,
-        n_samples: int,
-        rng: np.random.Generator,
-        ranges: Array | None = None,
+        self, questions: Questions, n_samples: int, rng: np.random.Generator, ranges: Array | None = None
     ) -> tuple[Array, Array]:
         """P(a before b | v) and its standard error, for all questions.
 

@@ -23,22 +23,7 @@ if TYPE_CHECKING:
 def sample_rankings(
     components: MallowsComponents, size: int = 1, random_state: RandomState = None
 ) -> tuple[Rankings, Array]:
-    """Draw full rankings from the mixture, independently and exactly.
-
-    Parameters
-    ----------
-    components : MallowsComponents
-    size : int
-        How many.
-    random_state : int, SeedSequence, Generator or None
-        The same seed gives the same rankings, whatever the number of threads.
-
-    Returns
-    -------
-    rankings : Rankings
-    labels : ndarray of int
-        The component each was drawn from.
-    """
+    """Draw full rankings from the mixture, independently and exactly, and the component of each."""
     rng = generator(random_state)
     shares = components.weights / components.weights.sum()  # to the last bit, which choice() asks for
     labels = rng.choice(components.n_components, size=sample_size(size), p=shares)

@@ -86,15 +86,13 @@ def weight_table(decay, largest):
 
 
 @kernel
-def shift_lists(
-    first, last, orders, lengths, counts, n_items, table, most, n_candidates, new_orders, new_lengths
-):
+def shift_lists(first, last, orders, lengths, counts, n_items, table, n_candidates, new_orders):
     """Replace lists first..last-1 by the consensus of all lists, weighted by how near these are.
 
-    ``table`` holds the weights of distances, ``most`` is the length of consensus lists, which are looked for
-    among the ``n_candidates`` items with the best weighted mean rank; ``new_orders`` must hold -1.
+    ``table`` holds the weights of distances. Consensus lists, as long as rows of ``new_orders``, which must
+    hold -1, are looked for among the ``n_candidates`` items with the best weighted mean rank.
     """
-    n_lists = len(orders)
+    n_lists, most = len(orders), new_orders.shape[1]
     ranks = np.empty(n_items, np.int64)
     weights = np.empty(n_lists)
     backing, lead = np.empty(n_items), np.empty(n_items)
@@ -132,8 +130,7 @@ def shift_lists(
             candidates[:n], backing, behind, cost, min(n, 2 * most), TIE * max(listed, total)
         )
         _improve(order, candidates, backing, behind, TIE * total)
-        new_lengths[i] = min(most, order.size)
-        for rank in range(new_lengths[i]):
+        for rank in range(min(most, order.size)):
             new_orders[i, rank] = candidates[order[rank]]
         for a in range(n):
             place[candidates[a]] = -1

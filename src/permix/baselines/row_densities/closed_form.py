@@ -23,17 +23,8 @@ MOST_KEPT_BYTES = 2**28
 class ClosedPairs:
     """Training rows and queries, all of them partitions; how they compare is worked out once where possible.
 
-    Parameters
-    ----------
-    queries, training : PartitionRows
-    counts : int array
-        Agents of each training row.
-    own : int array
-        Training row from which one agent is left out for each query; -1 for none.
-    n_items : int
-    n_jobs : int or None
-    keep : bool
-        Whether :meth:`log_sums` will be called again.
+    ``counts`` are the agents of each training row; from row ``own[q]`` one is left out for query q, -1 for
+    none. ``keep`` says whether :meth:`log_sums` will be called again.
     """
 
     def __init__(

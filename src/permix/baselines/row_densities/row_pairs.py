@@ -14,18 +14,9 @@ from permix.runtime.progress import Display
 class RowPairs:
     """Densities of queries from training rows at any λ.
 
-    Parameters
-    ----------
-    queries, training : SplitRows
-    own : int array, optional
-        For each query the training row from which one agent is left out; -1 for none.
-    n_samples : int
-        Rankings sampled for a training row where there is no closed form.
-    keys : uint64 array (3, 2), optional
-        Of the random streams for those.
-    n_jobs : int or None
-    keep : bool
-        Whether densities will be wanted at further λ.
+    One agent is left out of the training row ``own[q]`` for query q, -1 for none. ``n_samples`` rankings are
+    sampled for a training row where there is no closed form, from the random streams of ``keys`` (3, 2).
+    ``keep`` says whether densities will be wanted at further λ.
     """
 
     def __init__(

@@ -35,16 +35,8 @@ CHAIN_STEPS = 100
 class SampledPairs:
     """Training rows and queries of which some do not partition all items; pairs of partitions are left out.
 
-    Parameters
-    ----------
-    queries, training : SplitRows
-    own : int array
-        Training row from which one agent is left out for each query; -1 for none.
-    n_samples : int
-        Rankings s for every training row.
-    keys : uint64 array (3, 2)
-        Of the random streams for centers, rankings s and draws around them.
-    n_jobs : int or None
+    One agent is left out of the training row ``own[q]`` for query q, -1 for none. ``keys`` (3, 2) are of
+    the random streams for centers, rankings s (``n_samples`` for every training row) and draws around them.
     """
 
     def __init__(
@@ -179,11 +171,7 @@ class SampledPairs:
 def weighted_means(logs: Array, log_weights: Array) -> tuple[Array, Array]:
     """Logarithms of Σ w x / Σ w over the last axis, and of the variance of that estimate (delta method).
 
-    Parameters
-    ----------
-    logs : float array (queries, rows, draws)
-        ln x.
-    log_weights : float array (rows, draws)
+    ``logs`` (queries, rows, draws) are ln x; ``log_weights`` (rows, draws).
     """
     weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)

@@ -32,23 +32,12 @@ LEVELS_AT_ONCE = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """Preferences of many agents, sorted by what can be done with them.
+    """Preferences of many agents, sorted by what can be done with them."""
 
-    Attributes
-    ----------
-    preferences : Preferences
-        Comparisons that amount to levels over all items have become levels.
-    partitioned : int64 ndarray
-        Rows with closed forms.
-    sampled : int64 ndarray
-        Rows that need Monte Carlo. Rows in neither list said nothing.
-    block_rows, block_sizes : ndarray
-        The blocks (two items or more) of partitioned rows: place in ``partitioned``, and size.
-    """
-
-    preferences: Preferences
-    partitioned: Array
-    sampled: Array
+    preferences: Preferences  # comparisons that amount to levels over all items have become levels
+    partitioned: Array  # rows with closed forms
+    sampled: Array  # rows that need Monte Carlo; those in neither list said nothing
+    # The blocks (two items or more) of partitioned rows: place in ``partitioned``, and size.
     block_rows: Array
     block_sizes: Array
 
