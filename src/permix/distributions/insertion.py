@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
-from permix.distributions.base import Estimate, RankingDistribution, read_only, sample_size, whole_number
+from permix.distributions.base import (
+    Center,
+    Estimate,
+    Items,
+    RankingDistribution,
+    read_only,
+    sample_size,
+    whole_number,
+)
 from permix.errors import DataError
 from permix.runtime.seeds import RandomState, generator
 from permix.runtime.threads import over_rows
@@ -55,10 +63,7 @@ class RepeatedInsertion(RankingDistribution):
     name: ClassVar[str] = "repeated-insertion"
 
     def __init__(
-        self,
-        center: Sequence[object] | Rankings | Array,
-        probabilities: Rule | Sequence[Sequence[float]] | Array,
-        items: Iterable[object] | None = None,
+        self, center: Center, probabilities: Rule | Sequence[Sequence[float]] | Array, items: Items = None
     ) -> None:
         super().__init__(center, items)
         self._rule: Rule | None = None
@@ -70,10 +75,7 @@ class RepeatedInsertion(RankingDistribution):
 
     @classmethod
     def mallows(
-        cls,
-        center: Sequence[object] | Rankings | Array,
-        dispersion: float | Sequence[float] | Array,
-        items: Iterable[object] | None = None,
+        cls, center: Center, dispersion: float | Sequence[float] | Array, items: Items = None
     ) -> RepeatedInsertion:
         """Write the Mallows model with these parameters as repeated insertion.
 

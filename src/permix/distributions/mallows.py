@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
-from permix.distributions.base import RankingDistribution, read_only
+from permix.distributions.base import Center, Items, RankingDistribution, read_only
 from permix.errors import DataError
 from permix.runtime.seeds import RandomState
 from permix.runtime.threads import over_rows
@@ -56,10 +56,7 @@ class Mallows(RankingDistribution):
     name: ClassVar[str] = "mallows"
 
     def __init__(
-        self,
-        center: Sequence[object] | Rankings | Array,
-        dispersion: float | Sequence[float] | Array,
-        items: Iterable[object] | None = None,
+        self, center: Center, dispersion: float | Sequence[float] | Array, items: Items = None
     ) -> None:
         super().__init__(center, items)
         self._dispersion = _dispersions(dispersion, self.center)

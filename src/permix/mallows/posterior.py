@@ -176,9 +176,10 @@ class MixturePosterior:
         asked = questions.span[:, 1] > questions.span[:, 0]
         self._before_in_closed_form(np.flatnonzero(asked & (self.ways == PARTITION)), questions, means)
         self._before_by_sums(np.flatnonzero(asked & (self.ways == DOWN_SETS)), questions, means)
-        self._before_by_chains(
-            np.flatnonzero(asked & (self.ways == DRAWS)), questions, n_samples, rng, means, variances, ranges
-        )
+        drawn = np.flatnonzero(asked & (self.ways == DRAWS))
+        no_ranges = np.empty((0, 0, 0), dtype=np.int32)
+        found = (means, variances, no_ranges if ranges is None else ranges)
+        self._before_by_chains(drawn, questions, n_samples, rng, found)
         if ranges is not None:
             self._exact_ranges(np.flatnonzero(asked & (self.ways != DRAWS)), n_samples, rng, ranges)
         return means, np.sqrt(variances)
@@ -210,9 +211,7 @@ class MixturePosterior:
         questions: Questions,
         n_samples: int,
         rng: np.random.Generator,
-        means: Array,
-        variances: Array,
-        ranges: Array | None,
+        found: tuple[Array, Array, Array],
     ) -> None:
         """Average over chains: of each component as many as its probability asks for, two at least."""
         from permix.mallows.chains_jit import pair_rows
@@ -228,8 +227,6 @@ class MixturePosterior:
         shares /= shares.sum(axis=1, keepdims=True)
         n_chains = np.where(shares > 0.0, np.maximum(2, np.rint(N_CHAINS * shares)), 0).astype(np.int64)
         starts = np.concatenate([[0], np.cumsum(n_chains.sum(axis=1))])
-        if ranges is None:
-            ranges = np.empty((0, 0, 0), dtype=np.int32)
         for part in _parts(starts, CHUNK // n_items):
             here, first_row = rows[part], int(starts[part.start])
             agents, clusters = np.nonzero(n_chains[part])
@@ -242,7 +239,7 @@ class MixturePosterior:
             chains = (chain_start, labels, each, doubts, places)
             models = (tables.centers, tables.ranks, tables.local)
             who = (first_row, key, self.profile.arrays, here, chains, models, N_BURN_IN, n_kept)
-            work = (*who, questions.of(here), questions.everything, means, variances, ranges)
+            work = (*who, questions.of(here), questions.everything, *found)
             over_rows(partial(call, pair_rows, work), len(here), N_CHAINS * n_kept * n_items)
 
     def _exact_ranges(self, rows: Array, n_samples: int, rng: np.random.Generator, ranges: Array) -> None:

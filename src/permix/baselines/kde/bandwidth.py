@@ -85,8 +85,8 @@ class _Search:
                 self.counts = rng.multinomial(size, table.counts / n)
             own = np.flatnonzero(self.counts)
             queries, self.counts = split_rows(table[own]), self.counts[own]
-        sampling = {"n_samples": settings.n_samples, "keys": keys, "n_jobs": settings.n_jobs}
-        self.pairs = RowPairs(queries, rows, own, **sampling, keep=True)
+        sampling = (settings.n_samples, keys)
+        self.pairs = RowPairs(queries, rows, own, sampling=sampling, n_jobs=settings.n_jobs, keep=True)
 
     def run(self) -> None:
         from scipy.optimize import minimize_scalar

@@ -65,8 +65,8 @@ class KDEFit:
         """Return ln p of every row, and the standard errors of these; 0 where exact."""
         settings = self.settings
         with Display(settings.progress) as meter:
-            sampling = {"n_samples": settings.n_samples, "keys": self.keys, "n_jobs": settings.n_jobs}
-            pairs = RowPairs(split_rows(queries), self.rows, **sampling)
+            sampling = (settings.n_samples, self.keys)
+            pairs = RowPairs(split_rows(queries), self.rows, sampling=sampling, n_jobs=settings.n_jobs)
             values, errors = pairs.log_densities(np.array([self.decay]), meter)
         return values[:, 0], errors[:, 0]
 

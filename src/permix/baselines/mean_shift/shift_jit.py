@@ -54,19 +54,13 @@ def opposed_pairs(order, length, ranks, center_length):
 
 
 @kernel
-def set_ranks(order, length, ranks):
-    """Write the ranks of listed items; ``ranks`` of all others must be ``length`` already."""
-    for rank in range(length):
-        ranks[order[rank]] = rank
-
-
-@kernel
 def distance_sums(first, last, orders, lengths, counts, n_items, out):
     """Set ``out[i]`` to the total distance of agents with list i from agents with lists before i."""
     ranks = np.empty(n_items, np.int64)
     for i in range(first, last):
         ranks[:] = lengths[i]
-        set_ranks(orders[i], lengths[i], ranks)
+        for rank in range(lengths[i]):
+            ranks[orders[i, rank]] = rank
         total = 0.0
         for j in range(i):
             total += counts[j] * opposed_pairs(orders[j], lengths[j], ranks, lengths[i])
@@ -102,7 +96,8 @@ def shift_lists(first, last, orders, lengths, counts, n_items, table, n_candidat
     cost = np.empty(n_candidates)
     for i in range(first, last):
         ranks[:] = lengths[i]
-        set_ranks(orders[i], lengths[i], ranks)
+        for rank in range(lengths[i]):
+            ranks[orders[i, rank]] = rank
         backing[:] = 0.0
         lead[:] = 0.0
         total, listed = 0.0, 0.0

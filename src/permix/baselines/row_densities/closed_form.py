@@ -10,6 +10,7 @@ import numpy as np
 from permix.baselines.row_densities import partition_lists_jit as lists
 from permix.baselines.row_densities import partition_pairs_jit as kernels
 from permix.baselines.row_densities.partition_pairs_jit import Comparisons, PartitionRows
+from permix.baselines.row_densities.split_rows import SplitRows
 from permix.data.labels import Array
 from permix.runtime.progress import Display
 from permix.runtime.threads import run_in_threads
@@ -21,27 +22,23 @@ MOST_KEPT_BYTES = 2**28
 
 
 class ClosedPairs:
-    """Training rows and queries, all of them partitions; how they compare is worked out once where possible.
+    """Training rows and queries that are partitions; how they compare is worked out once where possible.
 
-    ``counts`` are the agents of each training row; from row ``own[q]`` one is left out for query q, -1 for
-    none. ``keep`` says whether :meth:`log_sums` will be called again.
+    One agent is left out of the training row ``own[q]`` for query q, -1 for none. ``keep`` says whether
+    :meth:`log_sums` will be called again.
     """
 
     def __init__(
-        self,
-        queries: PartitionRows,
-        training: PartitionRows,
-        counts: Array,
-        own: Array,
-        n_items: int,
-        n_jobs: int | None,
-        keep: bool,
+        self, queries: SplitRows, training: SplitRows, own: Array, n_jobs: int | None, keep: bool
     ) -> None:
-        self.queries, self.training, self.n_items, self.n_jobs = queries, training, n_items, n_jobs
-        self.counts = np.array(counts, dtype=np.int64)
-        self.own = np.array(own, dtype=np.int64)
+        number = np.full(len(training.preferences) + 1, -1)
+        number[training.partition_rows] = np.arange(len(training.partition_rows))
+        self.queries, self.training, self.n_jobs = queries.partitions, training.partitions, n_jobs
+        self.n_items = training.preferences.n_items
+        self.counts = training.preferences.counts[training.partition_rows].astype(np.int64)
+        self.own = number[own[queries.partition_rows]]
         self.keep = keep
-        self.n_queries, self.n_training = len(queries.indptr) - 1, len(training.indptr) - 1
+        self.n_queries, self.n_training = len(queries.partition_rows), len(training.partition_rows)
         self._kept: dict[int, Comparisons] = {}
         # Eight pieces or more, so that threads have something to share.
         self._rows_at_once = max(1, min(PIECE_PAIRS // max(self.n_training, 1), -(-self.n_queries // 8)))
@@ -120,6 +117,6 @@ def block_sums(rows: PartitionRows, n_items: int, table: Array) -> Array:
 
 def _trimmed(found: Comparisons) -> Comparisons:
     """Give back the room that was not needed."""
-    kinds, shared = found.indptr[-1], found.shared_indptr[-1]
-    each = (array[:kinds].copy() for array in found[1:5])
-    return Comparisons(found.indptr, *each, found.shared_indptr, found.shared[:shared].copy())
+    names = ("row", "discordance", "weight", "n_shared")
+    each = {name: getattr(found, name)[: found.indptr[-1]].copy() for name in names}
+    return found._replace(**each, shared=found.shared[: found.shared_indptr[-1]].copy())

@@ -40,13 +40,7 @@ class SampledPairs:
     """
 
     def __init__(
-        self,
-        queries: SplitRows,
-        training: SplitRows,
-        own: Array,
-        n_samples: int,
-        keys: Array,
-        n_jobs: int | None,
+        self, queries: SplitRows, training: SplitRows, own: Array, n_samples: int, keys: Array, n_jobs: Any
     ) -> None:
         self.queries, self.training, self.own = queries, training, own
         self.n_samples, self.keys, self.n_jobs = n_samples, keys, n_jobs
@@ -70,11 +64,11 @@ class SampledPairs:
         of_blocks = block_sums(self.queries.partitions, self.n_items, log_z) - log_z[self.n_items]
         with at_most(self.n_jobs):
             for number, rows in enumerate(pieces):
-                orders, log_weights = self._rankings(rows, number)
+                drawn = (rows, *self._rankings(rows, number))
                 if number < n_others:
-                    self._add_partitions(rows, orders, log_weights, decays, of_blocks, total, variance)
+                    self._add_partitions(drawn, decays, of_blocks, (total, variance))
                 if len(self.queries.other_rows):
-                    self._add_others(rows, orders, log_weights, decays, number, total, variance)
+                    self._add_others(drawn, decays, number, (total, variance))
                 meter.step()
         return total, variance
 
@@ -94,15 +88,9 @@ class SampledPairs:
         return orders, log_weights
 
     def _add_partitions(
-        self,
-        rows: Array,
-        orders: Array,
-        log_weights: Array,
-        decays: Array,
-        of_blocks: Array,
-        total: Array,
-        variance: Array,
+        self, drawn: tuple[Array, Array, Array], decays: Array, of_blocks: Array, found: tuple[Array, Array]
     ) -> None:
+        rows, orders, log_weights = drawn
         flat = orders.reshape(-1, self.n_items)
         step = max(1, MOST_PAIRS // len(flat))
         for start in range(0, len(self.queries.partition_rows), step):
@@ -114,7 +102,7 @@ class SampledPairs:
                 with np.errstate(invalid="ignore"):  # 0 · ∞
                     logs = np.where(against > 0, -decay * against, 0.0)
                 logs += of_blocks[start : start + len(queries), k, None, None]
-                self._add(queries, rows, logs, log_weights, total[:, k], variance[:, k])
+                self._add(queries, rows, logs, log_weights, *(sums[:, k] for sums in found))
 
     def _compare(self, start: int, orders: Array, out: Array) -> None:
         """Discordances of queries from ``start`` on and orderings, in threads."""
@@ -128,15 +116,9 @@ class SampledPairs:
         run_in_threads(compare, range(0, len(out), part), self.n_jobs)
 
     def _add_others(
-        self,
-        rows: Array,
-        orders: Array,
-        log_weights: Array,
-        decays: Array,
-        piece: int,
-        total: Array,
-        variance: Array,
+        self, drawn: tuple[Array, Array, Array], decays: Array, piece: int, found: tuple[Array, Array]
     ) -> None:
+        rows, orders, log_weights = drawn
         flat = orders.reshape(-1, self.n_items)
         arrays = self.queries.preferences.arrays()
         others = self.queries.other_rows
@@ -151,7 +133,7 @@ class SampledPairs:
                 jobs = Jobs.of(arrays, np.repeat(queries, len(flat)), around, flat, models)
                 logs = amp_draws(self.keys[2], sweep, jobs, 1, with_orders=False)[2]
                 logs = logs.reshape(len(queries), len(rows), -1)
-                self._add(queries, rows, logs, log_weights, total[:, k], variance[:, k])
+                self._add(queries, rows, logs, log_weights, *(sums[:, k] for sums in found))
 
     def _add(
         self, queries: Array, rows: Array, logs: Array, log_weights: Array, total: Array, variance: Array

@@ -75,7 +75,8 @@ def _uniform_draws(problem: Problem, key: Array) -> tuple[float, float, Array, A
     for constrained in (by_rank, steps):
         center = problem.center[np.concatenate([constrained, free])]
         orders, weights = replace(problem, center=center, models=models).amp(key, N_STARTS)
-        tries.append((*log_mean_exp(weights), orders, weights))
+        value, error = log_mean_exp(weights)
+        tries.append((float(value), float(error), orders, weights))
     return min(tries, key=lambda found: found[1])
 
 
@@ -103,7 +104,7 @@ def annealed_log_normalizer(problem: Problem, key: Array, n_runs: int) -> tuple[
         annealed_rows(first, last, key, problem.arrays, ranks, models, starts, N_FIRST, log_weights)
 
     over_rows(run, n_runs, n * len(models.decays))
-    ratio, ratio_error = log_mean_exp(log_weights)
+    ratio, ratio_error = (float(found) for found in log_mean_exp(log_weights))
     value += ratio + log_normalizer(0.0, n) - weighted_log_normalizer(decays)
     good = N_STARTS / (1.0 + N_STARTS * error**2) >= FEWEST_STARTS
     good &= 1.0 / (1.0 + n_runs * ratio_error**2) >= FEWEST_RUNS

@@ -242,31 +242,22 @@ def _log_weights(x, state, models, k, first, last, weights):
     at = state.rank[x]
     weights[at] = 0.0
     left, right = at, at
-    own, others = places[x], 0.0
-    while left > first:
-        other = order[left - 1]
-        if other < x:
-            own -= 1
-        else:
-            others += _change(models, k, other, places[other], places[other] + 1)
-        if others == -np.inf:
-            break
-        here = others + _change(models, k, x, places[x], own)
-        if here == -np.inf and models.kind != GENERAL:
-            break  # further away it is as impossible; with any probabilities it need not be
-        left -= 1
-        weights[left] = here
-    own, others = places[x], 0.0
-    while right < last:
-        other = order[right + 1]
-        if other < x:
-            own += 1
-        else:
-            others += _change(models, k, other, places[other], places[other] - 1)
-        if others == -np.inf:
-            break
-        right += 1
-        weights[right] = others + _change(models, k, x, places[x], own)
+    for step in (-1, 1):
+        here, own, others = at, places[x], 0.0
+        while here != (first if step < 0 else last):
+            other = order[here + step]
+            if other < x:
+                own += step
+            else:
+                others += _change(models, k, other, places[other], places[other] - step)
+            if others == -np.inf:
+                break
+            weight = others + _change(models, k, x, places[x], own)
+            if step < 0 and weight == -np.inf and models.kind != GENERAL:
+                break  # further away it is as impossible; with any probabilities it need not be
+            here += step
+            weights[here] = weight
+        left, right = min(left, here), max(right, here)
     return left, right
 
 
@@ -302,24 +293,13 @@ def move_item(x, new, state):
     order, rank, places = state.order, state.rank, state.places
     at = rank[x]
     own = places[x]
-    if new < at:
-        passed = order[new:at]
-        for p in range(passed.size):
-            y = np.uint32(passed[p])
-            rank[y] += 1
-            own -= y < x
-            places[y] += y > x
-        for p in range(at, new, -1):
-            order[p] = order[p - 1]
-    else:
-        passed = order[at + 1 : new + 1]
-        for p in range(passed.size):
-            y = np.uint32(passed[p])
-            rank[y] -= 1
-            own += y < x
-            places[y] -= y > x
-        for p in range(at, new):
-            order[p] = order[p + 1]
+    step = -1 if new < at else 1
+    for p in range(at, new, step):
+        y = np.uint32(order[p + step])
+        order[p] = y
+        rank[y] -= step
+        own += step * (y < x)
+        places[y] -= step * (y > x)
     order[new] = x
     rank[x] = new
     places[x] = own
