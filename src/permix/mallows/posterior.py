@@ -41,6 +41,8 @@ N_SETS = 8
 # Chains per agent that marginal probabilities are averaged over, and first sweeps that do not count.
 N_CHAINS = 8
 N_BURN_IN = 10
+# Sweeps of moves that bring a ranking drawn to the posterior.
+N_SWEEPS = 10
 # Entries of starting rankings at a time.
 CHUNK = 2**26
 
@@ -277,12 +279,10 @@ class MixturePosterior:
             orders[~simple] = drawn
         return orders, labels
 
-    def draw_by_moves(
-        self, rows: Array, size: int, n_sweeps: int, rng: np.random.Generator
-    ) -> tuple[Array, Array]:
+    def draw_by_moves(self, rows: Array, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw components from P(z | v), rankings by sequential Monte Carlo and some sweeps of moves."""
         labels = self.draw_labels(rows, size, rng)
-        orders = self._moved(np.repeat(rows, size), labels.ravel(), N_PARTICLES, n_sweeps, rng)
+        orders = self._moved(np.repeat(rows, size), labels.ravel(), N_PARTICLES, N_SWEEPS, rng)
         return orders.reshape(len(rows), size, self.components.n_items), labels
 
     def _moved(

@@ -38,6 +38,8 @@ from permix.runtime.threads import over_rows
 
 # Memory for the pairs of a block of agents while orderings are sought.
 BLOCK_BYTES = 2**27
+# Particles per agent and component behind P(z | v) where it has no exact sum.
+N_SAMPLES = 256
 METHODS = ("auto", "exact", "importance", "sp")
 STEPS = ("mmp", "amp")
 
@@ -81,8 +83,6 @@ def sample_completions(
     step: str = "mmp",
     n_burn_in: int = 100,
     n_thin: int = 10,
-    n_sweeps: int = 10,
-    n_samples: int = 256,
     random_state: RandomState = None,
 ) -> Completions:
     """Draw full rankings that agree with each agent, and the components behind them: P(r, z | v).
@@ -92,7 +92,7 @@ def sample_completions(
     method : {"auto", "exact", "importance", "sp"}
         "exact": independent draws from the posterior; refused where an agent has no exact way.
         "importance": the component from P(z | v), the ranking from AMP's draws under that component,
-        resampled by importance weights while they are built, then ``n_sweeps`` Gibbs sweeps over all items;
+        resampled by importance weights while they are built, then some Gibbs sweeps over all items;
         draws are independent, and exact in the limit of many sweeps.
         "sp": the paper's chain, algorithm 3, of dependent draws. With many items it hardly ever changes the
         component. "auto": exact where possible, else importance, agent by agent.
@@ -102,15 +102,12 @@ def sample_completions(
         AMP is exact.
     n_burn_in, n_thin : int
         For "sp": steps before the first draw is kept, and from one draw to the next.
-    n_samples : int
-        Particles per agent and component for P(z | v) where it has no exact sum.
     """
     one_of("method", method, METHODS)
     one_of("step", step, STEPS)
     size = sample_size(size)
-    n_sweeps = whole_number("n_sweeps", n_sweeps, 0)
     n_burn_in, n_thin = whole_number("n_burn_in", n_burn_in, 0), whole_number("n_thin", n_thin, 1)
-    posterior, table, rng = _prepared(components, preferences, n_samples, random_state)
+    posterior, table, rng = _prepared(components, preferences, N_SAMPLES, random_state)
     n, n_items = len(table), components.n_items
     refuse_too_large(
         n * size * n_items * 4, f"{n} agents × {size} draws × {n_items} items", "fewer agents at a time"
@@ -130,7 +127,7 @@ def sample_completions(
     rows, others = np.flatnonzero(exact), np.flatnonzero(~exact)
     orders[rows], labels[rows] = posterior.draw_exactly(rows, size, rng)
     if len(others):
-        orders[others], labels[others] = posterior.draw_by_moves(others, size, n_sweeps, rng)
+        orders[others], labels[others] = posterior.draw_by_moves(others, size, rng)
     return Completions(orders, labels, exact, np.full(n, np.nan), table)
 
 
@@ -183,7 +180,7 @@ def predict_pairwise(
         questions, order = Questions.all_pairs(n, n_items), None
     else:
         questions, order = questions_about(pairs, table)
-    posterior, _, rng = _prepared(components, table, 256, random_state)
+    posterior, _, rng = _prepared(components, table, N_SAMPLES, random_state)
     found = posterior.before(questions, n_samples, rng)
     if order is not None:
         answers = [np.empty(len(order)) for _ in found]
@@ -216,7 +213,7 @@ def complete(
     from permix.mallows.posterior_jit import consensus_rows
 
     n_samples = whole_number("n_samples", n_samples, 2)
-    posterior, table, rng = _prepared(components, preferences, 256, random_state)
+    posterior, table, rng = _prepared(components, preferences, N_SAMPLES, random_state)
     n, n_items = len(table), components.n_items
     n_pairs = n_items * (n_items - 1) // 2
     refuse_too_large(16 * n_pairs, f"all pairs of {n_items} items", "fewer items")
