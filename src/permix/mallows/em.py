@@ -1,6 +1,6 @@
 """EM for mixtures of Mallows models from any preferences (Lu & Boutilier 2014, section 4).
 
-Agents whose preferences partition all items enter in closed form, both steps (``kernels.partitioned``): for
+Agents whose preferences partition all items enter in closed form, both steps (``partitioned_jit``): for
 them the likelihood never falls. The others are completed by Monte Carlo: in every round each agent gets
 rankings drawn, with their components, from the posterior under the present parameters, and the M-step uses
 the tournament of those rankings (equations 29-32). When the likelihood no longer rises beyond its Monte

@@ -48,19 +48,13 @@ CHUNK = 2**26
 
 
 class _Tables:
-    """What compiled code needs to know about the components, made on first use."""
+    """What compiled code needs to know about the components; what takes time is made on first use."""
 
     def __init__(self, components: MallowsComponents) -> None:
         self.components = components
         self.centers, self.decays = components.centers, components.decays
-
-    @cached_property
-    def ranks(self) -> Array:
-        return np.argsort(self.centers, axis=1)
-
-    @cached_property
-    def models(self) -> Any:
-        return models_of(self.components)
+        self.ranks = np.argsort(components.centers, axis=1)
+        self.models = models_of(components)
 
     @cached_property
     def local(self) -> Any:

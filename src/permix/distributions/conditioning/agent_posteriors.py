@@ -1,7 +1,7 @@
 """How probable what each agent said is under each component, and draws of the rankings behind it.
 
 Agents whose preferences partition all items (full and top-t rankings, levels over all items) are answered in
-closed form. The others get sequential Monte Carlo with AMP as proposal (``kernels.amp_particles``).
+closed form. The others get sequential Monte Carlo with AMP as proposal (``amp_particles_jit``).
 """
 
 from __future__ import annotations
