@@ -156,9 +156,10 @@ def amp_rows(first, last, key, sweep, jobs, scratch, orders, distances, log_weig
             plan = make_plan(jobs.arrays, jobs.agents[job], jobs.ranks[k], room)
         fill_uniform(key[0], key[1], sweep, row, uniforms)
         log_weights[job, s] = amp_places(uniforms, jobs.models, k, plan, slots, places)
-        distances[job, s] = 0
+        distance = np.int64(0)
         for i in range(n):
-            distances[job, s] += i - places[i]
+            distance += i - places[i]
+        distances[job, s] = distance
         if rows.size > 0:
             lane = (row - first) % lanes
             clusters[lane] = k
