@@ -213,7 +213,9 @@ def test_ways_of_growing_an_ordering_agree(n):
     places[...] = drawn
     out = np.empty((lanes, n), np.int32)
     center = rng.permutation(n).astype(np.int32)
-    insertion_laws.grow_orderings(center, places, lanes, 0, np.empty(n, np.int64), out)
+    insertion_laws.grow_orderings(
+        center[None], np.zeros(lanes, np.int64), places, lanes, 0, np.empty(n, np.int64), out
+    )
     for lane in range(lanes):
         naive = []
         for i in range(n):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -17,6 +17,8 @@ from permix.runtime.seeds import RandomState, stream_key
 from permix.runtime.threads import over_rows
 
 Table = TypeVar("Table", bound=AgentTable)
+Center = Sequence[object] | Rankings | Array
+Items = Iterable[object] | None
 
 
 class Estimate(float):
@@ -139,7 +141,7 @@ class RankingDistribution(Distribution):
         ".condition(rankings[row]).log_normalizer()"
     )
 
-    def __init__(self, center: object, items: Iterable[object] | None) -> None:
+    def __init__(self, center: object, items: Items) -> None:
         table = central_ordering(center, items)
         self._items = table.items
         # Compiled code is specialized for writable arrays, so those kept for it are; users see views.
@@ -209,7 +211,7 @@ class RankingDistribution(Distribution):
 
         def draw(first: int, last: int) -> None:
             places = place_scratch(self.n_items, last - first)
-            sample_rows(key, first, last, self._order, *steps, places, out)
+            sample_rows(key, first, last, self._order[None], *steps, places, out)
 
         over_rows(draw, len(out), self.n_items)
         return Rankings._from_arrays(out, self.items)
@@ -275,9 +277,9 @@ class RankingDistribution(Distribution):
         The conditioned distribution, with ``sample``, ``log_prob``, ``log_normalizer``, ``pairwise`` and
         ``rank_marginals``.
         """
-        from permix.distributions.conditioning.conditioned import condition
+        from permix.distributions.conditioning.conditioned import Conditioned
 
-        return condition(self, preferences)
+        return Conditioned(self, preferences)
 
     def __repr__(self) -> str:
         parameters = self._parameters_text()
@@ -315,7 +317,7 @@ def rankings_over(rankings: object, items: tuple[Label, ...], of: str = "center"
     return Rankings.from_orders(rows, items=items)
 
 
-def central_ordering(center: object, items: Iterable[object] | None) -> Rankings:
+def central_ordering(center: object, items: Items) -> Rankings:
     """Check a center: one full ordering, by names or indices, or a one-row Rankings."""
     if isinstance(center, Rankings):
         if items is not None:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
-from permix.distributions.base import Estimate, RankingDistribution, read_only, sample_size, whole_number
+from permix.distributions.base import (
+    Center,
+    Estimate,
+    Items,
+    RankingDistribution,
+    read_only,
+    sample_size,
+    whole_number,
+)
 from permix.errors import DataError
 from permix.runtime.seeds import RandomState, generator
 from permix.runtime.threads import over_rows
@@ -55,10 +63,7 @@ class RepeatedInsertion(RankingDistribution):
     name: ClassVar[str] = "repeated-insertion"
 
     def __init__(
-        self,
-        center: Sequence[object] | Rankings | Array,
-        probabilities: Rule | Sequence[Sequence[float]] | Array,
-        items: Iterable[object] | None = None,
+        self, center: Center, probabilities: Rule | Sequence[Sequence[float]] | Array, items: Items = None
     ) -> None:
         super().__init__(center, items)
         self._rule: Rule | None = None
@@ -70,10 +75,7 @@ class RepeatedInsertion(RankingDistribution):
 
     @classmethod
     def mallows(
-        cls,
-        center: Sequence[object] | Rankings | Array,
-        dispersion: float | Sequence[float] | Array,
-        items: Iterable[object] | None = None,
+        cls, center: Center, dispersion: float | Sequence[float] | Array, items: Items = None
     ) -> RepeatedInsertion:
         """Write the Mallows model with these parameters as repeated insertion.
 
@@ -111,8 +113,8 @@ class RepeatedInsertion(RankingDistribution):
             return self._insert(general_steps(self._matrix), size, random_state)
         out = np.empty((sample_size(size), self.n_items), dtype=np.int32)
         index = {name: position for position, name in enumerate(self.items)}
-        for row, ranking in enumerate(self._grown(len(out), random_state)):
-            out[row] = [index[name] for name in ranking.names]
+        for row, (ranking, _, _) in enumerate(self._grown(len(out), random_state)):
+            out[row] = [index[name] for name in ranking]
         return Rankings._from_arrays(out, self.items)
 
     def entropy(self, n_draws: int = 1000, random_state: RandomState = None) -> float:
@@ -127,14 +129,14 @@ class RepeatedInsertion(RankingDistribution):
         if self._rule is None:
             return sum(_entropy(self._matrix[i, : i + 1]) for i in range(self.n_items))
         grown = self._grown(whole_number("n_draws", n_draws, 2), random_state)
-        return Estimate.from_draws(np.array([ranking.entropy for ranking in grown]))
+        return Estimate.from_draws(np.array([entropy for _, entropy, _ in grown]))
 
     def expected_distance(self, n_draws: int = 1000, random_state: RandomState = None) -> float:
         """Expected Kendall distance from the center; arguments and exactness as for :meth:`entropy`."""
         if self._rule is None:
             return sum(_displacement(self._matrix[i, : i + 1]) for i in range(self.n_items))
         grown = self._grown(whole_number("n_draws", n_draws, 2), random_state)
-        return Estimate.from_draws(np.array([ranking.distance for ranking in grown]))
+        return Estimate.from_draws(np.array([distance for _, _, distance in grown]))
 
     def pairwise(self) -> Array:
         """Matrix of P(item a before item b), 0 on the diagonal; exact, in n³ operations."""
@@ -224,36 +226,26 @@ class RepeatedInsertion(RankingDistribution):
                 out[row] += np.log(chance) if chance > 0 else -np.inf
                 growing.insert(place, item)
 
-    def _grown(self, size: int, random_state: RandomState) -> Iterator[_Grown]:
-        """Draw rankings by the function, with what its probabilities say about each."""
+    def _grown(self, size: int, random_state: RandomState) -> Iterator[tuple[list[Label], float, float]]:
+        """Draw rankings by the function, with the entropy and the mean displacement of their insertions."""
         rng = generator(random_state)
         for _ in range(size):
-            grown = _Grown()
+            names: list[Label] = []
+            entropy = distance = 0.0
             for item in self.center:
-                chances = self._asked(grown.names, item)
+                chances = self._asked(names, item)
                 cumulative = np.cumsum(chances)
-                place = int(np.searchsorted(cumulative / cumulative[-1], rng.random(), side="right"))
-                grown.insert(place, item, chances)
-            yield grown
+                names.insert(
+                    int(np.searchsorted(cumulative / cumulative[-1], rng.random(), side="right")), item
+                )
+                entropy += _entropy(chances)
+                distance += _displacement(chances)
+            yield names, entropy, distance
 
     def _asked(self, growing: list[Label], item: Label) -> Array:
         """Ask the function and check what it says."""
         assert self._rule is not None
         return _row(self._rule(tuple(growing), item), len(growing) + 1, item)
-
-
-class _Grown:
-    """A ranking that grows, with the entropy and the mean displacement of its insertions."""
-
-    def __init__(self) -> None:
-        self.names: list[Label] = []
-        self.entropy = 0.0
-        self.distance = 0.0
-
-    def insert(self, place: int, item: Label, chances: Array) -> None:
-        self.names.insert(place, item)
-        self.entropy += _entropy(chances)
-        self.distance += _displacement(chances)
 
 
 def _entropy(chances: Array) -> float:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
-from permix.distributions.base import RankingDistribution, read_only
+from permix.distributions.base import Center, Items, RankingDistribution, read_only
 from permix.errors import DataError
 from permix.runtime.seeds import RandomState
 from permix.runtime.threads import over_rows
@@ -56,10 +56,7 @@ class Mallows(RankingDistribution):
     name: ClassVar[str] = "mallows"
 
     def __init__(
-        self,
-        center: Sequence[object] | Rankings | Array,
-        dispersion: float | Sequence[float] | Array,
-        items: Iterable[object] | None = None,
+        self, center: Center, dispersion: float | Sequence[float] | Array, items: Items = None
     ) -> None:
         super().__init__(center, items)
         self._dispersion = _dispersions(dispersion, self.center)
@@ -105,9 +102,9 @@ class Mallows(RankingDistribution):
 
     def expected_distance(self) -> float:
         """Expected Kendall distance from the center: the mean number of pairs in another order."""
-        from permix.kernels.mallows import weighted_distance_moments
+        from permix.kernels.mallows import displacement_moments
 
-        return float(weighted_distance_moments(self._decay)[0])
+        return sum(float(displacement_moments(decay, i + 1)[0]) for i, decay in enumerate(self._decay))
 
     def pairwise(self) -> Array:
         """Matrix of P(item a before item b), exact.

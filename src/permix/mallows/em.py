@@ -1,6 +1,6 @@
 """EM for mixtures of Mallows models from any preferences (Lu & Boutilier 2014, section 4).
 
-Agents whose preferences partition all items enter in closed form, both steps (``kernels.partitioned``): for
+Agents whose preferences partition all items enter in closed form, both steps (``partitioned_jit``): for
 them the likelihood never falls. The others are completed by Monte Carlo: in every round each agent gets
 rankings drawn, with their components, from the posterior under the present parameters, and the M-step uses
 the tournament of those rankings (equations 29-32). When the likelihood no longer rises beyond its Monte
@@ -22,11 +22,11 @@ from permix.distributions.base import Estimate
 from permix.distributions.conditioning.agent_posteriors import (
     CHUNK,
     Profile,
-    log_mean_exp,
     particle_draws,
     partition_log_normalizers,
 )
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.distributions.conditioning.draws import log_mean_exp
 from permix.mallows.parameters import MallowsParameters
 from permix.runtime.threads import over_rows
 
@@ -73,15 +73,7 @@ class Run:
 
 
 class MallowsEM:
-    """One run of EM from given components.
-
-    Parameters
-    ----------
-    profile : Profile
-    settings : MallowsParameters
-    key : uint64 array (2,)
-        Names the random numbers of this run.
-    """
+    """One run of EM from given components; ``key`` names its random numbers."""
 
     def __init__(self, profile: Profile, settings: MallowsParameters, key: Array) -> None:
         self.profile = profile
@@ -152,10 +144,7 @@ class MallowsEM:
     # E-step.
 
     def e_step(
-        self,
-        components: MallowsComponents,
-        sweep: int,
-        rng: np.random.Generator | None = None,
+        self, components: MallowsComponents, sweep: int, rng: np.random.Generator | None = None
     ) -> tuple[Estimate, Statistics]:
         """Return the log-likelihood of the present components, and the expected statistics under them.
 
@@ -179,7 +168,6 @@ class MallowsEM:
         rows = profile.partitioned
         if not len(rows):
             return 0.0
-        from permix.distributions.conditioning.partitioned_jit import weigh_blocks
         from permix.distributions.conditioning.tournaments_jit import weigh_levels
 
         joint = partition_log_normalizers(components, profile)[0] + components.log_weights
@@ -192,9 +180,10 @@ class MallowsEM:
 
         def work(first: int, last: int) -> None:
             for k in range(first, last):
-                wins, blocks = statistics.wins[k], statistics.blocks[k]
-                weigh_levels(profile.arrays, rows, by_component[k], wins, above_all[k])
-                weigh_blocks(profile.block_indptr, profile.block_sizes, by_component[k], blocks)
+                mine = by_component[k]
+                weigh_levels(profile.arrays, rows, mine, statistics.wins[k], above_all[k])
+                blocks = np.bincount(profile.block_sizes, mine[profile.block_rows], components.n_items + 1)
+                statistics.blocks[k] = blocks
 
         over_rows(work, components.n_components, 4 * len(rows))
         members = by_component.sum(axis=1)
@@ -221,16 +210,8 @@ class MallowsEM:
             local, cluster = np.nonzero(self._active[first:last])
             agent = np.repeat(local, n_sets)  # within the chunk
             clusters = np.repeat(cluster, n_sets)
-            found, places = particle_draws(
-                components,
-                profile,
-                profile.sampled[first + agent],
-                clusters,
-                self.settings.n_particles,
-                self.key,
-                sweep,
-                int(done),
-            )
+            jobs = (profile.sampled[first + agent], clusters, self.settings.n_particles)
+            found, places = particle_draws(components, profile, *jobs, self.key, sweep, int(done))
             joint = np.full((last - first, k, n_sets), -np.inf)
             joint[local, cluster] = found.reshape(-1, n_sets)
             joint += components.log_weights[:, None]
@@ -350,16 +331,14 @@ def _systematic(joint: Array, uniforms: Array, local: Array, cluster: Array, n_s
 
 def _add_tournaments(weights: Array, clusters: Array, places: Array, wins: Array) -> None:
     """Count drawn rankings, component by component; ``weights`` are whole numbers."""
-    from permix.distributions.conditioning.amp_lanes_jit import LANES
     from permix.distributions.conditioning.tournaments_jit import count_drawn
 
     order = np.lexsort((weights, clusters))
     ends = np.searchsorted(clusters[order], np.arange(len(wins) + 1))
 
     def work(first: int, last: int) -> None:
-        lanes = np.zeros((places.shape[1], LANES), dtype=places.dtype)
         for k in range(first, last):
-            count_drawn(int(ends[k]), int(ends[k + 1]), order, places, weights, lanes, wins[k])
+            count_drawn(int(ends[k]), int(ends[k + 1]), order, places, weights, wins[k])
 
     over_rows(work, len(wins), places.size)
 

@@ -22,41 +22,21 @@ from permix.runtime.threads import at_most
 
 @dataclass(frozen=True, eq=False)
 class MallowsFit:
-    """A fitted mixture with all that is needed to use it.
-
-    Attributes
-    ----------
-    settings : MallowsParameters
-    components : MallowsComponents
-        Largest component first.
-    probabilities : ndarray (rows, K)
-        P(component | what the row says) for the rows that were fitted.
-    counts : int array (rows,)
-        How many agents each of those rows stands for.
-    log_likelihood : Estimate
-        ln P(data), equation 26; its standard error is 0 where all E-steps were exact.
-    history : ndarray (iterations, 2)
-        Log-likelihood and its standard error along the best run.
-    restart_log_likelihoods : ndarray (restarts,)
-        What every restart reached; the best one is kept. Where starts were tried on a part of very many
-        agents, scaled to all of them.
-    converged : bool
-        Whether the best run stopped because nothing improved any more.
-    interrupted : bool
-        Whether the user stopped the fit: what was best then is here.
-    """
+    """A fitted mixture with all that is needed to use it."""
 
     model: ClassVar[str] = "MallowsMixture"
 
     settings: MallowsParameters
-    components: MallowsComponents
-    probabilities: Array
-    counts: Array
-    log_likelihood: Estimate
-    history: Array
+    components: MallowsComponents  # the largest first
+    probabilities: Array  # (rows, K): P(component | what the row says) for the rows that were fitted
+    counts: Array  # (rows,): how many agents each of those rows stands for
+    log_likelihood: Estimate  # ln P(data), equation 26; its standard error is 0 where all E-steps were exact
+    history: Array  # (iterations, 2): log-likelihood and its standard error along the best run
+    # What every restart reached; the best one is kept. Where starts were tried on a part of very many agents,
+    # scaled to all of them.
     restart_log_likelihoods: Array
-    converged: bool
-    interrupted: bool
+    converged: bool  # whether the best run stopped because nothing improved any more
+    interrupted: bool  # whether the user stopped the fit: what was best then is here
 
     @property
     def labels(self) -> Array:

@@ -23,7 +23,6 @@ from permix.distributions.conditioning.agent_posteriors import (
     log_normalizers,
     models_of,
     particle_draws,
-    rank_vectors,
 )
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import DataError, PermixWarning
@@ -42,24 +41,20 @@ N_SETS = 8
 # Chains per agent that marginal probabilities are averaged over, and first sweeps that do not count.
 N_CHAINS = 8
 N_BURN_IN = 10
+# Sweeps of moves that bring a ranking drawn to the posterior.
+N_SWEEPS = 10
 # Entries of starting rankings at a time.
 CHUNK = 2**26
 
 
 class _Tables:
-    """What compiled code needs to know about the components, made on first use."""
+    """What compiled code needs to know about the components; what takes time is made on first use."""
 
     def __init__(self, components: MallowsComponents) -> None:
         self.components = components
         self.centers, self.decays = components.centers, components.decays
-
-    @cached_property
-    def ranks(self) -> Array:
-        return rank_vectors(self.components)
-
-    @cached_property
-    def models(self) -> Any:
-        return models_of(self.components)
+        self.ranks = np.argsort(components.centers, axis=1)
+        self.models = models_of(components)
 
     @cached_property
     def local(self) -> Any:
@@ -88,37 +83,19 @@ class _Tables:
 
 @dataclass(frozen=True, eq=False)
 class MixturePosterior:
-    """Posterior of every agent.
-
-    Attributes
-    ----------
-    components : MallowsComponents
-    profile : Profile
-        The agents; comparisons are stated as levels where they amount to that.
-    tables : _Tables
-    ways : int array (n,)
-        PARTITION, DOWN_SETS or DRAWS.
-    limit : int
-        Down-sets up to which sums are exact.
-    log_joint, errors : ndarray (n, K)
-        ln π_k + ln P(v | component k), the terms of equation 26, and standard errors, 0 where exact.
-    """
+    """Posterior of every agent."""
 
     components: MallowsComponents
-    profile: Profile
+    profile: Profile  # the agents; comparisons are stated as levels where they amount to that
     tables: _Tables
-    ways: Array
-    limit: int
-    log_joint: Array
-    errors: Array
+    ways: Array  # (n,): PARTITION, DOWN_SETS or DRAWS
+    limit: int  # down-sets up to which sums are exact
+    log_joint: Array  # (n, K): ln π_k + ln P(v | component k), the terms of equation 26
+    errors: Array  # (n, K): its standard errors, 0 where exact
 
     @classmethod
     def of(
-        cls,
-        components: MallowsComponents,
-        preferences: Preferences,
-        n_samples: int,
-        rng: np.random.Generator,
+        cls, components: MallowsComponents, preferences: Preferences, n_samples: int, rng: np.random.Generator
     ) -> MixturePosterior:
         """Find a way for every agent and how probable the components are.
 
@@ -137,11 +114,8 @@ class MixturePosterior:
         if len(rows):
             found, solved = np.empty((len(rows), n_components)), np.zeros(len(rows), dtype=np.bool_)
             work = (profile.arrays, rows, tables.before, tables.decays, tables.log_totals, limit)
-            over_rows(
-                lambda a, b: normalizer_rows(a, b, *work, found, solved),
-                len(rows),
-                100 * n_components * components.n_items,
-            )
+            cost = 100 * n_components * components.n_items
+            over_rows(partial(call, normalizer_rows, (*work, found, solved)), len(rows), cost)
             ways[rows[solved]] = DOWN_SETS
             values[rows[solved]] = found[solved]
 
@@ -188,11 +162,7 @@ class MixturePosterior:
     # Pairs.
 
     def before(
-        self,
-        questions: Questions,
-        n_samples: int,
-        rng: np.random.Generator,
-        ranges: Array | None = None,
+        self, questions: Questions, n_samples: int, rng: np.random.Generator, ranges: Array | None = None
     ) -> tuple[Array, Array]:
         """P(a before b | v) and its standard error, for all questions.
 
@@ -202,9 +172,10 @@ class MixturePosterior:
         asked = questions.span[:, 1] > questions.span[:, 0]
         self._before_in_closed_form(np.flatnonzero(asked & (self.ways == PARTITION)), questions, means)
         self._before_by_sums(np.flatnonzero(asked & (self.ways == DOWN_SETS)), questions, means)
-        self._before_by_chains(
-            np.flatnonzero(asked & (self.ways == DRAWS)), questions, n_samples, rng, means, variances, ranges
-        )
+        drawn = np.flatnonzero(asked & (self.ways == DRAWS))
+        no_ranges = np.empty((0, 0, 0), dtype=np.int32)
+        found = (means, variances, no_ranges if ranges is None else ranges)
+        self._before_by_chains(drawn, questions, n_samples, rng, found)
         if ranges is not None:
             self._exact_ranges(np.flatnonzero(asked & (self.ways != DRAWS)), n_samples, rng, ranges)
         return means, np.sqrt(variances)
@@ -215,7 +186,7 @@ class MixturePosterior:
         tables, asks = self.tables, questions.of(rows)
         work = (self.profile.arrays, rows, tables.centers, tables.discordance, self.probabilities[rows])
         cost = self.components.n_components * (self.components.n_items + questions.n_answers // self.n_agents)
-        over_rows(lambda a, b: partition_pair_rows(a, b, *work, *asks, means), len(rows), cost)
+        over_rows(partial(call, partition_pair_rows, (*work, asks, means)), len(rows), cost)
 
     def _before_by_sums(self, rows: Array, questions: Questions, means: Array) -> None:
         from permix.mallows.downsets_jit import exact_pair_rows
@@ -224,7 +195,7 @@ class MixturePosterior:
             return
         tables, asks = self.tables, questions.of(rows)
         work = (self.profile.arrays, rows, tables.before, tables.decays, self.probabilities[rows], self.limit)
-        over_rows(lambda a, b: exact_pair_rows(a, b, *work, *asks, means), len(rows), self._cost_of_sums)
+        over_rows(partial(call, exact_pair_rows, (*work, asks, means)), len(rows), self._cost_of_sums)
 
     @property
     def _cost_of_sums(self) -> int:
@@ -236,9 +207,7 @@ class MixturePosterior:
         questions: Questions,
         n_samples: int,
         rng: np.random.Generator,
-        means: Array,
-        variances: Array,
-        ranges: Array | None,
+        found: tuple[Array, Array, Array],
     ) -> None:
         """Average over chains: of each component as many as its probability asks for, two at least."""
         from permix.mallows.chains_jit import pair_rows
@@ -254,8 +223,6 @@ class MixturePosterior:
         shares /= shares.sum(axis=1, keepdims=True)
         n_chains = np.where(shares > 0.0, np.maximum(2, np.rint(N_CHAINS * shares)), 0).astype(np.int64)
         starts = np.concatenate([[0], np.cumsum(n_chains.sum(axis=1))])
-        if ranges is None:
-            ranges = np.empty((0, 0, 0), dtype=np.int32)
         for part in _parts(starts, CHUNK // n_items):
             here, first_row = rows[part], int(starts[part.start])
             agents, clusters = np.nonzero(n_chains[part])
@@ -265,12 +232,11 @@ class MixturePosterior:
             doubts = np.repeat(self.errors[here[agents], clusters], repeats)
             places = self._start(np.repeat(here[agents], repeats), labels, N_PARTICLES, start_key, first_row)
             chain_start = starts[part.start : part.stop + 1] - first_row
-            chains = (first_row, key, self.profile.arrays, here, chain_start, labels, each, doubts, places)
-            models = (tables.centers, tables.ranks, tables.local, N_BURN_IN, n_kept)
-            span, a, b, out_start = questions.of(here)
-            asks = (span, a, b, questions.everything, out_start)
-            work = (*chains, *models, *asks, means, variances, ranges)
-            over_rows(partial(_call, pair_rows, work), len(here), N_CHAINS * n_kept * n_items)
+            chains = (chain_start, labels, each, doubts, places)
+            models = (tables.centers, tables.ranks, tables.local)
+            who = (first_row, key, self.profile.arrays, here, chains, models, N_BURN_IN, n_kept)
+            work = (*who, questions.of(here), questions.everything, *found)
+            over_rows(partial(call, pair_rows, work), len(here), N_CHAINS * n_kept * n_items)
 
     def _exact_ranges(self, rows: Array, n_samples: int, rng: np.random.Generator, ranges: Array) -> None:
         """Fill ranges of ranks from independent draws."""
@@ -282,7 +248,7 @@ class MixturePosterior:
             here = rows[first : first + step]
             orders = self.draw_exactly(here, n_samples, rng)[0]
             some = np.empty((len(here), 2, n_items), dtype=np.int32)
-            over_rows(partial(_call, range_rows, (orders, some)), len(here), n_items * (n_samples + n_items))
+            over_rows(partial(call, range_rows, (orders, some)), len(here), n_items * (n_samples + n_items))
             ranges[here] = some
 
     # Draws.
@@ -303,16 +269,14 @@ class MixturePosterior:
             drawn = np.empty((len(summed), size, n_items), dtype=np.int32)
             sums = (stream_keys(rng, 1)[0], self.profile.arrays, summed, tables.before, tables.decays)
             work = (*sums, self.limit, labels[~simple], drawn)
-            over_rows(partial(_call, exact_draw_rows, work), len(summed), self._cost_of_sums)
+            over_rows(partial(call, exact_draw_rows, work), len(summed), self._cost_of_sums)
             orders[~simple] = drawn
         return orders, labels
 
-    def draw_by_moves(
-        self, rows: Array, size: int, n_sweeps: int, rng: np.random.Generator
-    ) -> tuple[Array, Array]:
+    def draw_by_moves(self, rows: Array, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw components from P(z | v), rankings by sequential Monte Carlo and some sweeps of moves."""
         labels = self.draw_labels(rows, size, rng)
-        orders = self._moved(np.repeat(rows, size), labels.ravel(), N_PARTICLES, n_sweeps, rng)
+        orders = self._moved(np.repeat(rows, size), labels.ravel(), N_PARTICLES, N_SWEEPS, rng)
         return orders.reshape(len(rows), size, self.components.n_items), labels
 
     def _moved(
@@ -329,8 +293,8 @@ class MixturePosterior:
             part = slice(first, first + step)
             places = self._start(agents[part], clusters[part], n_particles, keys[0], first)
             jobs = (first, keys[1], self.profile.arrays, agents[part], clusters[part], places)
-            work = (*jobs, tables.centers, tables.ranks, tables.local, n_sweeps, orders[part])
-            over_rows(partial(_call, move_rows, work), len(places), n_items * (n_sweeps + 1))
+            work = (*jobs, (tables.centers, tables.ranks, tables.local), n_sweeps, orders[part])
+            over_rows(partial(call, move_rows, work), len(places), n_items * (n_sweeps + 1))
         return orders
 
     def _start(self, agents: Array, clusters: Array, n_particles: int, key: Array, first_row: int) -> Array:
@@ -355,7 +319,7 @@ def stream_keys(rng: np.random.Generator, size: int) -> Array:
     return rng.integers(0, 2**64, size=(size, 2), dtype=np.uint64)
 
 
-def _call(kernel: Any, work: tuple[Any, ...], first: int, last: int) -> None:
+def call(kernel: Any, work: tuple[Any, ...], first: int, last: int) -> None:
     """Run rows of the work, as ``over_rows`` wants it."""
     kernel(first, last, *work)
 

@@ -61,7 +61,7 @@ class _KMeans:
         distances = np.empty((len(self.part), self.k))
         for _ in range(MOST_ROUNDS):
             distances = self._distances(centers)
-            nearest = _nearest(distances)
+            nearest = distances.argmin(axis=1)  # the first of equals, so that the rounds come to an end
             if np.array_equal(nearest, labels):
                 break
             labels = nearest
@@ -78,18 +78,13 @@ class _KMeans:
         return MallowsComponents(self.part.items, sizes / sizes.sum(), centers, decays)
 
     def _decays(self, shares: Array, min_dispersion: float) -> Array:
-        from permix.kernels.mallows import dispersion_from_mean
+        from permix.distributions.conditioning.partitioned_jit import best_decay
 
         n = self.part.n_items
-        most = -math.log(min_dispersion)
+        most, no_blocks = -math.log(min_dispersion), np.zeros(n + 1)
         # Not uniform: a component without any order would attract everybody alike.
-        shares = np.minimum(shares, 0.45)
-        return np.array(
-            [
-                min(dispersion_from_mean(share * n * (n - 1) / 2, n), most) if n > 1 else 0.0
-                for share in shares
-            ]
-        )
+        distances = np.minimum(shares, 0.45) * n * (n - 1) / 2
+        return np.array([best_decay(distance, 1.0, no_blocks, most) for distance in distances])
 
     def _far_apart(self) -> Array:
         """Choose agents with probability proportional to the distance from those chosen before."""
@@ -127,17 +122,21 @@ class _KMeans:
         return order
 
     def _pairs(self, weights: Array) -> Array:
+        n = self.part.n_items
+        if not len(self.part.pairs):
+            from permix.distributions.conditioning.tournaments_jit import weigh_levels
+
+            pairs: Array = np.zeros((n, n))
+            weigh_levels(self.arrays, np.arange(len(weights)), weights, pairs, np.zeros(n))
+            return pairs
         from permix.kernels.pairwise_counts import preference_pair_counts
 
         # Rows without weight are left out, not only weighed by 0: most clusters are small.
         rows = np.flatnonzero(weights)
         part = self.part if len(rows) == len(weights) else self.part[rows]
-        implied = np.ones(len(rows), dtype=np.bool_)
         # An order stated twice is the same order: repeats are no votes here.
-        pairs: Array = preference_pair_counts(
-            part.arrays(), implied, weights[rows], part.n_items, repeats=False
-        )
-        return pairs
+        implied = np.ones(len(rows), dtype=np.bool_)
+        return np.asarray(preference_pair_counts(part.arrays(), implied, weights[rows], n, repeats=False))
 
     def _n_stated(self) -> Array:
         """Pairs that each row states, ties left out: those that the two ends of one center reverse."""
@@ -145,19 +144,9 @@ class _KMeans:
         return self._distances(np.stack([order, order[::-1]])).sum(axis=1)
 
     def _distances(self, centers: Array) -> Array:
-        from permix.distributions.conditioning.amp_jit import rank_vectors
         from permix.distributions.conditioning.tournaments_jit import disagreements
 
         out = np.empty((len(self.part), len(centers)), dtype=np.int64)
-        rows, ranks = np.arange(len(self.part)), rank_vectors(np.ascontiguousarray(centers))
-
-        def work(first: int, last: int) -> None:
-            disagreements(first, last, self.arrays, rows, ranks, out)
-
-        over_rows(work, len(rows), 4 * len(centers))
+        work = (self.arrays, np.arange(len(self.part)), np.argsort(centers, axis=1), out)
+        over_rows(lambda first, last: disagreements(first, last, *work), len(self.part), 4 * len(centers))
         return out.astype(np.float64)
-
-
-def _nearest(distances: Array) -> Array:
-    """Nearest center of every row; ties go to the first, so that the rounds come to an end."""
-    return np.asarray(distances.argmin(axis=1))

@@ -1,4 +1,4 @@
-"""numbers of groups judged by rows that were not fitted."""
+"""Numbers of groups judged by rows that were not fitted."""
 
 from __future__ import annotations
 

@@ -391,7 +391,7 @@ def _all_trials(
                 break
     interrupted = interrupts.interrupted and len(trials) < len(numbers)
     if interrupted:
-        done = ", ".join(str(trial.n_components) for trial in trials)
+        done = ", ".join(map(str, numbers[: len(trials)]))
         warnings.warn(
             f"stopped by the user; kept what was finished: {done} group(s)", PermixWarning, stacklevel=3
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from permix.cli.output import count_of, print_table, rounded
 
@@ -42,10 +42,10 @@ def _print_held_out(selection: ComponentSelection) -> None:
         if selection.n_folds > 1
         else f"{selection.n_train:,} fitted and {selection.n_validation:,} held out"
     )
-    off = _normalizer_errors(selection)
+    header, cells = _normalizer_errors(selection)
     print_table(
         f"Log-likelihood of an agent, {who}",
-        ["groups", "fitted", "held out", "difference to best", "its error", *off.header, "remark"],
+        ["groups", "fitted", "held out", "difference to best", "its error", *header, "remark"],
         [
             [
                 number,
@@ -53,7 +53,7 @@ def _print_held_out(selection: ComponentSelection) -> None:
                 f"{score:.4f}",
                 "" if number == selection.best else f"{gap:.4f}",
                 "" if number == selection.best or math.isnan(error) else f"{error:.4f}",
-                *off.cells[row],
+                *cells[row],
                 _remark(selection, number),
             ]
             for row, (number, train, score, gap, error) in enumerate(rows)
@@ -71,17 +71,17 @@ def _print_criterion(selection: ComponentSelection) -> None:
     columns = ("n_components", "log_likelihood", "parameters", name)
     rows = zip(*(selection.table[column].tolist() for column in columns), strict=True)
     effective = "effective parameters" if name in ("dic", "waic") else "parameters"
-    off = _normalizer_errors(selection)
+    header, cells = _normalizer_errors(selection)
     print_table(
         f"{name.upper()} of {count_of(selection.n_train, 'agent')}, small = good",
-        ["groups", "log-likelihood", effective, name.upper(), *off.header, "remark"],
+        ["groups", "log-likelihood", effective, name.upper(), *header, "remark"],
         [
             [
                 number,
                 rounded(total, 2),
                 rounded(parameters, 1),
                 rounded(value, 1),
-                *off.cells[row],
+                *cells[row],
                 _remark(selection, number),
             ]
             for row, (number, total, parameters, value) in enumerate(rows)
@@ -89,19 +89,13 @@ def _print_criterion(selection: ComponentSelection) -> None:
     )
 
 
-class _NormalizerErrors(NamedTuple):
-    """A column with the errors of an approximate normalizer; none where there is none."""
-
-    header: list[str]
-    cells: list[list[str]]
-
-
-def _normalizer_errors(selection: ComponentSelection) -> _NormalizerErrors:
+def _normalizer_errors(selection: ComponentSelection) -> tuple[list[str], list[list[str]]]:
+    """Header and cells of a column with the errors of an approximate normalizer; none where there is none."""
     table = selection.table
     if "normalizer" not in table or not (table["normalizer"] == "vmf").any():
-        return _NormalizerErrors([], [[] for _ in range(len(table))])
+        return [], [[] for _ in range(len(table))]
     cells = [["" if math.isnan(error) else f"{error:+.2g}"] for error in table["normalizer_error"]]
-    return _NormalizerErrors(["normalizer off by"], cells)
+    return ["normalizer off by"], cells
 
 
 def _remark(selection: ComponentSelection, number: int) -> str:

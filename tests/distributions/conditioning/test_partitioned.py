@@ -6,11 +6,9 @@ from scipy.optimize import minimize_scalar
 
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.agent_posteriors import Profile, partition_log_normalizers
-from permix.distributions.conditioning.amp_jit import rank_vectors
-from permix.distributions.conditioning.amp_lanes_jit import LANES
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.partitioned_jit import best_decay
-from permix.distributions.conditioning.tournaments_jit import count_drawn, disagreements, weigh_levels
+from permix.distributions.conditioning.tournaments_jit import LANES, count_drawn, disagreements, weigh_levels
 from permix.kernels.mallows import dispersion_from_mean, log_normalizer
 from tests.oracles import posets_all as oracle
 from tests.reference.posets import orders_from_places
@@ -95,7 +93,7 @@ def test_disagreements(n_items):
     centers = np.array([rng.permutation(n_items) for _ in range(3)], np.int32)
     rows = np.arange(60)
     out = np.empty((60, 3), np.int64)
-    ranks = rank_vectors(centers)
+    ranks = np.argsort(centers, axis=1)
     disagreements(0, 60, preferences.arrays(), rows, ranks, out)
     for row in range(60):
         pairs = np.array(list(said(preferences, row)), dtype=int).reshape(-1, 2)
@@ -126,7 +124,7 @@ def test_tournament_of_drawn_rankings(n_items, dtype):
     drawn = rng.permutation(size)
     drawn = drawn[np.argsort(weights[drawn], kind="stable")]
     wins = np.zeros((n_items, n_items))
-    count_drawn(3, size, drawn, places, weights, np.zeros((n_items, LANES), dtype), wins)
+    count_drawn(3, size, drawn, places, weights, wins)
     expected = np.zeros((n_items, n_items))
     for row in drawn[3:]:
         expected += weights[row] * np.triu(ranks[row][:, None] < ranks[row][None, :], 1)

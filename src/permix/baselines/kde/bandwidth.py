@@ -63,12 +63,7 @@ class _Search:
     """The mean ln p of agents left out, one at a time, at λ tried so far."""
 
     def __init__(
-        self,
-        rows: SplitRows,
-        settings: KDEParameters,
-        keys: Array,
-        rng: np.random.Generator,
-        meter: Display,
+        self, rows: SplitRows, settings: KDEParameters, keys: Array, rng: np.random.Generator, meter: Display
     ) -> None:
         self.meter = meter
         self.tried: dict[float, float] = {}
@@ -81,24 +76,17 @@ class _Search:
         # Where all rankings are all but alike: distances of random rankings vary by this much.
         spread = np.sqrt(m * (m - 1) * (2 * m + 5) / 72)
         self.smallest = 0.05 / float(spread)
-        self.queries, self.own, self.counts = rows, np.arange(len(table)), table.counts
+        queries, own, self.counts = rows, np.arange(len(table)), table.counts
         if not self.closed:
             size = min(n, max(FEWEST_LEFT_OUT, MOST_SAMPLED_PAIRS // len(table)))
             if n < 10**9:  # the most that such a draw takes; so few out of more hardly repeat
                 self.counts = rng.multivariate_hypergeometric(table.counts, size, method="marginals")
             else:
                 self.counts = rng.multinomial(size, table.counts / n)
-            self.own = np.flatnonzero(self.counts)
-            self.queries, self.counts = split_rows(table[self.own]), self.counts[self.own]
-        self.pairs = RowPairs(
-            self.queries,
-            rows,
-            self.own,
-            n_samples=settings.n_samples,
-            keys=keys,
-            n_jobs=settings.n_jobs,
-            keep=True,
-        )
+            own = np.flatnonzero(self.counts)
+            queries, self.counts = split_rows(table[own]), self.counts[own]
+        sampling = (settings.n_samples, keys)
+        self.pairs = RowPairs(queries, rows, own, sampling=sampling, n_jobs=settings.n_jobs, keep=True)
 
     def run(self) -> None:
         from scipy.optimize import minimize_scalar

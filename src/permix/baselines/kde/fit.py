@@ -28,31 +28,17 @@ MOST_CELLS = 2**22
 
 @dataclass(frozen=True, eq=False)
 class KDEFit:
-    """A fitted estimator p(v) = 1/n Σ_l 1/(|Ω(v_l)| Z) Σ_{s ∈ Ω(v_l)} Σ_{r ∈ Ω(v)} φ^d(r, s).
-
-    Attributes
-    ----------
-    settings : KDEParameters
-    preferences : Preferences
-        Training rows v_l, identical ones merged; their counts are how many agents gave each.
-    dispersion : float
-        φ.
-    keys : uint64 array (3, 2)
-        Of the random streams; used only where sums are sampled.
-    tried : float array (dispersions, 2)
-        Dispersions that cross-validation looked at, ascending, and the mean ln p of agents left out.
-    interrupted : bool
-        Whether the user stopped the search for the dispersion: the best one so far is here.
-    """
+    """A fitted estimator p(v) = 1/n Σ_l 1/(|Ω(v_l)| Z) Σ_{s ∈ Ω(v_l)} Σ_{r ∈ Ω(v)} φ^d(r, s)."""
 
     model: ClassVar[str] = "MallowsKDE"
 
     settings: KDEParameters
-    preferences: Preferences
+    preferences: Preferences  # training rows v_l, identical ones merged; counts are how many agents gave each
     dispersion: float
-    keys: Array
+    keys: Array  # (3, 2): of the random streams; used only where sums are sampled
+    # (dispersions, 2): those that cross-validation looked at, ascending, and the mean ln p of agents left out
     tried: Array
-    interrupted: bool = False
+    interrupted: bool = False  # whether the user stopped the search: the best dispersion so far is here
 
     @property
     def decay(self) -> float:
@@ -79,13 +65,8 @@ class KDEFit:
         """Return ln p of every row, and the standard errors of these; 0 where exact."""
         settings = self.settings
         with Display(settings.progress) as meter:
-            pairs = RowPairs(
-                split_rows(queries),
-                self.rows,
-                n_samples=settings.n_samples,
-                keys=self.keys,
-                n_jobs=settings.n_jobs,
-            )
+            sampling = (settings.n_samples, self.keys)
+            pairs = RowPairs(split_rows(queries), self.rows, sampling=sampling, n_jobs=settings.n_jobs)
             values, errors = pairs.log_densities(np.array([self.decay]), meter)
         return values[:, 0], errors[:, 0]
 

@@ -25,40 +25,19 @@ GRID, PRECISION = 24, 1e-6
 
 @dataclass(frozen=True, eq=False)
 class MeanShiftFit:
-    """A clustering of top lists.
-
-    Attributes
-    ----------
-    settings : MeanShiftParameters
-    centers : Rankings
-        Where lists came to rest, the center of the largest cluster first; counts are cluster sizes.
-    row_labels : int array
-        Cluster of every row of the data, in the order of ``centers``.
-    row_counts : int array
-        Agents of every row.
-    decays : float array
-        θ of the weights, one for each iteration.
-    decay : float
-        θ of the mixture of Mallows models around the centers, by maximum likelihood.
-    log_likelihood : Estimate
-        ln P(data) under that mixture; NaN if the user stopped the fit before it was known.
-    converged : bool
-        Whether no list moved in the last iteration.
-    interrupted : bool
-        Whether the user stopped it.
-    """
+    """A clustering of top lists."""
 
     model: ClassVar[str] = "BlurringMeanShift"
 
     settings: MeanShiftParameters
-    centers: Rankings
-    row_labels: Array
-    row_counts: Array
-    decays: Array
-    decay: float
-    log_likelihood: Estimate
-    converged: bool
-    interrupted: bool = False
+    centers: Rankings  # where lists came to rest, that of the largest cluster first; counts are cluster sizes
+    row_labels: Array  # cluster of every row of the data, in the order of ``centers``
+    row_counts: Array  # agents of every row
+    decays: Array  # θ of the weights, one for each iteration
+    decay: float  # θ of the mixture of Mallows models around the centers, by maximum likelihood
+    log_likelihood: Estimate  # ln P(data) under that mixture; NaN if the user stopped before it was known
+    converged: bool  # whether no list moved in the last iteration
+    interrupted: bool = False  # whether the user stopped it
 
     @property
     def items(self) -> tuple[Label, ...]:

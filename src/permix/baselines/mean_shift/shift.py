@@ -38,17 +38,7 @@ def distinct_lists(orders: Array, counts: Array) -> tuple[Lists, Array]:
 
 
 class BlurringShift:
-    """Lists on the move.
-
-    Attributes
-    ----------
-    points : Lists
-        Where lists are now.
-    place : int array
-        Which of the points every list of the data is at.
-    decays : list of float
-    converged, interrupted : bool
-    """
+    """Lists on the move: ``points`` is where they are now, ``place`` which of them every list is at."""
 
     def __init__(
         self, data: Lists, n_items: int, most: int, settings: MeanShiftParameters, meter: Display
@@ -93,12 +83,8 @@ class BlurringShift:
         points = self.points
         counts = points.counts.astype(np.float64)
         sums = np.zeros(len(counts))
-        self._in_pieces(
-            "distances",
-            lambda first, last: distance_sums(
-                first, last, points.orders, points.lengths, counts, self.n_items, sums
-            ),
-        )
+        work = (points.orders, points.lengths, counts, self.n_items, sums)
+        self._in_pieces("distances", lambda first, last: distance_sums(first, last, *work))
         if not sums.any():
             return float("inf")
         mean_distance = 2.0 * sums.sum() / (self.n_agents * (self.n_agents - 1.0))
@@ -114,23 +100,8 @@ class BlurringShift:
         counts = points.counts.astype(np.float64)
         n_candidates = min(n, max(CANDIDATES, 2 * self.most))
         orders = np.full((len(counts), self.most), -1, dtype=np.int32)
-        lengths = np.zeros(len(counts), dtype=np.int64)
-        self._in_pieces(
-            "consensus",
-            lambda first, last: shift_lists(
-                first,
-                last,
-                points.orders,
-                points.lengths,
-                counts,
-                n,
-                table,
-                self.most,
-                n_candidates,
-                orders,
-                lengths,
-            ),
-        )
+        work = (points.orders, points.lengths, counts, n, table, n_candidates, orders)
+        self._in_pieces("consensus", lambda first, last: shift_lists(first, last, *work))
         return orders
 
     def _in_pieces(self, what: str, work: Callable[[int, int], None]) -> None:

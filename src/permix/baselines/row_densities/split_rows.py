@@ -15,21 +15,11 @@ from permix.distributions.conditioning.agent_posteriors import with_weak_orders
 
 @dataclass(frozen=True, eq=False)
 class SplitRows:
-    """Rows of preferences: those that partition all items, and the others.
+    """Rows of preferences: those that put all items into blocks, one above the other, and the others."""
 
-    Attributes
-    ----------
-    preferences : Preferences
-        All rows.
-    partitions : PartitionRows
-        Those that put all items into blocks, one above the other.
-    partition_rows, other_rows : int array
-        Row numbers of these, and of all others.
-    """
-
-    preferences: Preferences
+    preferences: Preferences  # all rows
     partitions: PartitionRows
-    partition_rows: Array
+    partition_rows: Array  # row numbers of these
     other_rows: Array
 
     @property

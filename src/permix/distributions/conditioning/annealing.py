@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permix.data.labels import Array
+from permix.distributions.conditioning.draws import log_mean_exp
 from permix.runtime.threads import over_rows
 
 if TYPE_CHECKING:
@@ -64,7 +65,6 @@ def _uniform_draws(problem: Problem, key: Array) -> tuple[float, float, Array, A
     AMP is exact for levels over some of the items; for the rest the better of two orders of the constrained.
     """
     from permix.distributions.conditioning.amp_insertions_jit import geometric_models
-    from permix.distributions.conditioning.amp_jit import log_mean_exp
     from permix.distributions.conditioning.amp_plans_jit import relation_bits, relation_matrix
 
     models = geometric_models(np.zeros(1), problem.n_items)
@@ -75,7 +75,8 @@ def _uniform_draws(problem: Problem, key: Array) -> tuple[float, float, Array, A
     for constrained in (by_rank, steps):
         center = problem.center[np.concatenate([constrained, free])]
         orders, weights = replace(problem, center=center, models=models).amp(key, N_STARTS)
-        tries.append((*log_mean_exp(weights), orders, weights))
+        value, error = log_mean_exp(weights)
+        tries.append((float(value), float(error), orders, weights))
     return min(tries, key=lambda found: found[1])
 
 
@@ -85,9 +86,8 @@ def annealed_log_normalizer(problem: Problem, key: Array, n_runs: int) -> tuple[
     P(v) under the uniform model is estimated from draws by AMP; some of these, chosen by weight, are where
     the runs start.
     """
-    from permix.distributions.conditioning.amp_jit import log_mean_exp
     from permix.distributions.conditioning.annealing_jit import annealed_rows
-    from permix.distributions.conditioning.local_moves_jit import local_tables
+    from permix.distributions.conditioning.local_moves_jit import local_models
     from permix.kernels.mallows import log_normalizer, weighted_log_normalizer
 
     decays, n = problem.models.decays[0], problem.n_items
@@ -96,7 +96,7 @@ def annealed_log_normalizer(problem: Problem, key: Array, n_runs: int) -> tuple[
     chosen = np.searchsorted(shares, shares[-1] * (np.arange(n_runs) + 0.5) / n_runs)
     starts = np.ascontiguousarray(orders[chosen])
     ranks = np.asarray(problem.ranks, dtype=np.int64)
-    models = local_tables(problem.models.kind, ladder(decays)[:, None] * decays, np.zeros((0, 0, 0)))
+    models = local_models(problem.models._replace(decays=ladder(decays)[:, None] * decays))
     log_weights = np.empty(n_runs)
     key = key + np.uint64(1)  # other streams than those of the starts
 
@@ -104,7 +104,7 @@ def annealed_log_normalizer(problem: Problem, key: Array, n_runs: int) -> tuple[
         annealed_rows(first, last, key, problem.arrays, ranks, models, starts, N_FIRST, log_weights)
 
     over_rows(run, n_runs, n * len(models.decays))
-    ratio, ratio_error = log_mean_exp(log_weights)
+    ratio, ratio_error = (float(found) for found in log_mean_exp(log_weights))
     value += ratio + log_normalizer(0.0, n) - weighted_log_normalizer(decays)
     good = N_STARTS / (1.0 + N_STARTS * error**2) >= FEWEST_STARTS
     good &= 1.0 / (1.0 + n_runs * ratio_error**2) >= FEWEST_RUNS

@@ -31,24 +31,12 @@ def is_few(effective: float, size: int) -> bool:
 
 
 class Chain(NamedTuple):
-    """What came of it.
+    """What came of it."""
 
-    Attributes
-    ----------
-    orders : ndarray (draws, items)
-        Chain after chain.
-    acceptance_rate : float
-        Share of AMP's proposals that were accepted.
-    effective_size : float
-        How many independent draws tell as much about the mean distance from the center.
-    trouble : str
-        What a user should know, and do; empty where all is well.
-    """
-
-    orders: Array
-    acceptance_rate: float
-    effective_size: float
-    trouble: str
+    orders: Array  # (draws, items), chain after chain
+    acceptance_rate: float  # share of AMP's proposals that were accepted
+    effective_size: float  # independent draws that tell as much about the mean distance from the center
+    trouble: str  # what a user should know, and do; empty where all is well
 
 
 def run_chain(

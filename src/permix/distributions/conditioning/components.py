@@ -13,24 +13,12 @@ from permix.errors import DataError
 
 @dataclass(frozen=True, eq=False)
 class MallowsComponents(OverItems):
-    """Mixture Σ_k π_k P(r | σ_k, φ_k) over full rankings.
+    """Mixture Σ_k π_k P(r | σ_k, φ_k) over full rankings."""
 
-    Attributes
-    ----------
-    items : tuple of str or int
-        Item names; arrays refer to items by position here.
-    weights : ndarray (K,)
-        π_k, summing to one.
-    centers : int32 ndarray (K, m)
-        Central orderings σ_k, best first.
-    decays : ndarray (K,)
-        λ_k = -ln φ_k, from 0 to infinity.
-    """
-
-    items: tuple[Label, ...]
-    weights: Array
-    centers: Array
-    decays: Array
+    items: tuple[Label, ...]  # names; arrays refer to items by position here
+    weights: Array  # (K,): π_k, summing to one
+    centers: Array  # int32 (K, m): central orderings σ_k, best first
+    decays: Array  # (K,): λ_k = -ln φ_k, from 0 to infinity
 
     def __post_init__(self) -> None:
         # Own, writable, contiguous copies: compiled code is specialized for those.

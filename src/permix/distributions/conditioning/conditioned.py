@@ -25,32 +25,6 @@ if TYPE_CHECKING:
 LOCAL_STEPS, PLAIN_STEPS = (100, 2), (1000, 10)
 
 
-def condition(distribution: RankingDistribution, preferences: object) -> Conditioned:
-    """Return a distribution over rankings given what one agent said.
-
-    Parameters
-    ----------
-    distribution : Mallows or RepeatedInsertion
-        With a dispersion, dispersions per item, or a matrix of insertion probabilities.
-    preferences : Preferences or Rankings
-        One row, over the same items.
-
-    Examples
-    --------
-    >>> from permix import Mallows, Preferences
-    >>> model = Mallows(["a", "b", "c"], 0.5)
-    >>> given = model.condition(Preferences.from_pairs([(0, "c", "a")], items=["a", "b", "c"]))
-    >>> given
-    Mallows: 3 items, dispersion 0.5, center a ≻ b ≻ c
-      given c ≻ a
-    >>> given.pairwise().round(3)
-    array([[0. , 0.4, 0. ],
-           [0.6, 0. , 0.4],
-           [1. , 0.6, 0. ]])
-    """
-    return Conditioned(distribution, preferences)
-
-
 class Conditioned(Given):
     """The posterior P(r | v) of a ranking distribution given one agent's preferences v.
 
@@ -66,6 +40,19 @@ class Conditioned(Given):
         One row, items in the order of the distribution.
     acceptance_rate_ : float
         Share of accepted proposals of the last ``sample(method="mmp")``.
+
+    Examples
+    --------
+    >>> from permix import Mallows, Preferences
+    >>> model = Mallows(["a", "b", "c"], 0.5)
+    >>> given = model.condition(Preferences.from_pairs([(0, "c", "a")], items=["a", "b", "c"]))
+    >>> given
+    Mallows: 3 items, dispersion 0.5, center a ≻ b ≻ c
+      given c ≻ a
+    >>> given.pairwise().round(3)
+    array([[0. , 0.4, 0. ],
+           [0.6, 0. , 0.4],
+           [1. , 0.6, 0. ]])
     """
 
     acceptance_rate_: float
@@ -243,15 +230,10 @@ class Conditioned(Given):
         if method == "auto" and is_few(effective, n_samples) and is_affordable(self._problem):
             return self._annealed(key, None)
         if value == -np.inf:
-            warnings.warn(
-                PermixWarning(
-                    Message(
-                        f"none of {n_samples} draws has positive probability: P(preferences) is zero or too "
-                        "small to be seen; pass a larger ",
-                        Argument("n_samples"),
-                    )
-                ),
-                stacklevel=2,
+            _warn(
+                f"none of {n_samples} draws has positive probability: P(preferences) is zero or too small to "
+                "be seen",
+                2,
             )
             return Estimate(value, np.nan)
         self._warn_of_few(effective, n_samples)
@@ -263,15 +245,9 @@ class Conditioned(Given):
         n_runs = whole_number("n_samples", 64 if n_runs is None else n_runs, 2)
         value, error, good = annealed_log_normalizer(self._problem, key, n_runs)
         if not good:
-            warnings.warn(
-                PermixWarning(
-                    Message(
-                        f"few of {n_runs} annealed runs count, so that their answer and its standard error "
-                        "are rough; pass a larger ",
-                        Argument("n_samples"),
-                    )
-                ),
-                stacklevel=3,
+            _warn(
+                f"few of {n_runs} annealed runs count, so that their answer and its standard error are rough",
+                3,
             )
         return Estimate(value, error)
 
@@ -303,16 +279,9 @@ class Conditioned(Given):
                 "is that of all rankings that agree with both: condition on both together and compare "
                 "log_normalizer()"
             )
-        from permix.distributions.conditioning.amp_jit import amp_log_prob
-
         total = self.log_normalizer(method, n_samples, random_state)
         self._need_possible(total)
-        priors, weights, proposals = (np.empty(len(table)) for _ in range(3))
-        problem = self._problem
-        orders = np.array(table.orders)
-        allowed = amp_log_prob(
-            problem.arrays, 0, problem.center, problem.models, 0, orders, priors, weights, proposals
-        )
+        allowed, priors, _ = self._evaluated(table)
         return np.where(allowed, priors - float(total), -np.inf)
 
     def amp_log_prob(self, rankings: object) -> Array:
@@ -320,13 +289,16 @@ class Conditioned(Given):
         table = self.distribution._rankings(rankings)
         if not table.is_full:
             raise DataError("AMP draws full rankings; give full rankings")
+        return self._evaluated(table)[2]
+
+    def _evaluated(self, table: Rankings) -> tuple[Array, Array, Array]:
+        """Which full rankings agree, ln P of each without preferences, and ln P under AMP."""
         from permix.distributions.conditioning.amp_jit import amp_log_prob
 
-        priors, weights, proposals = (np.empty(len(table)) for _ in range(3))
         problem = self._problem
-        orders = np.array(table.orders)
-        amp_log_prob(problem.arrays, 0, problem.center, problem.models, 0, orders, priors, weights, proposals)
-        return proposals
+        model = (problem.arrays, 0, problem.center, problem.models, 0)
+        priors, weights, proposals = (np.empty(len(table)) for _ in range(3))
+        return amp_log_prob(*model, np.array(table.orders), priors, weights, proposals), priors, proposals
 
     def bounds(self) -> Bounds:
         """Lower and upper bound on ``log_normalizer()`` by theorems 19 and 17; for Mallows models.
@@ -414,15 +386,10 @@ class Conditioned(Given):
 
     def _warn_of_few(self, effective: float, n_samples: int) -> None:
         if is_few(effective, n_samples):
-            warnings.warn(
-                PermixWarning(
-                    Message(
-                        f"importance sampling has {effective:.0f} effective draws out of {n_samples}, so "
-                        "that its answer and its standard error are rough; pass a larger ",
-                        Argument("n_samples"),
-                    )
-                ),
-                stacklevel=4,
+            _warn(
+                f"importance sampling has {effective:.0f} effective draws out of {n_samples}, so that its "
+                "answer and its standard error are rough",
+                4,
             )
 
     def _affordable(self) -> Partition | FewDownSets:
@@ -495,6 +462,12 @@ def _with_error(sums: Array, squares: Array, weights: Array) -> tuple[Array, Arr
     # Σ w² (x - p)² for x in {0, 1}.
     variance = squares * (1.0 - 2.0 * sums) + np.sum(weights**2) * sums**2
     return sums, np.sqrt(np.maximum(variance, 0.0))
+
+
+def _warn(what: str, stacklevel: int) -> None:
+    """Warn of too few draws."""
+    advice = Message(f"{what}; pass a larger ", Argument("n_samples"))
+    warnings.warn(PermixWarning(advice), stacklevel=stacklevel + 1)
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:

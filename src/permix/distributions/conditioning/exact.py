@@ -15,32 +15,21 @@ from typing import Any
 import numpy as np
 
 from permix.data.labels import Array
-from permix.distributions.conditioning.draws import amp_draws, importance_log_normalizers, mmp_draws
+from permix.distributions.conditioning.draws import Jobs, amp_draws, log_mean_exp, mmp_draws
 
 # Down-sets of a partial order beyond which exact sums are given up: 18 unrelated items have as many. They
 # take some tenths of a second.
 MOST_DOWN_SETS = 2**18
 MOST_WORDS = 2**23  # of memory for the sets
-ONLY = np.zeros(1, dtype=np.int64)  # one agent, one model
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One agent's preferences and one model, as arrays for compiled code.
+    """One agent's preferences and one model, as arrays for compiled code."""
 
-    Attributes
-    ----------
-    arrays : PreferenceArrays
-        Of one agent.
-    center : int32 array
-        The central ordering.
-    models : InsertionModels
-        Of one model.
-    """
-
-    arrays: Any
-    center: Array
-    models: Any
+    arrays: Any  # PreferenceArrays of one agent
+    center: Array  # int32: the central ordering
+    models: Any  # InsertionModels of one model
 
     @property
     def n_items(self) -> int:
@@ -86,30 +75,28 @@ class Problem:
         n_parts, _ = connected_components(graph, connection="strong")
         return bool(n_parts == n)  # no cycle
 
+    def _jobs(self, times: int = 1) -> Jobs:
+        """One agent under one model, so many times."""
+        only = np.zeros(times, dtype=np.int64)
+        return Jobs.of(self.arrays, only, only, self.center[None], self.models)
+
     def amp(self, key: Array, size: int) -> tuple[Array, Array]:
         """Orderings drawn by AMP, and ln P - ln q of each."""
-        orders, _, log_weights = amp_draws(
-            key, 0, self.arrays, ONLY, ONLY, self.center[None], self.models, size
-        )
+        orders, _, log_weights = amp_draws(key, 0, self._jobs(), size)
         return orders[0], log_weights[0]
 
     def mmp(
         self, key: Array, n_chains: int, size: int, n_burn_in: int, n_thin: int, local_moves: bool
     ) -> tuple[Array, Array, float]:
         """States of MMP by chain, their distances from the center, and the share of accepted proposals."""
-        same = np.zeros(n_chains, dtype=np.int64)
-        model = (same, same, self.center[None], self.models)
-        orders, distances, rates = mmp_draws(
-            key, 0, self.arrays, *model, size, n_burn_in, n_thin, local_moves
-        )
+        chain = (size, n_burn_in, n_thin, local_moves)
+        orders, distances, rates = mmp_draws(key, 0, self._jobs(n_chains), *chain)
         return orders, distances, float(rates.mean())
 
     def importance(self, key: Array, n_samples: int) -> tuple[float, float]:
         """Estimate ln P(v) by importance sampling, with its standard error (equation 28)."""
-        estimates, errors = importance_log_normalizers(
-            key, 0, self.arrays, ONLY, self.center[None], self.models, n_samples
-        )
-        return float(estimates[0, 0]), float(errors[0, 0])
+        value, error = log_mean_exp(amp_draws(key, 0, self._jobs(), n_samples, with_orders=False)[2][0])
+        return float(value), float(error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,6 +217,7 @@ def exact_way(problem: Problem) -> tuple[Problem, Partition | FewDownSets | None
 
     The problem is the same one, stated as levels where comparisons amount to that.
     """
+    from permix.distributions.conditioning.amp_insertions_jit import GEOMETRIC
     from permix.distributions.conditioning.amp_plans_jit import relation_bits, relation_matrix
     from permix.distributions.conditioning.downsets_jit import build_downsets
 
@@ -248,7 +236,8 @@ def exact_way(problem: Problem) -> tuple[Problem, Partition | FewDownSets | None
         items = problem.center[steps] if everywhere else np.zeros(0, dtype=np.int32)
         problem = Problem(_levels_alone(levels, items), problem.center, problem.models)
         return problem, Partition(problem)
-    first = int(steps[related][0]) if _stretches_stand_alone(problem.models) else 0
+    # Free items before the first constrained one stand alone in geometric models.
+    first = int(steps[related][0]) if problem.models.kind == GEOMETRIC else 0
     last = int(steps[related][-1]) + 1
     size = last - first
     words = (size + 63) // 64
@@ -273,12 +262,6 @@ def relation_rows(relation: Array) -> Array:
     padded[:, :size] = relation
     packed = np.packbits(padded, axis=1, bitorder="little")
     return np.ascontiguousarray(packed).view("<u8").astype(np.uint64)
-
-
-def _stretches_stand_alone(models: Any) -> bool:
-    from permix.distributions.conditioning.amp_insertions_jit import GEOMETRIC
-
-    return bool(models.kind == GEOMETRIC)
 
 
 def _levels_alone(levels: Array, items: Array) -> Any:
