@@ -16,7 +16,6 @@ from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.base import whole_number
 from permix.dp_mallows.fit import DPMallowsFit
-from permix.dp_mallows.overlap import Overlap
 from permix.dp_mallows.predict import rank_table
 from permix.errors import DataError
 from permix.posterior.diagnostics import largest_allowed, r_hat
@@ -38,11 +37,6 @@ class ClusterSummaries:
     def __init__(self, fit: DPMallowsFit) -> None:
         self.fit = fit
 
-    @property
-    def overlap(self) -> Overlap:
-        """Agents that clusters of draws share with estimated ones."""
-        return self.fit.overlap
-
     @cached_property
     def ranks(self) -> Array:
         """Rank of every item in every center of every draw, (items, clusters of all draws)."""
@@ -50,7 +44,7 @@ class ClusterSummaries:
 
     def members(self, e: int) -> tuple[Array, Array]:
         """Clusters of all draws that speak for ``e``, and the weight of each: the agents in common."""
-        rows, counts = self.overlap.of_estimated(e)
+        rows, counts = self.fit.overlap.of_estimated(e)
         return rows, counts / counts.sum()
 
     @cached_property
@@ -82,11 +76,10 @@ class ClusterSummaries:
     @cached_property
     def expected_distances(self) -> Array:
         """Mean number of pairs that a list as long as the data's longest orders against its center."""
-        from permix.dp_mallows.lists.scores_jit import fill_expected_skips
+        from permix.distributions.generalized.generalized_mallows_jit import mean_skip
 
-        skips = np.empty(self.fit.clusters.theta.shape)
-        theta = np.array(self.fit.clusters.theta, dtype=np.float64, order="C")
-        fill_expected_skips(theta, len(self.fit.items), skips)
+        theta = self.fit.clusters.theta
+        skips = mean_skip(theta, len(self.fit.items) - np.arange(theta.shape[1]))
         return self._mean_of(skips.sum(axis=1)[:, None])[:, 0]
 
     @cached_property
@@ -106,7 +99,7 @@ class ClusterSummaries:
         clusters = self.fit.clusters
         out = np.zeros((clusters.n_draws, self.fit.n_clusters))
         draw = np.repeat(np.arange(clusters.n_draws), np.diff(clusters.starts))
-        np.add.at(out, (draw, self.overlap.linked), clusters.sizes)
+        np.add.at(out, (draw, self.fit.overlap.linked), clusters.sizes)
         return out
 
     @cached_property
@@ -122,7 +115,7 @@ class ClusterSummaries:
     @cached_property
     def together(self) -> Array:
         """Mean share of a cluster's members that the cluster most like it holds in a draw."""
-        return np.asarray((self.overlap.in_nearest / self.fit.cluster_sizes).mean(axis=0))
+        return np.asarray((self.fit.overlap.in_nearest / self.fit.cluster_sizes).mean(axis=0))
 
     def _mean_of(self, values: Array) -> Array:
         """Means of numbers that clusters of draws have, over those that speak for each estimated one."""
@@ -170,19 +163,8 @@ class ClusterSummaries:
     def center_table(self, group: int, top: int | None = None) -> pd.DataFrame:
         """Items of one group in the order of its consensus, with the uncertainty of their ranks.
 
-        Parameters
-        ----------
-        group : int
-            Counted from 0, the largest.
-        top : int, optional
-            Column ``in_top`` is P(rank ≤ top); by default the length of the longest list, at most the number
-            of items less one.
-
-        Returns
-        -------
-        DataFrame
-            Index: rank 1, 2, … in the consensus. Columns ``item``; ``expected_rank``; ``rank_low`` and
-            ``rank_high``: better than low, and worse than high, with probability 5 % at most; ``in_top``.
+        Columns ``item``; ``expected_rank``; ``rank_low`` and ``rank_high``: better than low, and worse than
+        high, with probability 5 % at most; ``in_top``, P(rank ≤ top).
         """
         import pandas as pd
 

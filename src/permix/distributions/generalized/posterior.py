@@ -188,11 +188,16 @@ def _rates(prior_rate: object, n_stages: int) -> Array:
 
 def _all_centers(stats: ListStatistics, tables: StageTables) -> tuple[Array, Array, Array, float]:
     """All centers, their skips, their log densities with decays integrated out, and the log of the sum."""
-    from permix.distributions.generalized.center_posterior_jit import all_skip_totals, marginal_densities
+    from permix.distributions.generalized.center_posterior_jit import marginal_densities
 
     n, n_stages = stats.n_items, len(stats.lists)
     orders = np.array(list(itertools.permutations(range(n))), dtype=np.int64)
-    skips = all_skip_totals(stats, orders)
+    ranks = np.argsort(orders, axis=1)[:, stats.items]
+    skips = ranks @ stats.totals.T
+    for stage, item, earlier, weight in zip(
+        stats.stage, stats.item, stats.earlier, stats.weight, strict=True
+    ):
+        skips[:, stage] -= weight * (ranks[:, earlier] < ranks[:, item])
     logs = np.zeros(len(orders))
     for stage in range(n_stages):
         # Totals that differ by rounding only may count as different: that costs time, not truth.
