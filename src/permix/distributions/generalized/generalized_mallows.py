@@ -107,10 +107,6 @@ class GeneralizedMallows(RankingDistribution):
         random_state : int, SeedSequence, Generator or None
             For the random starts. By default the same data give the same answer.
 
-        Returns
-        -------
-        GeneralizedMallowsFit
-
         Examples
         --------
         >>> from permix import GeneralizedMallows, Rankings
@@ -130,11 +126,11 @@ class GeneralizedMallows(RankingDistribution):
         *,
         prior_strength: float = 1.0,
         prior_rate: float | Sequence[float] | Array = 1.0,
-        prior_rankings: Rankings | None = None,
         n_draws: int = 1000,
         n_burn_in: int = 500,
         n_thin: int = 1,
         n_chains: int = 4,
+        prior_rankings: Rankings | None = None,
         random_state: RandomState = None,
     ) -> GeneralizedMallowsPosterior:
         """Draw from the posterior of center and decays given lists that one model made.
@@ -189,11 +185,6 @@ class GeneralizedMallows(RankingDistribution):
         """Decay of each of the n - 1 stages."""
         return read_only(self._theta)
 
-    @property
-    def n_stages(self) -> int:
-        """Number of stages that have something to choose, n - 1."""
-        return len(self._theta)
-
     def sample(
         self,
         size: int = 1,
@@ -206,11 +197,11 @@ class GeneralizedMallows(RankingDistribution):
         ----------
         size : int
             Number of rows.
+        lengths : int or one per row, optional
+            How many of the best items each row lists; left out, all.
         random_state : int, SeedSequence, Generator or None
             The same seed gives the same rows, whatever the number of threads; the first rows of a larger
             sample are those of a smaller one, and a longer list begins with the shorter one.
-        lengths : int or one per row, optional
-            How many of the best items each row lists; left out, all.
 
         Returns
         -------
@@ -228,6 +219,11 @@ class GeneralizedMallows(RankingDistribution):
 
         over_rows(draw, len(out), out.shape[1])
         return Rankings._from_arrays(out, self.items)
+
+    @property
+    def n_stages(self) -> int:
+        """Number of stages that have something to choose, n - 1."""
+        return len(self._theta)
 
     def entropy(self) -> float:
         """Entropy of full rankings in nats, Σ_j ln ψ_j + θ_j E[s_j], exact."""

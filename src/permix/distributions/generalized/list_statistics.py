@@ -62,7 +62,8 @@ def list_statistics(parts: Sequence[tuple[Rankings, Array]]) -> ListStatistics:
     for j in range(n_stages):
         # Pairs (item at rank j, item before it), as item · m + earlier, and the weight of their lists.
         dense = m * m <= DENSE_UP_TO
-        pairs, weights = (np.empty(0, dtype=np.int64), np.zeros(m * m if dense else 0))
+        pairs: Array = np.empty(0, dtype=np.int64)
+        weights: Array = np.zeros(m * m if dense else 0)
         for (table, factor), size in zip(parts, sizes, strict=True):
             rows = np.flatnonzero(size > j)
             for some in np.array_split(rows, 1 + len(rows) * j // CHUNK) if len(rows) else ():

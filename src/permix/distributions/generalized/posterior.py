@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 ENUMERATE_UP_TO = 8
 # Chains that agree stay below this R-hat; many quantities are looked at, so the usual 1.01 would cry wolf.
 LARGEST_R_HAT = 1.1
-PROBABILITY = 0.89
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,14 +65,14 @@ class GeneralizedMallowsPosterior:
     """
 
     items: tuple[Label, ...]
+    n_lists: Array
+    n_chains: int
+    exact: bool
     centers: Array
     theta: Array
     log_density: Array
     rank_probabilities: Array
     before_probabilities: Array
-    n_lists: Array
-    n_chains: int
-    exact: bool
     log_evidence: float | None = None
     r_hat: float | None = None
     acceptance_rate: float | None = None
@@ -96,7 +95,7 @@ class GeneralizedMallowsPosterior:
         """Mean decay of each stage."""
         return np.asarray(self.theta.mean(axis=0))
 
-    def theta_interval(self, probability: float = PROBABILITY) -> Array:
+    def theta_interval(self, probability: float = 0.89) -> Array:
         """Equal-tailed interval of each decay, one row (lower, upper) per stage."""
         if not 0.0 < probability < 1.0:
             raise DataError(f"probability={probability!r} must lie between 0 and 1")

@@ -3,10 +3,10 @@
 
 The lists of a cluster weigh an ordering σ by exp(-Σ_j θ_j S_j(σ)). Putting item x before item y costs A_y -
 C_xy: A_y sums θ_j over the lists that have y at rank j, C_xy over those of them that have x earlier (the
-matrix R of Meilă & Chen 2010, figure 2, is A less C). C is tabulated for the items that the lists mention,
-in one small table that all clusters share in turn; where they mention very many, what one item needs of it is
-found by walking the lists that mention the item, so that no array is larger than the lists. Items that no
-list mentions are alike: they are counted, not looped over, and shuffled among their places.
+matrix R of Meilă & Chen 2010, figure 2, is A less C). C is tabulated for the items that the lists mention;
+where they mention very many, what one item needs of it is found by walking the lists that mention the item,
+so that no array is larger than the lists. Items that no list mentions are alike: they are counted, not looped
+over, and shuffled among their places.
 
 ``reinsert`` takes out one item and puts it back anywhere, by its exact conditional distribution.
 ``stagewise`` rebuilds a window of the center stage by stage (figure 2). Lemma 2 calls this exact, but its

@@ -92,7 +92,7 @@ def update_centers(
     n_items = clusters.places.shape[0]
     order = np.empty(n_items, np.int32)
     places = np.empty(n_items, np.int16)
-    code = np.empty((3, n_items), np.int64)
+    code = np.empty((2, n_items), np.int64)
     stream = new_stream()
     for k in range(first, last):
         totals, counts, theta = clusters.totals[k], clusters.counts[k], clusters.theta[k]

@@ -17,7 +17,6 @@ import numpy as np
 from permix.distributions.generalized.finite_beta_jit import log_integral
 from permix.dp_mallows.lists.predictive_rows_jit import RowScratch, fill_finite, last_own, own_relative
 from permix.dp_mallows.lists.top_lists_jit import write_skips
-from permix.kernels.fenwick import take_in_turn
 from permix.kernels.jit import implements, kernel
 from permix.kernels.streams import categorical_log, integers, uniform
 
@@ -115,32 +114,27 @@ def draw_center(stream, lists, d, opening, code, places, k):
     The list's j-th item goes to the V_j-th place that is free (figure 4); the skips of the list are then V_j
     and are left in ``code[0]``. Items not in the list fill the other places at random.
     """
-    n_items = places.shape[0]
+    n_free = places.shape[0]
     first = lists.starts[d]
-    t = lists.starts[d + 1] - first
-    skips, taken, used = code[0], code[1], code[2]
-    for j in range(t):
-        skips[j] = np.searchsorted(opening.cumulative[j], uniform(stream), side="right")
-        skips[j] = min(skips[j], n_items - 1 - j)
-    take_in_turn(skips, t, n_items, False, taken)
-    used[:] = 0
-    for item in range(n_items):
+    skips, free = code[0], code[1]
+    for item in range(n_free):
         places[item, k] = -1
-    for j in range(t):
-        places[lists.items[first + j], k] = taken[j]
-        used[taken[j]] = 1
-    # Free places, in taken[t:], are dealt to the other items at random.
-    n_free = 0
-    for place in range(n_items):
-        if used[place] == 0:
-            taken[t + n_free] = place
-            n_free += 1
-    for item in range(n_items):
+        free[item] = item
+    for j in range(lists.starts[d + 1] - first):
+        u = uniform(stream)
+        skips[j] = 0
+        while opening.cumulative[j, skips[j]] <= u:
+            skips[j] += 1
+        places[lists.items[first + j], k] = free[skips[j]]
+        n_free -= 1
+        for place in range(skips[j], n_free):
+            free[place] = free[place + 1]
+    for item in range(places.shape[0]):
         if places[item, k] < 0:
-            chosen = t + integers(stream, n_free)
-            places[item, k] = taken[chosen]
+            chosen = integers(stream, n_free)
+            places[item, k] = free[chosen]
             n_free -= 1
-            taken[chosen] = taken[t + n_free]
+            free[chosen] = free[n_free]
 
 
 @kernel
@@ -204,7 +198,7 @@ def seat_in_turn(
     skips = np.empty((n_stages, capacity), np.int16)
     products = np.empty(capacity)
     logs = np.empty(capacity + 2)
-    code = np.empty((3, n_items), np.int64)
+    code = np.empty((2, n_items), np.int64)
     while book[POSITION] < visits.size and book[OCCUPIED] < capacity:
         agent = visits[book[POSITION]]
         book[POSITION] += 1
