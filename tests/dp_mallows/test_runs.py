@@ -14,7 +14,7 @@ import pytest
 from permix.data.rankings import Rankings
 from permix.datasets import make_generalized_mallows_mixture
 from permix.dp_mallows import fit as dp_mallows_fit
-from permix.dp_mallows import published, seating
+from permix.dp_mallows import seating
 from permix.dp_mallows.fit import draw_clusters, fit_dp_mallows, prepared, start_state, sweep_move
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.errors import DataError, PermixWarning
@@ -156,8 +156,7 @@ def test_a_run_that_broke_off_goes_on(name, tmp_path, monkeypatch):
     undisturbed = fitted(votes(), settings(name, n_chains=1))
     monkeypatch.setitem(run_chains.__kwdefaults__, "checkpoint_seconds", 0.0)
     chosen = settings(name, n_chains=1, store=str(tmp_path / "store"))
-    centers = published.PublishedCenters if name == "slice-gibbs" else seating.Centers
-    step = centers.step
+    step = seating.Centers.step
     for breaks in (3, 6, 2):
         steps = iter(range(breaks))
 
@@ -167,7 +166,7 @@ def test_a_run_that_broke_off_goes_on(name, tmp_path, monkeypatch):
             return step(self, rng, state)
 
         with monkeypatch.context() as patched:
-            patched.setattr(centers, "step", limited)
+            patched.setattr(seating.Centers, "step", limited)
             with pytest.raises(Stop):
                 fitted(votes(), chosen)
     assert_same(undisturbed, fitted(votes(), chosen))

@@ -19,33 +19,19 @@ Array = npt.NDArray[Any]
 class ClusterDraws:
     """Clusters of D posterior draws, one after another.
 
-    Attributes
-    ----------
-    starts : int64 array (D + 1,)
-        Clusters of draw d are rows ``starts[d]`` to ``starts[d + 1]``, end excluded.
-    sizes : int64 array (rows,)
-        Members of each cluster, all agents counted.
-    centers : int32 array (rows, n_items)
-        Central ordering of each, best first.
-    theta : float array (rows, n_stages)
-        Decay of each stage, as many as the longest list has (at most n_items - 1). Stages that no list of a
-        cluster reached are draws from the prior.
-    labels : int32 array (D, n_agents)
-        Cluster of each agent, 0 ... within its draw; agents in the order of ``Rankings.expand()``.
-    concentration : float array (D,)
-        α of each draw.
-    discount : float
-        d of the Pitman–Yor process, 0 for a Dirichlet process. A new agent joins cluster k with weight
-        ``sizes[k] - discount`` and a cluster of its own with weight ``concentration + discount * K``.
+    A new agent joins cluster k of a draw with weight ``sizes[k] - discount`` and a cluster of its own with
+    weight ``concentration + discount * K``.
     """
 
-    starts: Array
-    sizes: Array
-    centers: Array
+    starts: Array  # int64 (D + 1,): clusters of draw d are rows starts[d] to starts[d + 1], end excluded
+    sizes: Array  # int64 (rows,): members of each cluster, all agents counted
+    centers: Array  # int32 (rows, n_items): central ordering of each, best first
+    # (rows, n_stages): decay of each stage, as many as the longest list has (at most n_items - 1). Those of
+    # stages that no list of a cluster reached are draws from the prior.
     theta: Array
-    labels: Array
-    concentration: Array
-    discount: float = 0.0
+    labels: Array  # int32 (D, n_agents): within the draw; agents in the order of Rankings.expand()
+    concentration: Array  # (D,): α of each draw
+    discount: float = 0.0  # d of the Pitman–Yor process, 0 for a Dirichlet process
 
     @property
     def n_draws(self) -> int:

@@ -24,6 +24,7 @@ from permix.dp_mallows.split_merge import ListClimb, ListSplitMerge
 from permix.dp_mallows.state import ListModel, ListState, list_model
 from permix.errors import Argument, DataError, Message, PermixWarning
 from permix.moves import Concentration, Cycle, Move
+from permix.moves.balance import Opening
 from permix.partitions.point_estimate import PointEstimate, point_estimate
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.diagnostics import FEWEST_DRAWS
@@ -56,32 +57,16 @@ TYPICAL = 0.75
 
 @dataclasses.dataclass
 class DPMallowsFit(EstimatedPartition):
-    """Draws of a mixture of generalized Mallows models with all that is needed to use them.
-
-    Attributes
-    ----------
-    settings : DPMallowsParameters
-        As asked for.
-    items : tuple
-        Item names.
-    rankings : Rankings
-        The top lists fitted; a row with a count stands for that many agents.
-    draws : Draws
-        Kept draws of all chains: labels of agents in the order of ``rankings.expand()``, and scalars.
-    estimate : PointEstimate
-        Partition of the agents that minimizes the posterior expected loss.
-    clusters : ClusterDraws
-        Centers and decays of the clusters in evenly spaced draws.
-    """
+    """Draws of a mixture of generalized Mallows models with all that is needed to use them."""
 
     model: ClassVar[str] = "DPMallowsMixture"
 
     settings: DPMallowsParameters
     items: tuple[Label, ...]
-    rankings: Rankings
-    draws: Draws
-    estimate: PointEstimate
-    clusters: ClusterDraws
+    rankings: Rankings  # the top lists fitted; a row with a count stands for that many agents
+    draws: Draws  # of all chains: labels of agents in the order of rankings.expand(), and scalars
+    estimate: PointEstimate  # partition of the agents that minimizes the posterior expected loss
+    clusters: ClusterDraws  # centers and decays of the clusters in evenly spaced draws
 
     @property
     def shows_a_draw(self) -> bool:
@@ -132,14 +117,7 @@ class DPMallowsFit(EstimatedPartition):
 
 
 def fit_dp_mallows(rankings: Rankings, settings: DPMallowsParameters) -> DPMallowsFit:
-    """Run chains on top lists, summarize them, and warn where chains disagree.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Full rankings and top lists, as :func:`permix.estimators.ranking_lists.as_top_lists` returns them.
-    settings : DPMallowsParameters
-    """
+    """Run chains on top lists (``as_top_lists``), summarize them, and warn where chains disagree."""
     exact = exact_model(rankings, settings)
     model = of_sampler(exact, settings)
     move = sweep_move(settings, model.n_agents)
@@ -255,7 +233,7 @@ def sweep_move(settings: DPMallowsParameters, n_agents: int = 0) -> Cycle:
     if settings.sampler != "exact":
         from permix.dp_mallows.published import published_moves
 
-        return Cycle([*published_moves(settings.sampler), Concentration()])
+        return Cycle([*published_moves(), Concentration()])
     moves: list[Move] = []
     if chosen_assignments(settings, n_agents) == "parallel":
         moves += [ParallelSeating(), CollapsedSeating(VISITED_SHARE)]
@@ -270,7 +248,8 @@ def burn_in_move(settings: DPMallowsParameters, n_agents: int = 0) -> Move | Non
     """Return what an iteration of burn-in does, where that differs from later ones: the first also climb."""
     if settings.sampler != "exact" or not settings.split_merge:
         return None
-    return ListClimb(min(settings.n_burn_in // 2, MAX_CLIMBS), sweep_move(settings, n_agents))
+    sweep = sweep_move(settings, n_agents)
+    return Opening(Cycle([sweep, ListClimb()]), min(settings.n_burn_in // 2, MAX_CLIMBS), sweep)
 
 
 def start_state(rankings: Rankings, settings: DPMallowsParameters, rng: np.random.Generator) -> ListState:
@@ -287,9 +266,7 @@ def first_state(model: ListModel, settings: DPMallowsParameters, rng: np.random.
     else:
         state.set_labels(rng.integers(settings.n_initial_clusters, size=state.n), rng)
     if settings.sampler != "exact":
-        from permix.dp_mallows.published import PublishedCenters
-
-        PublishedCenters(settings.sampler, 1).step(rng, state)
+        state.update_centers(rng, 1)
     return state
 
 

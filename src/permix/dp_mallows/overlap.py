@@ -18,27 +18,13 @@ from permix.dp_mallows.draws import ClusterDraws
 
 @dataclasses.dataclass(frozen=True)
 class Overlap:
-    """Links from the clusters of all draws, row by row, to the estimated ones.
+    """Links from the clusters of all draws, row by row, to the estimated ones."""
 
-    Attributes
-    ----------
-    linked : int32 array (rows,)
-        The estimated cluster that each row speaks for.
-    counts : int64 array (rows,)
-        Agents they have in common.
-    nearest : int64 array (draws, estimated clusters)
-        In each draw, the row that is most like the estimated cluster.
-    in_nearest : int64 array (draws, estimated clusters)
-        Agents they have in common.
-    sizes : int64 array (estimated clusters,)
-        Agents of each estimated cluster.
-    """
-
-    linked: Array
-    counts: Array
-    nearest: Array
-    in_nearest: Array
-    sizes: Array
+    linked: Array  # int32 (rows,): the estimated cluster that each row speaks for
+    counts: Array  # int64 (rows,): agents they have in common
+    nearest: Array  # int64 (draws, estimated clusters): the row of the draw that is most like it
+    in_nearest: Array  # int64 (draws, estimated clusters): agents they have in common
+    sizes: Array  # int64 (estimated clusters,): agents of each
 
     @classmethod
     def of(cls, clusters: ClusterDraws, labels: Array) -> Overlap:

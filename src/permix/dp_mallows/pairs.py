@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,64 +22,50 @@ from permix.runtime.threads import over_rows
 
 # "auto" is exact up to this many elementary steps, a few seconds on one core.
 EXACT_STEPS = 2e9
-METHODS = ("auto", "exact", "sampled")
 
 
-def predict_pairwise(
-    predictive: ListPredictive,
-    rankings: Rankings,
-    pairs: Any = None,
-    *,
-    method: Literal["auto", "exact", "sampled"] = "auto",
-    n_samples: int = 400,
-    random_state: RandomState = 0,
-    return_error: bool = False,
-) -> Any:
-    """P(a ≻ b | list) for some pairs of rows and items, or for all.
+@dataclass
+class How:
+    """How pairs are answered.
 
-    Parameters
-    ----------
-    predictive : ListPredictive
-    rankings : Rankings
-        Top lists over its items.
-    pairs : array or list of (row, a, b), optional
-        Rows counted from 0, items by name. Left out, all pairs of all rows.
-    method : {"auto", "exact", "sampled"}
-        "exact" sums over clusters, in each by recursion over the stages that are left (n³/6 steps for n
-        items); "sampled" draws ``n_samples`` full rankings that begin as the row does; "auto" is exact where
-        that takes seconds.
-    n_samples, random_state
-        For "sampled".
-    return_error : bool
-        Return Monte Carlo errors too, 0 where exact.
-
-    Returns
-    -------
-    ndarray (rows, items, items), 0 on the diagonal; or ndarray (pairs,); or two of these
+    "exact" sums over clusters, in each by recursion over the stages that are left (n³/6 steps for n items);
+    "sampled" draws ``n_samples`` full rankings that begin as the row does; "auto" is exact where that takes
+    seconds.
     """
-    one_of("method", method, METHODS)
-    n_samples = whole_number("n_samples", n_samples, 2)
-    key = stream_key(random_state)
+
+    method: str = "auto"
+    n_samples: int = 400
+    random_state: RandomState = 0
+    return_error: bool = False
+
+    def __post_init__(self) -> None:
+        one_of("method", self.method, ("auto", "exact", "sampled"))
+        self.n_samples = whole_number("n_samples", self.n_samples, 2)
+        self.key = stream_key(self.random_state)
+
+
+def predict_pairwise(predictive: ListPredictive, rankings: Rankings, pairs: Any = None, **how: Any) -> Any:
+    """P(a ≻ b | list) for some (row, a, b), or for all pairs of all rows; ``how`` is of :class:`How`."""
+    asked = How(**how)
     n, n_items = len(rankings), predictive.n_items
     if pairs is not None:
         questions, order = questions_about(pairs, rankings)
-        orders, lengths = plain(rankings)
-        values, exact = _answered(predictive, orders, lengths, questions, method, n_samples, key)
+        values, exact = _answered(predictive, *plain(rankings), questions, asked)
         answer = np.empty(len(order))
         answer[order] = values
     else:
-        size = 8 * n * n_items * n_items * (2 if return_error else 1)
+        size = 8 * n * n_items * n_items * (2 if asked.return_error else 1)
         refuse_too_large(size, f"{n} rows × {n_items} × {n_items} items", "pairs=[(row, a, b), ...]")
         orders, lengths, inverse = distinct(rankings)
         questions = Questions.all_pairs(len(orders), n_items)
-        values, exact = _answered(predictive, orders, lengths, questions, method, n_samples, key)
+        values, exact = _answered(predictive, orders, lengths, questions, asked)
         values = values.reshape(len(orders), -1)[inverse]
         answer = np.zeros((n, n_items, n_items))
         answer[:, questions.first, questions.second] = values
         answer[:, questions.second, questions.first] = 1.0 - values
-    if not return_error:
+    if not asked.return_error:
         return answer
-    errors = np.zeros_like(answer) if exact else np.sqrt(answer * (1.0 - answer) / n_samples)
+    errors = np.zeros_like(answer) if exact else np.sqrt(answer * (1.0 - answer) / asked.n_samples)
     return answer, errors
 
 
@@ -89,21 +76,23 @@ def takes_seconds(predictive: ListPredictive, n_answers: int) -> bool:
 
 
 def _answered(
-    predictive: ListPredictive,
-    orders: Array,
-    lengths: Array,
-    questions: Questions,
-    method: str,
-    n_samples: int,
-    key: Array,
+    predictive: ListPredictive, orders: Array, lengths: Array, questions: Questions, how: How
 ) -> tuple[Array, bool]:
     """Return P(a before b) of all questions, and whether it is exact."""
-    exact = method == "exact" or (method == "auto" and takes_seconds(predictive, questions.n_answers))
-    answer = _exact if exact else _sampled
-    return answer(predictive, orders, lengths, questions, n_samples, key), exact
+    if how.method == "exact" or (how.method == "auto" and takes_seconds(predictive, questions.n_answers)):
+        return _exact(predictive, orders, lengths, questions), True
+    from permix.dp_mallows.lists.pairs_jit import sampled_pairs_rows
+
+    n_items, n = predictive.n_items, len(orders)
+    out = np.empty(questions.n_answers)
+    tables, beyond = predictive.tables(int(lengths.max())), predictive.beyond(n_items)
+    asked = questions.of(np.arange(n))
+    work = (how.key, orders, lengths, how.n_samples, tables, beyond, *asked, out)
+    over_rows(lambda first, last: sampled_pairs_rows(first, last, *work), n, how.n_samples * n_items)
+    return out, False
 
 
-def _exact(predictive: ListPredictive, orders: Array, lengths: Array, questions: Questions, *_: Any) -> Array:
+def _exact(predictive: ListPredictive, orders: Array, lengths: Array, questions: Questions) -> Array:
     from permix.dp_mallows.lists.pairs_jit import add_pairs_rows, pair_chances, settle_pairs_rows
     from permix.dp_mallows.lists.scores_jit import weight_rows
 
@@ -131,45 +120,11 @@ def _exact(predictive: ListPredictive, orders: Array, lengths: Array, questions:
                 pair_chances(low, high, *work)
 
             over_rows(fill, len(clusters), n_items**3)
-            work = (
-                block,
-                lengths[rows],
-                length_of.reshape(-1),
-                clusters,
-                weights,
-                tables,
-                all_chances,
-                *asked,
-            )
+            read = (block, lengths[rows], length_of.reshape(-1), clusters, weights, tables, all_chances)
+            work = (*read, *asked)
 
             def add(low: int, high: int, work: Any = work) -> None:
                 add_pairs_rows(low, high, *work)
 
             over_rows(add, size, len(clusters) * n_items)
     return np.clip(out, 0.0, 1.0)
-
-
-def _sampled(
-    predictive: ListPredictive,
-    orders: Array,
-    lengths: Array,
-    questions: Questions,
-    n_samples: int,
-    key: Array,
-) -> Array:
-    from permix.dp_mallows.lists.pairs_jit import sampled_pairs_rows
-
-    n_items, n = predictive.n_items, len(orders)
-    out = np.empty(questions.n_answers)
-    work = (
-        key,
-        orders,
-        lengths,
-        n_samples,
-        predictive.tables(int(lengths.max())),
-        *predictive._prior(n_items),
-        *questions.of(np.arange(n)),
-        out,
-    )
-    over_rows(lambda first, last: sampled_pairs_rows(first, last, *work), n, n_samples * n_items)
-    return out

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate, sample_size, whole_number
+from permix.distributions.generalized.generalized_mallows import list_lengths
 from permix.dp_mallows.draws import ClusterDraws
 from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.lists.scores_jit import ListTables
@@ -26,6 +27,9 @@ from permix.errors import DataError
 from permix.estimators.agent_answers import refuse_too_large
 from permix.runtime.seeds import RandomState, generator, stream_key
 from permix.runtime.threads import over_rows
+
+if TYPE_CHECKING:
+    from permix.dp_mallows.lists.continuations_jit import Beyond
 
 # Rows are answered in blocks that take no more than this.
 BLOCK_BYTES = 2**26
@@ -51,49 +55,23 @@ class ListCompletions:
 
     def to_rankings(self) -> Rankings:
         """All draws as :class:`permix.Rankings`, those of one agent together under the agent's id."""
-        n, size, length = self.orders.shape
-        return Rankings._from_arrays(
-            self.orders.reshape(n * size, length),
-            self.rankings.items,
-            agents=np.repeat(self.rankings.agents, size),
-        )
+        agents = np.repeat(self.rankings.agents, self.orders.shape[1])
+        return Rankings._from_arrays(np.concatenate(self.orders), self.rankings.items, agents=agents)
 
 
+@dataclass(eq=False)
 class ListPredictive:
     """Clusters of posterior draws, ready to be asked about lists.
 
-    Parameters
-    ----------
-    clusters : ClusterDraws
-    labels : ndarray of int
-        Estimated cluster of every agent.
-    items : tuple
-        Item names.
-    settings : DPMallowsParameters
-        Its prior of the decays rules stages beyond the longest list of the data.
-    lengths, counts : ndarray of int
-        Lengths of the lists fitted and how many agents gave each.
-
-    Notes
-    -----
     All methods take top lists over ``items`` (:func:`permix.estimators.ranking_lists.as_top_lists`).
     """
 
-    def __init__(
-        self,
-        clusters: ClusterDraws,
-        labels: Array,
-        items: tuple[Label, ...],
-        settings: DPMallowsParameters,
-        lengths: Array,
-        counts: Array,
-    ) -> None:
-        self.clusters = clusters
-        self.labels = labels
-        self.items = items
-        self.settings = settings
-        self.lengths = lengths
-        self.counts = counts
+    clusters: ClusterDraws
+    labels: Array  # estimated cluster of every agent
+    items: tuple[Label, ...]
+    settings: DPMallowsParameters  # its prior of the decays rules stages beyond the longest list of the data
+    lengths: Array  # of the lists fitted
+    counts: Array  # how many agents gave each
 
     @classmethod
     def of(cls, fit: DPMallowsFit) -> ListPredictive:
@@ -123,28 +101,20 @@ class ListPredictive:
         return Overlap.of(self.clusters, self.labels)
 
     @cached_property
-    def _shared(self) -> tuple[Array, Array, Array]:
-        linked = self.overlap.linked
-        return np.arange(len(linked) + 1), linked, np.ones(len(linked))
-
-    @cached_property
     def _tables(self) -> ListTables:
         """Tables for stages that the data reach."""
-        from permix.dp_mallows.lists.scores_jit import fill_normalizers
+        from permix.distributions.generalized.generalized_mallows_jit import log_psi
 
         clusters, n = self.clusters, self.n_items
-        n_rows = len(clusters.centers)
         theta = np.array(clusters.theta.T, dtype=np.float64, order="C")
-        log_psi = np.empty_like(theta)
-        log_norms = np.empty((len(theta) + 1, n_rows))
-        fill_normalizers(theta, n, log_psi, log_norms)
+        norms = log_psi(theta, n - np.arange(len(theta))[:, None])
         logs = [clusters.log_weights(d) for d in range(clusters.n_draws)]
         return ListTables(
             ranks=rank_table(clusters),
             centers=np.array(clusters.centers, dtype=np.int32, order="C"),
             theta=theta,
-            log_psi=log_psi,
-            log_norms=log_norms,
+            log_psi=norms,
+            log_norms=np.cumsum(np.pad(norms, ((1, 0), (0, 0))), axis=0),
             log_weights=np.concatenate([log[:-1] for log in logs]),
             log_new=np.array([log[-1] for log in logs]),
             starts=np.array(clusters.starts, dtype=np.int64),
@@ -154,7 +124,7 @@ class ListPredictive:
     def tables(self, length: int) -> ListTables:
         """Tables for lists of up to ``length`` items; what lies beyond the data follows the prior."""
         from permix.distributions.generalized.finite_beta_jit import stage_tables
-        from permix.dp_mallows.lists.scores_jit import fill_prior_chances
+        from permix.dp_mallows.lists.predictive_rows_jit import log_prior_chances
 
         tables, n = self._tables, self.n_items
         first, last = len(tables.theta), min(length, n - 1)
@@ -164,18 +134,21 @@ class ListPredictive:
             )
             rates = self.settings.rates(last)[first:]
             stages = stage_tables(n - first, last - first, rates, self.settings.prior_strength, 2)
-            beyond = np.full((last - first, n), -np.inf)
-            fill_prior_chances(stages, beyond)
-            tables = tables._replace(beyond=beyond)
+            tables = tables._replace(beyond=log_prior_chances(stages, n))
             self.__dict__["_tables"] = tables  # longer tables serve shorter lists too
         return tables
 
-    def _prior(self, length: int) -> tuple[Array, float]:
-        """Return ν r_j of the stages beyond the data, and ν."""
+    def beyond(self, length: int) -> Beyond:
+        """Return the prior of the decays of stages beyond the data."""
+        from permix.dp_mallows.lists.continuations_jit import Beyond
+
         first, last = len(self._tables.theta), min(length, self.n_items - 1)
         strength = float(self.settings.prior_strength)
-        rates = self.settings.rates(last)[first:] if last > first else np.empty(0)
-        return strength * rates, strength
+        return Beyond(strength * self.settings.rates(max(first, last))[first:], strength)
+
+    def _estimated(self, clusters: Array) -> Array:
+        """Return the estimated clusters that clusters of draws speak for; -1 for new ones."""
+        return np.where(clusters < 0, -1, self.overlap.linked[clusters].astype(np.int64))
 
     # What a list is worth.
 
@@ -226,7 +199,7 @@ class ListPredictive:
 
         orders, lengths, inverse = distinct(rankings)
         out = np.empty((len(orders), self.n_estimated + 1))
-        work = (orders, lengths, self.tables(int(lengths.max())), *self._shared, out)
+        work = (orders, lengths, self.tables(int(lengths.max())), self.overlap.linked, out)
         self._over(assignment_rows, work, len(orders), lengths)
         return out[inverse]
 
@@ -277,11 +250,11 @@ class ListPredictive:
         n = len(orders)
         refuse_too_large(4 * n * size * longest, f"{n} rows × {size} draws × {longest} items", "fewer rows")
         out = np.repeat(_padded(orders, longest)[:, None, :], size, axis=1)
-        labels = np.empty((n, size), dtype=np.int64)
+        clusters = np.empty((n, size), dtype=np.int64)
         tables = self.tables(int(lengths.max()))
-        work = (key, orders, lengths, wanted, tables, *self._prior(longest), *self._shared, out, labels)
+        work = (key, orders, lengths, wanted, tables, self.beyond(longest), out, clusters)
         self._over(completion_rows, work, n, lengths + size)
-        return ListCompletions(out, labels, rankings)
+        return ListCompletions(out, self._estimated(clusters), rankings)
 
     def sample(
         self, size: int = 1, lengths: Any = None, random_state: RandomState = None
@@ -296,28 +269,19 @@ class ListPredictive:
         size, rng = sample_size(size), generator(random_state)
         wanted = self._wanted_lengths(size, lengths, rng)
         out = np.full((size, int(wanted.max(initial=1))), -1, dtype=np.int32)
-        labels = np.empty(size, dtype=np.int64)
+        clusters = np.empty(size, dtype=np.int64)
         tables = self._tables
         cumulated = np.cumsum(np.exp(tables.log_weights) / self.clusters.n_draws)
         key = rng.integers(0, 2**64, size=2, dtype=np.uint64)
-        work = (key, wanted, tables, cumulated, *self._prior(out.shape[1]), *self._shared, out, labels)
+        work = (key, wanted, tables, cumulated, self.beyond(out.shape[1]), out, clusters)
         over_rows(lambda first, last: sample_rows(first, last, *work), size, self.n_items)
-        return Rankings._from_arrays(out, self.items), labels
+        return Rankings._from_arrays(out, self.items), self._estimated(clusters)
 
     def _wanted_lengths(self, size: int, lengths: Any, rng: np.random.Generator) -> Array:
         if lengths is None:
             shares = self.counts / self.counts.sum()
             return np.asarray(self.lengths[rng.choice(len(shares), size=size, p=shares)], dtype=np.int64)
-        try:
-            wanted = np.asarray(lengths)
-        except ValueError:
-            wanted = np.empty(0)
-        if wanted.dtype.kind not in "iu" or wanted.shape not in ((), (size,)):
-            raise DataError(f"lengths={lengths!r} must be a whole number, or one for each of {size} lists")
-        wanted = np.broadcast_to(wanted, (size,)).astype(np.int64)
-        if size and not (wanted.min() >= 1 and wanted.max() <= self.n_items):
-            raise DataError(f"lengths={lengths!r} must lie between 1 and {self.n_items}, the number of items")
-        return wanted
+        return list_lengths(lengths, size, self.n_items)
 
     def _length(self, length: int | None) -> int:
         if length is None:
@@ -335,11 +299,9 @@ class ListPredictive:
 
 def rank_table(clusters: ClusterDraws) -> Array:
     """Return the rank of every item in every center, (items, clusters), in small integers."""
-    from permix.dp_mallows.lists.scores_jit import fill_ranks
-
     n_rows, n = clusters.centers.shape
     ranks = np.empty((n, n_rows), dtype=np.int16 if n <= np.iinfo(np.int16).max else np.int32)
-    fill_ranks(np.array(clusters.centers, dtype=np.int32, order="C"), ranks)
+    np.put_along_axis(ranks, clusters.centers.T.astype(np.int64), np.arange(n)[:, None], axis=0)
     return ranks
 
 

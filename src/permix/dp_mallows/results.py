@@ -16,7 +16,6 @@ from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.base import whole_number
 from permix.dp_mallows.fit import DPMallowsFit
-from permix.dp_mallows.overlap import Overlap
 from permix.dp_mallows.predict import rank_table
 from permix.errors import DataError
 from permix.estimators.wording import listed
@@ -39,11 +38,6 @@ class ClusterSummaries:
     def __init__(self, fit: DPMallowsFit) -> None:
         self.fit = fit
 
-    @property
-    def overlap(self) -> Overlap:
-        """Agents that clusters of draws share with estimated ones."""
-        return self.fit.overlap
-
     @cached_property
     def ranks(self) -> Array:
         """Rank of every item in every center of every draw, (items, clusters of all draws)."""
@@ -51,7 +45,7 @@ class ClusterSummaries:
 
     def members(self, e: int) -> tuple[Array, Array]:
         """Clusters of all draws that speak for ``e``, and the weight of each: the agents in common."""
-        rows, counts = self.overlap.of_estimated(e)
+        rows, counts = self.fit.overlap.of_estimated(e)
         return rows, counts / counts.sum()
 
     @cached_property
@@ -83,11 +77,10 @@ class ClusterSummaries:
     @cached_property
     def expected_distances(self) -> Array:
         """Mean number of pairs that a list as long as the data's longest orders against its center."""
-        from permix.dp_mallows.lists.scores_jit import fill_expected_skips
+        from permix.distributions.generalized.generalized_mallows_jit import mean_skip
 
-        skips = np.empty(self.fit.clusters.theta.shape)
-        theta = np.array(self.fit.clusters.theta, dtype=np.float64, order="C")
-        fill_expected_skips(theta, len(self.fit.items), skips)
+        theta = self.fit.clusters.theta
+        skips = mean_skip(theta, len(self.fit.items) - np.arange(theta.shape[1]))
         return self._mean_of(skips.sum(axis=1)[:, None])[:, 0]
 
     @cached_property
@@ -107,7 +100,7 @@ class ClusterSummaries:
         clusters = self.fit.clusters
         out = np.zeros((clusters.n_draws, self.fit.n_clusters))
         draw = np.repeat(np.arange(clusters.n_draws), np.diff(clusters.starts))
-        np.add.at(out, (draw, self.overlap.linked), clusters.sizes)
+        np.add.at(out, (draw, self.fit.overlap.linked), clusters.sizes)
         return out
 
     @cached_property
@@ -123,7 +116,7 @@ class ClusterSummaries:
     @cached_property
     def together(self) -> Array:
         """Mean share of a cluster's members that the cluster most like it holds in a draw."""
-        return np.asarray((self.overlap.in_nearest / self.fit.cluster_sizes).mean(axis=0))
+        return np.asarray((self.fit.overlap.in_nearest / self.fit.cluster_sizes).mean(axis=0))
 
     def _mean_of(self, values: Array) -> Array:
         """Means of numbers that clusters of draws have, over those that speak for each estimated one."""

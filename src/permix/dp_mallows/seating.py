@@ -7,26 +7,14 @@ import dataclasses
 import numpy as np
 
 from permix.dp_mallows.lists.assignment_jit import Instantiated, assign, write_heads
-from permix.dp_mallows.lists.clusters_jit import draw_some_decays, fill_all_rows
-from permix.dp_mallows.lists.seating_jit import HIGH, MOVED, OCCUPIED, SeatingScratch, seat_in_turn
-from permix.dp_mallows.state import ListModel, ListState
+from permix.dp_mallows.lists.clusters_jit import draw_some_decays
+from permix.dp_mallows.lists.seating_jit import HIGH, MOVED, OCCUPIED, POSITION, fill_all_rows, seat_in_turn
+from permix.dp_mallows.state import ListState
 from permix.kernels.streams import draw_key, new_stream, open_stream
 from permix.moves.base import Info, Move
 from permix.runtime.threads import over_rows
 
 LEAST_VISITS = 500
-
-
-def seating_scratch(model: ListModel, capacity: int) -> SeatingScratch:
-    """Make room for one list under ``capacity`` clusters."""
-    return SeatingScratch(
-        found=np.empty((model.n_stages, capacity), dtype=np.int16),
-        skips=np.empty((model.n_stages, capacity), dtype=np.int16),
-        products=np.empty(capacity),
-        logs=np.empty(capacity + 2),
-        code=np.empty(model.n_items, dtype=np.int64),
-        taken=np.empty(model.n_items, dtype=np.int64),
-    )
 
 
 def seat(rng: np.random.Generator, state: ListState, visits: np.ndarray) -> int:
@@ -37,11 +25,11 @@ def seat(rng: np.random.Generator, state: ListState, visits: np.ndarray) -> int:
     key = draw_key(rng)
     stream = new_stream()
     open_stream(stream, key[0], key[1], 0, 0)
-    book = np.zeros(4, dtype=np.int64)
+    book = np.zeros(5, dtype=np.int64)
     book[OCCUPIED] = book[HIGH] = state.n_clusters
-    position = 0
-    while True:
-        position = seat_in_turn(
+    while book[POSITION] < len(visits):
+        state.make_room(book[OCCUPIED] + 1)
+        seat_in_turn(
             stream,
             state.concentration,
             model.discount,
@@ -53,14 +41,10 @@ def seat(rng: np.random.Generator, state: ListState, visits: np.ndarray) -> int:
             model.opening,
             state.labels,
             visits,
-            position,
             book,
-            seating_scratch(model, len(state.clusters.sizes)),
         )
-        if position == len(visits):
-            state.compact()
-            return int(book[MOVED])
-        state.make_room(len(state.clusters.sizes) + 1)
+    state.compact()
+    return int(book[MOVED])
 
 
 @dataclasses.dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from permix.dp_mallows.lists.split_merge_jit import (
     split_or_merge,
 )
 from permix.dp_mallows.state import ListState
-from permix.kernels.streams import draw_key, new_stream, open_stream
+from permix.kernels.streams import draw_key
 from permix.moves.base import Info, Move
 
 
@@ -51,26 +50,12 @@ class ListClimb(Move):
     """Split and merge clusters whenever that raises the log joint: an optimizer, for burn-in only.
 
     One group of people may sit in several clusters, by their first choice, say. Such states are far from all
-    others for moves that must be reversible, but not for a climber. The first ``n_steps`` steps climb; every
-    step also makes a ``sweep``.
+    others for moves that must be reversible, but not for a climber.
     """
 
-    n_steps: int
-    sweep: Move
     exact = False
 
-    def __post_init__(self) -> None:
-        self._done = 0
-
     def step(self, rng: np.random.Generator, state: ListState) -> Info:
-        """Sweep; and climb, while there are steps left for it."""
-        parts = [self.sweep.step(rng, state)]
-        if self._done < self.n_steps:
-            self._done += 1
-            parts.append(self._climb(rng, state))
-        return Info("warm-up", sum(p.proposed for p in parts), sum(p.accepted for p in parts), tuple(parts))
-
-    def _climb(self, rng: np.random.Generator, state: ListState) -> Info:
         """Try as many merges and splits as there are clusters, within bounds."""
         n_tries = min(max(state.n_clusters, 4), 32)
         accepted = 0
@@ -79,24 +64,13 @@ class ListClimb(Move):
             accepted += _propose(rng, state, kind, climb=True)
         return Info("climb", n_tries, accepted)
 
-    def checkpoint(self) -> dict[str, np.ndarray]:
-        """How many steps were made."""
-        return {"done": np.array(self._done)}
-
-    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take back what ``checkpoint`` gave."""
-        self._done = int(arrays["done"])
-
 
 def _propose(rng: np.random.Generator, state: ListState, kind: int, climb: bool) -> bool:
     """Make one proposal; returns whether it was taken."""
     model, before = state.model, state.n_clusters
     state.make_room(before + 1)
-    key = draw_key(rng)
-    stream = new_stream()
-    open_stream(stream, key[0], key[1], 0, 0)
     after = split_or_merge(
-        stream,
+        draw_key(rng),
         state.concentration,
         model.discount,
         model.tables,

@@ -87,7 +87,25 @@ class GeneralizedMallows(RankingDistribution):
         max_nodes: int | None = None,
         random_state: RandomState = 0,
     ) -> GeneralizedMallowsFit:
-        """Estimate center and decays together by maximum likelihood; see :func:`fit_generalized_mallows`.
+        """Estimate center and decays together by maximum likelihood.
+
+        Given the center, each decay is found by itself: the one whose mean skip is that of the lists. Given
+        the decays, the best center solves a weighted Kemeny problem, by dynamic programming where the lists
+        name at most 14 items. The two alternate until nothing changes, from several starts. Then a search
+        through all centers, which leaves out what cannot be better, either proves the result or improves it,
+        or gives up.
+
+        Parameters
+        ----------
+        rankings : Rankings
+            Full rankings and top lists of any lengths, unlisted items below.
+        n_starts : int
+            Starts of the alternation: decays of 1, falling, rising, and random ones.
+        max_nodes : int, optional
+            Beginnings of centers that the search may look at; 0 leaves it out. Left out, as many as take a
+            few seconds.
+        random_state : int, SeedSequence, Generator or None
+            For the random starts. By default the same data give the same answer.
 
         Examples
         --------
@@ -99,9 +117,7 @@ class GeneralizedMallows(RankingDistribution):
         """
         from permix.distributions.generalized.maximum_likelihood import fit_generalized_mallows
 
-        return fit_generalized_mallows(
-            rankings, n_starts=n_starts, max_nodes=max_nodes, random_state=random_state
-        )
+        return fit_generalized_mallows(rankings, n_starts, max_nodes, random_state)
 
     @classmethod
     def posterior(
@@ -110,11 +126,11 @@ class GeneralizedMallows(RankingDistribution):
         *,
         prior_strength: float = 1.0,
         prior_rate: float | Sequence[float] | Array = 1.0,
-        prior_rankings: Rankings | None = None,
         n_draws: int = 1000,
         n_burn_in: int = 500,
         n_thin: int = 1,
         n_chains: int = 4,
+        prior_rankings: Rankings | None = None,
         random_state: RandomState = None,
     ) -> GeneralizedMallowsPosterior:
         """Draw from the posterior of center and decays given lists that one model made.
@@ -169,11 +185,6 @@ class GeneralizedMallows(RankingDistribution):
         """Decay of each of the n - 1 stages."""
         return read_only(self._theta)
 
-    @property
-    def n_stages(self) -> int:
-        """Number of stages that have something to choose, n - 1."""
-        return len(self._theta)
-
     def sample(
         self,
         size: int = 1,
@@ -186,11 +197,11 @@ class GeneralizedMallows(RankingDistribution):
         ----------
         size : int
             Number of rows.
+        lengths : int or one per row, optional
+            How many of the best items each row lists; left out, all.
         random_state : int, SeedSequence, Generator or None
             The same seed gives the same rows, whatever the number of threads; the first rows of a larger
             sample are those of a smaller one, and a longer list begins with the shorter one.
-        lengths : int or one per row, optional
-            How many of the best items each row lists; left out, all.
 
         Returns
         -------
@@ -199,7 +210,7 @@ class GeneralizedMallows(RankingDistribution):
         from permix.distributions.generalized.generalized_mallows_jit import sample_list_rows, skip_tables
 
         key = stream_key(random_state)
-        sizes = _lengths(lengths, sample_size(size), self.n_items)
+        sizes = list_lengths(lengths, sample_size(size), self.n_items)
         out = np.full((len(sizes), int(sizes.max(initial=0))), -1, dtype=np.int32)
         thresholds, guide = skip_tables(self._theta[: out.shape[1]], self.n_items)
 
@@ -209,17 +220,27 @@ class GeneralizedMallows(RankingDistribution):
         over_rows(draw, len(out), out.shape[1])
         return Rankings._from_arrays(out, self.items)
 
+    @property
+    def n_stages(self) -> int:
+        """Number of stages that have something to choose, n - 1."""
+        return len(self._theta)
+
     def entropy(self) -> float:
         """Entropy of full rankings in nats, Σ_j ln ψ_j + θ_j E[s_j], exact."""
-        from permix.distributions.generalized.generalized_mallows_jit import stage_entropy
+        from permix.distributions.generalized.generalized_mallows_jit import log_psi
 
-        return float(stage_entropy(self._theta, self.n_items).sum())
+        # An infinite decay never skips.
+        paid = np.where(self._theta < np.inf, self._theta, 0.0) * self.expected_skips()
+        return float((log_psi(self._theta, self._places_left()) + paid).sum())
 
     def expected_skips(self) -> Array:
         """Mean number of better items that each stage skips, one per stage."""
-        from permix.distributions.generalized.generalized_mallows_jit import skip_moments
+        from permix.distributions.generalized.generalized_mallows_jit import mean_skip
 
-        return np.asarray(skip_moments(self._theta, self.n_items)[0])
+        return np.asarray(mean_skip(self._theta, self._places_left()))
+
+    def _places_left(self) -> Array:
+        return self.n_items - np.arange(self.n_stages)
 
     def expected_distance(self) -> float:
         """Expected Kendall distance of a full ranking from the center, the sum of all skips."""
@@ -371,11 +392,14 @@ def _decays(theta: object, beyond: object, n: int) -> Array:
     return filled
 
 
-def _lengths(lengths: object, size: int, n: int) -> Array:
+def list_lengths(lengths: object, size: int, n: int) -> Array:
     """Check how long the rows shall be."""
     if lengths is None:
         return np.full(size, n, dtype=np.int64)
-    asked = np.asarray(lengths)
+    try:
+        asked = np.asarray(lengths)
+    except ValueError:  # rows of unlike lengths
+        asked = np.empty(1)
     if asked.dtype.kind not in "iu" and asked.size:
         raise DataError(f"lengths={lengths!r} must be whole numbers from 1 to {n}")
     if asked.ndim > 1 or (asked.ndim == 1 and len(asked) != size):

@@ -79,45 +79,9 @@ class GeneralizedMallowsFit:
 
 
 def fit_generalized_mallows(
-    rankings: Rankings,
-    *,
-    n_starts: int = 8,
-    max_nodes: int | None = None,
-    random_state: RandomState = 0,
+    rankings: Rankings, n_starts: int = 8, max_nodes: int | None = None, random_state: RandomState = 0
 ) -> GeneralizedMallowsFit:
-    """Find the center and the decays that make lists most probable.
-
-    Given the center, each decay is found by itself: the one whose mean skip is that of the lists. Given the
-    decays, the best center solves a weighted Kemeny problem, by dynamic programming where the lists name at
-    most 14 items. The two alternate until nothing changes, from several starts. Then a search through all
-    centers, which leaves out what cannot be better, either proves the result or improves it, or gives up.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Full rankings and top lists of any lengths, unlisted items below.
-    n_starts : int
-        Starts of the alternation: decays of 1, falling, rising, and random ones.
-    max_nodes : int, optional
-        Beginnings of centers that the search may look at; 0 leaves it out. Left out, as many as take a few
-        seconds.
-    random_state : int, SeedSequence, Generator or None
-        For the random starts. By default the same data give the same answer.
-
-    Returns
-    -------
-    GeneralizedMallowsFit
-
-    Examples
-    --------
-    >>> from permix import Rankings
-    >>> lists = Rankings.from_orders(
-    ...     [["a", "b", "c"], ["a", "c", "b"], ["b", "a"], ["a"]], items=["a", "b", "c"], counts=[4, 1, 1, 2]
-    ... )
-    >>> fit_generalized_mallows(lists)
-    GeneralizedMallows: 3 items, theta 2.166, 1.609, center a ≻ b ≻ c
-      log-likelihood -5.83135 (no center is better)
-    """
+    """Do what :meth:`GeneralizedMallows.fit` says."""
     from permix.distributions.generalized.center_search_jit import profile, search_centers
     from permix.distributions.generalized.list_statistics_jit import dense_counts, skip_totals
 
@@ -135,11 +99,9 @@ def fit_generalized_mallows(
     if max_nodes is None:
         max_nodes = int(SEARCH_WORK / max(1, m * n_stages))
     if not proven and max_nodes and m * m * n_stages <= SEARCH_UP_TO:
-        counts = np.empty((m, m, n_stages))
-        dense_counts(stats, counts)
         tolerance = TOLERANCE * (1.0 + abs(search.best))
         search.best, proven = search_centers(
-            counts, stats.lists, stats.n_items, max_nodes, tolerance, search.best, search.order
+            dense_counts(stats), stats.lists, stats.n_items, max_nodes, tolerance, search.best, search.order
         )
     ranks, skips, theta = np.empty(m, dtype=np.int64), np.empty(n_stages), np.empty(n_stages)
     ranks[search.order] = np.arange(m)

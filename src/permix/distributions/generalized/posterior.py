@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 ENUMERATE_UP_TO = 8
 # Chains that agree stay below this R-hat; many quantities are looked at, so the usual 1.01 would cry wolf.
 LARGEST_R_HAT = 1.1
-PROBABILITY = 0.89
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,14 +65,14 @@ class GeneralizedMallowsPosterior:
     """
 
     items: tuple[Label, ...]
+    n_lists: Array
+    n_chains: int
+    exact: bool
     centers: Array
     theta: Array
     log_density: Array
     rank_probabilities: Array
     before_probabilities: Array
-    n_lists: Array
-    n_chains: int
-    exact: bool
     log_evidence: float | None = None
     r_hat: float | None = None
     acceptance_rate: float | None = None
@@ -96,7 +95,7 @@ class GeneralizedMallowsPosterior:
         """Mean decay of each stage."""
         return np.asarray(self.theta.mean(axis=0))
 
-    def theta_interval(self, probability: float = PROBABILITY) -> Array:
+    def theta_interval(self, probability: float = 0.89) -> Array:
         """Equal-tailed interval of each decay, one row (lower, upper) per stage."""
         if not 0.0 < probability < 1.0:
             raise DataError(f"probability={probability!r} must lie between 0 and 1")
@@ -188,11 +187,16 @@ def _rates(prior_rate: object, n_stages: int) -> Array:
 
 def _all_centers(stats: ListStatistics, tables: StageTables) -> tuple[Array, Array, Array, float]:
     """All centers, their skips, their log densities with decays integrated out, and the log of the sum."""
-    from permix.distributions.generalized.center_posterior_jit import all_skip_totals, marginal_densities
+    from permix.distributions.generalized.center_posterior_jit import marginal_densities
 
     n, n_stages = stats.n_items, len(stats.lists)
     orders = np.array(list(itertools.permutations(range(n))), dtype=np.int64)
-    skips = all_skip_totals(stats, orders)
+    ranks = np.argsort(orders, axis=1)[:, stats.items]
+    skips = ranks @ stats.totals.T
+    for stage, item, earlier, weight in zip(
+        stats.stage, stats.item, stats.earlier, stats.weight, strict=True
+    ):
+        skips[:, stage] -= weight * (ranks[:, earlier] < ranks[:, item])
     logs = np.zeros(len(orders))
     for stage in range(n_stages):
         # Totals that differ by rounding only may count as different: that costs time, not truth.
