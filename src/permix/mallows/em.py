@@ -180,7 +180,7 @@ class MallowsEM:
         if not len(rows):
             return 0.0
         from permix.distributions.conditioning.partitioned_jit import weigh_blocks
-        from permix.distributions.conditioning.tournaments_jit import weigh_levels
+        from permix.kernels.comparisons import weigh_levels_compiled
 
         joint = partition_log_normalizers(components, profile)[0] + components.log_weights
         evidence = np.logaddexp.reduce(joint, axis=1)
@@ -193,7 +193,7 @@ class MallowsEM:
         def work(first: int, last: int) -> None:
             for k in range(first, last):
                 wins, blocks = statistics.wins[k], statistics.blocks[k]
-                weigh_levels(profile.arrays, rows, by_component[k], wins, above_all[k])
+                weigh_levels_compiled(profile.arrays, rows, by_component[k], wins, above_all[k])
                 weigh_blocks(profile.block_indptr, profile.block_sizes, by_component[k], blocks)
 
         over_rows(work, components.n_components, 4 * len(rows))
