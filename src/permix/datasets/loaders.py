@@ -326,12 +326,12 @@ def load_preflib(
         Whether the file may be fetched; files whose checksum is not known must be in place.
     """
     from permix.data.io.preflib import read_preflib
-    from permix.data.io.preflib_writer import SUFFIXES
+    from permix.data.io.text_files import PREFLIB
 
     kind = ending.removeprefix(".")
-    if not re.fullmatch(r"\d{5}-\d{8}", number) or kind not in SUFFIXES:
+    if not re.fullmatch(r"\d{5}-\d{8}", number) or kind not in PREFLIB:
         raise DataError(
-            f"a PrefLib file is '12345-12345678' and one of {', '.join(SUFFIXES)}, not {number!r}, {ending!r}"
+            f"a PrefLib file is '12345-12345678' and one of {', '.join(PREFLIB)}, not {number!r}, {ending!r}"
         )
     (path,) = obtain(registry.PREFLIB, f"{number}.{kind}", download=download)
     data = read_preflib(path, unlisted=unlisted)

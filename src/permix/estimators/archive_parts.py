@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from permix.distributions.base import Estimate
 from permix.estimators.archive import Saved
 from permix.estimators.checks import Check, Choice, Made, Real, Switch, Whole
 from permix.estimators.fields import Array, Field, below, field, finite, not_negative, partition, require
-from permix.partitions.point_estimate import PointEstimate
-from permix.sampling import Draws
+
+if TYPE_CHECKING:
+    from permix.partitions.point_estimate import PointEstimate
+    from permix.sampling.draws import Draws
 
 
 def _items(names: Any) -> tuple[Label, ...]:
@@ -91,6 +93,8 @@ def pack_draws(draws: Draws) -> tuple[dict[str, Any], dict[str, Array]]:
 
 def draws_of(saved: Saved) -> Draws:
     """Return the draws that were saved."""
+    from permix.sampling.draws import Draws
+
     arrays = under("draws/", saved.arrays)
     moves = saved.facts["moves"]
     statistics: dict[str, Any] = {"moves": moves, **under("statistics/", saved.arrays)}
@@ -151,6 +155,8 @@ def estimate_of(saved: Saved) -> PointEstimate:
 
 def estimate_from(labels: Array, facts: Mapping[str, Any]) -> PointEstimate:
     """Return a point estimate with these labels."""
+    from permix.partitions.point_estimate import PointEstimate
+
     return PointEstimate(
         labels=labels,
         n_clusters=int(labels.max()) + 1,

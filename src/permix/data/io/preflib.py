@@ -28,9 +28,9 @@ from typing import Any, Literal, NamedTuple, NoReturn
 import numpy as np
 
 from permix.data.io.categories import category_order
-from permix.data.io.preflib_writer import SUFFIXES, UNIQUE_KEYS, groups_text
+from permix.data.io.preflib_writer import UNIQUE_KEYS, groups_text
 from permix.data.io.preflib_writer import write_preflib as write_preflib
-from permix.data.io.text_files import PathLike, plain_suffix, read_text, shorten
+from permix.data.io.text_files import PREFLIB, PathLike, plain_suffix, read_text, shorten
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.errors import Argument, DataError, FileFormatError, Message, ParameterError, PermixWarning
@@ -196,14 +196,14 @@ class _Reader:
 
     def _kind(self) -> str:
         ending, stated = plain_suffix(self.path), self.header.get("DATA TYPE", "").lower()
-        if ending in SUFFIXES:
+        if ending in PREFLIB:
             if stated and stated != ending:
                 self.doubt(f"the file ends in .{ending}, but the header says DATA TYPE: {stated}")
-                return stated if stated in SUFFIXES else ending
+                return stated if stated in PREFLIB else ending
             return ending
-        if stated in SUFFIXES:
+        if stated in PREFLIB:
             return stated
-        endings = ", ".join(f".{suffix}" for suffix in SUFFIXES)
+        endings = ", ".join(f".{suffix}" for suffix in PREFLIB)
         raise FileFormatError(
             f"{self.path}: neither the ending nor DATA TYPE names a kind of file that is read ({endings})",
             self.path,

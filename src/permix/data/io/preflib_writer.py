@@ -10,14 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from permix.data.agent_table import refuse_to_write
-from permix.data.io.text_files import PathLike, plain_suffix, write_text
+from permix.data.io.text_files import PREFLIB, PathLike, plain_suffix, write_text
 from permix.data.io.written_names import refuse_names
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.errors import Argument, DataError, Message, PermixWarning, Wording
 
-SUFFIXES = ("soc", "soi", "toc", "toi", "cat")
 UNIQUE_KEYS = ("NUMBER UNIQUE ORDERS", "NUMBER UNIQUE PREFERENCES")
 _ABOUT = dict.fromkeys(
     (
@@ -61,8 +60,8 @@ def write_preflib(obj: Rankings | Preferences, path: PathLike) -> None:
     refuse_to_write(obj)
     refuse_names(obj.items, "item")
     kind = plain_suffix(path)
-    if kind not in SUFFIXES:
-        endings = ", ".join(f".{suffix}" for suffix in SUFFIXES)
+    if kind not in PREFLIB:
+        endings = ", ".join(f".{suffix}" for suffix in PREFLIB)
         raise DataError(f"{path}: a PrefLib file ends in one of {endings} (and .gz)")
     n_categories = _category_count(obj) if kind == "cat" else 0
     tally: dict[str, int] = {}

@@ -11,6 +11,10 @@ from permix.files import atomic_writer, read_unpacked
 
 PathLike = str | os.PathLike[str]
 
+# Endings of PrefLib files and of tables.
+PREFLIB = ("soc", "soi", "toc", "toi", "cat")
+TABLES = ("csv", "tsv", "tab")
+
 
 def read_text(path: PathLike) -> str:
     """Return the text of a UTF-8 file; gzip is recognized by content, not by name.
