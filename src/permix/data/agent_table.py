@@ -45,9 +45,9 @@ class AgentTable(OverItems, ABC):
         self,
         items: tuple[Label, ...],
         n: int,
-        counts: Array | None,
-        agents: Array | None,
-        metadata: Mapping[str, Any] | None,
+        counts: Array | None = None,
+        agents: Array | None = None,
+        metadata: Mapping[str, Any] | None = None,
         **statements: Array,
     ) -> Self:
         """Set attributes once, arrays read-only; counts of one and agents 0, 1, … where there are none."""
@@ -128,10 +128,8 @@ class AgentTable(OverItems, ABC):
             Item names, one per column; the column names of a frame, else 0, 1, ….
         unlisted : {"below", "unknown"}
             What a row says about items it does not rank; for Rankings also one of them per row.
-        counts : sequence of int, optional
-            How many agents gave each row.
-        agents : sequence of str or int, optional
-            Agent ids; 0, 1, … when left out.
+        counts, agents
+            As in :meth:`permix.Rankings.from_orders`.
 
         Examples
         --------

@@ -79,10 +79,8 @@ class Preferences(AgentTable):
         rest_below: Array | bool = False,
         pair_indptr: Array | None = None,
         pairs: Array | None = None,
-        counts: Array | None = None,
-        agents: Array | None = None,
         consistent: Array | None = None,
-        metadata: dict[str, Any] | None = None,
+        **about: Any,
     ) -> Self:
         """Build; levels or pairs may be left out. Items within a level come sorted by index."""
         names = tuple(items)
@@ -101,9 +99,7 @@ class Preferences(AgentTable):
         return object.__new__(cls)._fill(
             names,
             n,
-            counts,
-            agents,
-            metadata,
+            **about,
             level_indptr=level_indptr,
             level_items=_int32(level_items),
             levels=_int32(levels),
@@ -159,13 +155,12 @@ class Preferences(AgentTable):
         choices: Iterable[Any],
         items: Iterable[object] | None = None,
         agents: object | None = None,
-        counts: object | None = None,
-        on_cycle: str = "error",
+        **options: Any,
     ) -> Self:
         """Build from choices: rows (agent, chosen item, alternatives it was chosen from).
 
         The chosen item is better than every alternative; it may itself be among the alternatives or not.
-        Other parameters as in :meth:`from_pairs`.
+        Other parameters, ``counts`` and ``on_cycle`` among them, as in :meth:`from_pairs`.
 
         Examples
         --------
@@ -174,8 +169,7 @@ class Preferences(AgentTable):
         Preferences: 1 agent over 3 items, 2 comparisons
           anna: salmon ≻ tuna, salmon ≻ egg
         """
-        stated = read_pairs(choice_rows(choices), items, agents)
-        return cls._from_comparisons(stated, counts, on_cycle)
+        return cls._from_comparisons(read_pairs(choice_rows(choices), items, agents), **options)
 
     @classmethod
     def from_ratings(
@@ -295,7 +289,9 @@ class Preferences(AgentTable):
         )
 
     @classmethod
-    def _from_comparisons(cls, stated: Comparisons, counts: object | None, on_cycle: str) -> Self:
+    def _from_comparisons(
+        cls, stated: Comparisons, counts: object | None = None, on_cycle: str = "error"
+    ) -> Self:
         result = cls._from_arrays(
             items=stated.items,
             pair_indptr=stated.indptr,

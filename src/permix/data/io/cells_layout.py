@@ -12,7 +12,7 @@ from permix.data.cells_checks import meant
 from permix.data.io.column_names import USUAL_NAMES, plain
 from permix.data.io.table_columns import BLANK, Table, missing_mask, numbers
 from permix.data.io.text_files import PathLike, shorten
-from permix.data.labels import Array, some_names
+from permix.data.labels import Array
 from permix.errors import (
     Argument,
     DataError,
@@ -171,12 +171,7 @@ def row_name_place(
     if row_column is False:
         return None
     if row_column is not None:
-        if row_column not in table.names:
-            raise DataError(
-                f"{table.source}: there is no column {row_column!r}{meant(row_column, table.names)} to name "
-                f"the rows; the columns are {some_names(table.names)}"
-            )
-        return table.names.index(row_column)
+        return table.named(row_column, f"{meant(row_column, table.names)} to name the rows")
     if index is not None or len(table.names) < 2:
         return None
     first, name = table.columns[0], table.names[0]

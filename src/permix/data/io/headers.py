@@ -35,15 +35,10 @@ def is_usual_name(text: str) -> bool:
 
 def is_number(text: str) -> bool:
     """Whether an entry is a number, or blank."""
-    if text in NOTHING:
-        return True
-    if "_" in text:  # Python's own way of grouping digits, which files do not mean
-        return False
-    try:
-        float(text)
+    try:  # with _, Python's own way of grouping digits, files do not mean a number
+        return text in NOTHING or ("_" not in text and float(text) is not None)
     except ValueError:
         return False
-    return True
 
 
 def is_number_or_decimal_comma(text: str) -> bool:

@@ -97,29 +97,24 @@ def from_frame(
       0: tea ≻ milk × 3
       1: milk ≻ rest × 1
     """
-    table = table_from_frame(frame).without(ignore)
-    return _build(table, layout, items, unlisted, agent_column, count_column, on_cycle)
+    table = table_from_frame(frame)
+    return from_table(table, layout, items, unlisted, agent_column, count_column, on_cycle, ignore)
 
 
 def read_table(
     path: PathLike,
     layout: Layout = "auto",
     *,
-    items: Iterable[Label] | None = None,
-    unlisted: Unlisted | None = None,
-    agent_column: str | Literal[False] | None = None,
-    count_column: str | Literal[False] | None = None,
-    on_cycle: Literal["error", "drop", "keep"] = "error",
-    ignore: Label | Iterable[Label] = (),
     delimiter: str | None = None,
     header: bool | None = None,
+    **options: Any,
 ) -> Rankings | Preferences:
     """Read rankings or preferences from a CSV or TSV file, plain or gzipped.
 
-    Parameters as in :func:`from_frame`; ``delimiter`` is a tab for ``.tsv`` and otherwise the most frequent
-    of comma, semicolon, tab and ``|`` in the first line. ``header`` says whether the first line names the
-    columns; left out, it is found by what is in it (``headers``), a warning says where it was
-    taken for a row, and an error asks where it could be both. Without a header, columns are called 1, 2, …;
+    ``options`` are all that :func:`from_frame` takes; ``delimiter`` is a tab for ``.tsv`` and otherwise the
+    most frequent of comma, semicolon, tab and ``|`` in the first line. ``header`` says whether the first line
+    names the columns; left out, it is found by what is in it (``headers``), a warning says where it was taken
+    for a row, and an error asks where it could be both. Without a header, columns are called 1, 2, …;
     the three columns of pairs and ratings are taken in the order given above. Entries that are whole numbers
     throughout become integers. Errors give the line of the file, the first being line 1.
 
@@ -127,8 +122,7 @@ def read_table(
     --------
     >>> votes = permix.read_table("votes.csv", layout="ranks")  # doctest: +SKIP
     """
-    table = _table_of_file(path, delimiter, header, layout).without(ignore)
-    return _build(table, layout, items, unlisted, agent_column, count_column, on_cycle)
+    return from_table(_table_of_file(path, delimiter, header, layout), layout, **options)
 
 
 def _table_of_file(path: PathLike, delimiter: str | None, header: bool | None, layout: str) -> Table:
@@ -148,15 +142,18 @@ def _is_known(name: str) -> bool:
     return is_usual_name(name) or (is_place(name) and not name.isdecimal())
 
 
-def _build(
+def from_table(
     table: Table,
     layout: str,
-    items: Iterable[Label] | None,
-    unlisted: str | None,
-    agent_column: str | Literal[False] | None,
-    count_column: str | Literal[False] | None,
-    on_cycle: str,
+    items: Iterable[Label] | None = None,
+    unlisted: str | None = None,
+    agent_column: object = None,
+    count_column: object = None,
+    on_cycle: str = "error",
+    ignore: Label | Iterable[Label] = (),
 ) -> Rankings | Preferences:
+    """Read a table by what its columns are called; see :func:`from_frame`."""
+    table = table.without(ignore)
     if layout not in ("auto", *LAYOUTS):
         raise DataError(f"layout is one of auto, {', '.join(LAYOUTS)}, not {layout!r}")
     if unlisted not in (None, "below", "unknown"):
