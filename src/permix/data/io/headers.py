@@ -71,14 +71,12 @@ def warn_of_no_header(path: PathLike, first: list[str], called: str) -> None:
     """Say that the first line was taken for a row."""
     warnings.warn(
         PermixWarning(
-            Message(
-                f"{path}: no line names the columns, so line 1 ({shorten(', '.join(first), 40)!r}) is read "
-                f"as data and the columns are called {called} and so on. If line 1 holds names, say ",
-                Argument("header", True),
-                "; ",
-                Argument("header", False),
-                " silences this warning",
-            )
+            f"{path}: no line names the columns, so line 1 ({shorten(', '.join(first), 40)!r}) is read "
+            f"as data and the columns are called {called} and so on. If line 1 holds names, say ",
+            Argument("header", True),
+            "; ",
+            Argument("header", False),
+            " silences this warning",
         ),
         stacklevel=4,
     )

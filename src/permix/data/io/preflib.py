@@ -33,7 +33,7 @@ from permix.data.io.preflib_writer import write_preflib as write_preflib
 from permix.data.io.text_files import PREFLIB, PathLike, plain_suffix, read_text, shorten
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, FileFormatError, Message, ParameterError, PermixWarning
+from permix.errors import Argument, DataError, FileFormatError, ParameterError, PermixWarning
 
 _NUMBER = re.compile(r"[0-9]{1,15}")  # fits 64 bits, also when many are added up
 _ENTRY = re.compile(r"\{([^{}]*)\}|([^{},]+)")
@@ -97,9 +97,7 @@ def read_preflib(
     reader.check_totals(body)
     if categories is not None and reader.kind != "cat":
         raise DataError(
-            Message(
-                f"{path}: ", Argument("categories"), f" is for .cat files, and this one is .{reader.kind}"
-            )
+            f"{path}: ", Argument("categories"), f" is for .cat files, and this one is .{reader.kind}"
         )
     return reader.build(body, unlisted, categories)
 
@@ -314,11 +312,9 @@ class _Reader:
             shown = ", ".join(repr(names[place]) for place in order)
             warnings.warn(
                 PermixWarning(
-                    Message(
-                        f"{self.path}: the categories are taken best first as {shown}, as their names say; ",
-                        Argument("categories", "best-first"),
-                        " keeps the order of the file",
-                    )
+                    f"{self.path}: the categories are taken best first as {shown}, as their names say; ",
+                    Argument("categories", "best-first"),
+                    " keeps the order of the file",
                 ),
                 stacklevel=4,
             )

@@ -15,7 +15,7 @@ from permix.data.io.written_names import refuse_names
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, Message, PermixWarning, Wording
+from permix.errors import Argument, DataError, PermixWarning, Wording
 
 UNIQUE_KEYS = ("NUMBER UNIQUE ORDERS", "NUMBER UNIQUE PREFERENCES")
 _ABOUT = dict.fromkeys(
@@ -71,10 +71,8 @@ def write_preflib(obj: Rankings | Preferences, path: PathLike) -> None:
     if kind in ("soi", "toi") and not _below(obj).all():  # True in full rows
         warnings.warn(
             PermixWarning(
-                Message(
-                    "a PrefLib file cannot say that unlisted alternatives are unknown: read it back with ",
-                    Argument("unlisted", "unknown"),
-                )
+                "a PrefLib file cannot say that unlisted alternatives are unknown: read it back with ",
+                Argument("unlisted", "unknown"),
             ),
             stacklevel=2,
         )
@@ -100,13 +98,11 @@ def _groups(obj: Rankings | Preferences, kind: str) -> Iterator[list[list[int]]]
     else:
         if len(obj.pairs):
             raise DataError(
-                Message(
-                    "pairwise statements have no place in a PrefLib file; ",
-                    Wording(
-                        "permix.write_table(obj, path, layout='pairs') keeps them",
-                        "a .csv file with --to-layout pairs keeps them",
-                    ),
-                )
+                "pairwise statements have no place in a PrefLib file; ",
+                Wording(
+                    "permix.write_table(obj, path, layout='pairs') keeps them",
+                    "a .csv file with --to-layout pairs keeps them",
+                ),
             )
         lengths = np.diff(obj.level_indptr)
         all_groups = level_groups(obj)

@@ -25,7 +25,7 @@ import numpy as np
 from permix.data.io.column_names import LONG_RANKS, plain
 from permix.data.io.table_columns import Table, missing_mask, numbers
 from permix.data.labels import Array, Label, some_names
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 
 LAYOUTS = ("orders", "ranks", "pairs", "ratings")
 
@@ -71,17 +71,15 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
     if others:
         names = [table.names[place] for place in others]
         raise DataError(
-            Message(
-                f"{table.source}: column {names[0]!r} does not look like a place in an ordering: {why}, and "
-                f"its entries ({some_names(_entries(table, others[0])[:3])}) would become items. Leave it "
-                "out with ",
-                Argument("ignore", names[0]),
-                ", or name it with ",
-                Argument("agent_column"),
-                " or ",
-                Argument("count_column"),
-                "; if it is a place, rename it" if places else "; if it is a place, pass items=[...]",
-            )
+            f"{table.source}: column {names[0]!r} does not look like a place in an ordering: {why}, and "
+            f"its entries ({some_names(_entries(table, others[0])[:3])}) would become items. Leave it "
+            "out with ",
+            Argument("ignore", names[0]),
+            ", or name it with ",
+            Argument("agent_column"),
+            " or ",
+            Argument("count_column"),
+            "; if it is a place, rename it" if places else "; if it is a place, pass items=[...]",
         )
 
 
@@ -119,15 +117,13 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
         first = next(name for name, place in zip(names, positions, strict=True) if place)
         odd = names[positions.index(None)]
         raise DataError(
-            Message(
-                f"{table.source}: some columns are places in an ordering ({first!r}), but {odd!r} is not; "
-                "leave it out with ",
-                Argument("ignore", odd),
-                ", or name it with ",
-                Argument("agent_column"),
-                " or ",
-                Argument("count_column"),
-            )
+            f"{table.source}: some columns are places in an ordering ({first!r}), but {odd!r} is not; "
+            "leave it out with ",
+            Argument("ignore", odd),
+            ", or name it with ",
+            Argument("agent_column"),
+            " or ",
+            Argument("count_column"),
         )
     values = [numbers(table.columns[place]) for place in wide]
     text = [place for place, column in zip(wide, values, strict=True) if column is None]
@@ -135,17 +131,15 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
     if says_nothing and text:
         return "orders"
     if text:
-        raise DataError(Message(f"{table.source}: ", *_why_text_is_no_ranks(table, wide, text)))
+        raise DataError(f"{table.source}: ", *_why_text_is_no_ranks(table, wide, text))
     ranks = np.column_stack([column for column in values if column is not None])
     if says_nothing and not _repeats(ranks) and not np.any((ranks < 0) | (np.floor(ranks) < ranks)):
         raise DataError(
-            Message(
-                f"{table.source}: columns {', '.join(map(repr, names[:2]))}, … of whole numbers could be "
-                "orders (column = place, entry = item) or ranks (column = item, entry = its rank); say ",
-                Argument("layout", "orders"),
-                " or ",
-                Argument("layout", "ranks"),
-            )
+            f"{table.source}: columns {', '.join(map(repr, names[:2]))}, … of whole numbers could be "
+            "orders (column = place, entry = item) or ranks (column = item, entry = its rank); say ",
+            Argument("layout", "orders"),
+            " or ",
+            Argument("layout", "ranks"),
         )
     bad = first_row_that_is_no_ranking(ranks)
     if bad is None:
@@ -157,16 +151,14 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
         "; ",
     )
     raise DataError(
-        Message(
-            f"{table.where(bad)}: these numbers are not a ranking from 1 on: ",
-            *(otherwise if possible else ()),
-            f"ratings (higher is better) go to permix.Preferences.from_ratings; {_FOR_NUMBERS}. A column "
-            "that counts or names agents is set apart with ",
-            Argument("count_column"),
-            " or ",
-            Argument("agent_column"),
-            *((". If each row is one statement: ", *_long_advice(table)) if _looks_long(table) else ()),
-        )
+        f"{table.where(bad)}: these numbers are not a ranking from 1 on: ",
+        *(otherwise if possible else ()),
+        f"ratings (higher is better) go to permix.Preferences.from_ratings; {_FOR_NUMBERS}. A column "
+        "that counts or names agents is set apart with ",
+        Argument("count_column"),
+        " or ",
+        Argument("agent_column"),
+        *((". If each row is one statement: ", *_long_advice(table)) if _looks_long(table) else ()),
     )
 
 

@@ -36,7 +36,7 @@ from permix.data.io.text_files import PathLike, read_text
 from permix.data.labels import Array, Label, clean_items, encode_agents, encode_items
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, Message, PermixWarning, Wording
+from permix.errors import Argument, DataError, PermixWarning, Wording
 
 Unlisted = Literal["below", "unknown"]
 # Columns of long tables that nobody named.
@@ -291,15 +291,13 @@ def _refuse_numbers_among_names(table: Table, places: list[int]) -> None:
     for place, column in zip(places, values, strict=True):
         if text and column is not None and not np.isnan(column).all():
             raise DataError(
-                Message(
-                    f"{table.source}: column {table.names[place]!r} holds numbers while "
-                    f"{table.names[text[0]]!r} holds names, so they are not places of one ordering. A column "
-                    "that counts or names agents is set apart with ",
-                    Argument("count_column"),
-                    " or ",
-                    Argument("agent_column"),
-                    "; if numbers are names of items, pass items=[...]",
-                )
+                f"{table.source}: column {table.names[place]!r} holds numbers while "
+                f"{table.names[text[0]]!r} holds names, so they are not places of one ordering. A column "
+                "that counts or names agents is set apart with ",
+                Argument("count_column"),
+                " or ",
+                Argument("agent_column"),
+                "; if numbers are names of items, pass items=[...]",
             )
 
 
@@ -369,12 +367,10 @@ def _ranks(
             )
         if names is None and np.nanmax(values, initial=0) > len(places):
             raise DataError(
-                Message(
-                    f"{table.source}: column {table.names[place]!r} goes up to {np.nanmax(values):g}, but "
-                    f"ranks of {len(places)} items end at {len(places)}. If it counts agents, say ",
-                    Argument("count_column", table.names[place]),
-                    "; columns that are no items are left out by naming the items: items=[...]",
-                )
+                f"{table.source}: column {table.names[place]!r} goes up to {np.nanmax(values):g}, but "
+                f"ranks of {len(places)} items end at {len(places)}. If it counts agents, say ",
+                Argument("count_column", table.names[place]),
+                "; columns that are no items are left out by naming the items: items=[...]",
             )
         ranks[:, target] = values
     ranks[ranks == 0] = np.nan
@@ -414,11 +410,9 @@ def _agents_of_rows(table: Table, agent: int | None, agent_column: object, layou
         return np.arange(table.n_rows)
     way_out = Wording("; agent_column=False makes every row an agent of its own", "")
     raise DataError(
-        Message(
-            f"{table.source}: no column for the agent; name it with ",
-            Argument("agent_column"),
-            *([way_out] if layout == "pairs" else []),
-        )
+        f"{table.source}: no column for the agent; name it with ",
+        Argument("agent_column"),
+        *([way_out] if layout == "pairs" else []),
     )
 
 
