@@ -173,10 +173,7 @@ def encode_items(
     first appearance). With ``items``, entries are names; where no entry is a name, no name is an
     integer and all entries are integers, they are 0-based indices.
 
-    Parameters
-    ----------
-    where : callable
-        Says in words where the entry at a flat position stands, for messages.
+    ``where`` says in words where the entry at a flat position stands, for messages.
     """
     names = _known_items(items, n_items)
     if names is not None and names == tuple(range(len(names))) and values.dtype.kind in "iu":

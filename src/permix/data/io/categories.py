@@ -38,21 +38,7 @@ DIRECTIONS = ("best-first", "worst-first")
 
 
 def category_order(names: Sequence[str], said: Any, source: object) -> tuple[int, ...]:
-    """Return the places of the categories, best first.
-
-    Parameters
-    ----------
-    names : sequence of str
-        In the order of the file.
-    said : {"best-first", "worst-first"}, a list of all names, best first, or None
-        What the caller says; None: what the names say.
-    source : object
-        Where they come from, for messages.
-
-    Raises
-    ------
-    DataError
-        Where the names say nothing, or ``said`` fits none of them.
+    """Return the places of the categories, best first: as the caller ``said``, else as their names say.
 
     Examples
     --------

@@ -92,15 +92,8 @@ def has_header(
 ) -> bool:
     """Whether the first line holds names; an error where that is open.
 
-    Parameters
-    ----------
-    path : path
-    fields : list of lists of str
-        All lines.
-    number, known : callable
-        Whether an entry is a number (or blank), and whether it is a usual name for a column.
-    numbers_may_be_names : bool
-        Whether columns are called by numbers all the time, as those of numbered items are.
+    ``number`` and ``known`` say whether an entry is a number (or blank) and a usual name for a column;
+    ``numbers_may_be_names`` whether columns are called by numbers all the time, as numbered items are.
     """
     first, body = fields[0], fields[1:]
     if not body:

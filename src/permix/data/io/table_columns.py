@@ -168,13 +168,7 @@ def table_of_lines(path: PathLike, names: list[Label], lines: list[int], rows: l
 
 
 def file_rows(path: PathLike, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield line number and stripped fields of every line; blank lines are skipped.
-
-    Raises
-    ------
-    FileFormatError
-        For a line that is longer or shorter than the first, and a quote that is never closed.
-    """
+    """Yield line number and stripped fields of every line; blank lines are skipped."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     width = 0
     while True:
