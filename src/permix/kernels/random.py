@@ -65,16 +65,14 @@ def categorical_log_overwrite(rng, log_weights, n):
     total = 0.0
     for i in range(n):
         gap = log_weights[i] - largest
-        log_weights[i] = np.exp(gap) if gap >= -NEGLIGIBLE else 0.0
-        total += log_weights[i]
-    chosen, remaining = -1, rng.random() * total
+        if gap >= -NEGLIGIBLE:
+            total += np.exp(gap)
+        log_weights[i] = total
+    threshold = rng.random() * total  # below the total, whatever is drawn
     for i in range(n):
-        if log_weights[i] > 0.0:
-            chosen = i
-            remaining -= log_weights[i]
-        if remaining < 0.0:
-            break
-    return chosen
+        if log_weights[i] > threshold:
+            return i
+    return -1
 
 
 @kernel

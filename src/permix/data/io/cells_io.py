@@ -67,10 +67,10 @@ def read_cells(
     path: PathLike,
     layout: CellLayout = "auto",
     *,
+    missing: Missing = None,
     header: bool | None = None,
     row_column: str | Literal[False] | None = None,
     delimiter: str | None = None,
-    missing: Missing = None,
     new_rows: bool = False,
 ) -> Cells:
     """Read a matrix with missing cells from a file.

@@ -174,18 +174,20 @@ def from_table(
     if layout == "auto":
         layout = detect_layout(table, agent, wide)
     per_row = None if count is None else counts
-    if layout == "pairs":
-        return _pairs(table, names, agent, agent_column, per_row, on_cycle)
-    if layout == "ratings":
-        return _ratings(table, names, agent, agent_column, per_row, unlisted or "unknown")
+    if layout in _LONG:
+        ids = _agents_of_rows(table, agent, agent_column, layout)
+        if layout == "pairs":
+            return _pairs(table, names, ids, per_row, on_cycle)
+        return _ratings(table, names, ids, per_row, unlisted or "unknown")
     agents = None if agent is None else _required(table, agent)
     below = _below(table, mark, unlisted or "below")
     result: Rankings | Preferences
     if layout == "orders":
         refuse_other_columns(table, wide, named_items=names is not None)
-        result = _orders(table, names, ordered_places(table, wide), counts, agents, below)
+        ordered = ordered_places(table, wide)
+        result = _orders(table, names, ordered, below, counts=counts, agents=agents)
     else:
-        result = _ranks(table, names, wide, counts, agents, below)
+        result = _ranks(table, names, wide, below, counts=counts, agents=agents)
     if agents is not None:
         _warn_of_agents_twice(table, agents)
     return result
@@ -249,12 +251,7 @@ def _warn_of_agents_twice(table: Table, agents: Array) -> None:
 
 
 def _orders(
-    table: Table,
-    names: tuple[Label, ...] | None,
-    places: list[int],
-    counts: Array,
-    agents: Array | None,
-    below: Array,
+    table: Table, names: tuple[Label, ...] | None, places: list[int], below: Array, **about: Any
 ) -> Rankings:
     if names is None:
         _refuse_numbers_among_names(table, places)
@@ -279,7 +276,7 @@ def _orders(
     if twice.any():
         row, place = np.argwhere(twice)[0]
         raise DataError(f"{table.where(int(row))}: {items[ascending[row, place]]!r} is listed twice")
-    return Rankings._from_arrays(orders, items, counts, agents, below)
+    return Rankings._from_arrays(orders, items, unlisted_below=below, **about)
 
 
 def _refuse_numbers_among_names(table: Table, places: list[int]) -> None:
@@ -334,12 +331,7 @@ def _without_zeros(table: Table, flat: Array, width: int, names: tuple[Label, ..
 
 
 def _ranks(
-    table: Table,
-    names: tuple[Label, ...] | None,
-    places: list[int],
-    counts: Array,
-    agents: Array | None,
-    below: Array,
+    table: Table, names: tuple[Label, ...] | None, places: list[int], below: Array, **about: Any
 ) -> Rankings | Preferences:
     columns = {table.names[place]: place for place in places}
     if names is not None:
@@ -378,9 +370,9 @@ def _ranks(
     _refuse(table, ~given.any(axis=1), "no item is ranked; drop the row")
     ascending = np.sort(ranks, axis=1)
     if np.any(ascending[:, 1:] == ascending[:, :-1]):
-        tied = Preferences.from_ranks(ranks, items=items, counts=counts, agents=agents)
+        tied = Preferences.from_ranks(ranks, items=items, **about)
         return tied._replaced(rest_below=below)
-    strict = Rankings.from_ranks(ranks, items=items, counts=counts, agents=agents)
+    strict = Rankings.from_ranks(ranks, items=items, **about)
     return strict._replaced(unlisted_below=below)
 
 
@@ -417,14 +409,8 @@ def _agents_of_rows(table: Table, agent: int | None, agent_column: object, layou
 
 
 def _pairs(
-    table: Table,
-    names: tuple[Label, ...] | None,
-    agent: int | None,
-    agent_column: object,
-    counts: Array | None,
-    on_cycle: str,
+    table: Table, names: tuple[Label, ...] | None, ids: Array, counts: Array | None, on_cycle: str
 ) -> Preferences:
-    ids = _agents_of_rows(table, agent, agent_column, "pairs")
     places = (_one(table, "better"), _one(table, "worse"))
     columns = [_required(table, place).astype(object) for place in places]
     both = naturals(np.column_stack(columns).ravel())
@@ -448,14 +434,8 @@ def _pairs(
 
 
 def _ratings(
-    table: Table,
-    names: tuple[Label, ...] | None,
-    agent: int | None,
-    agent_column: object,
-    counts: Array | None,
-    unrated: str,
+    table: Table, names: tuple[Label, ...] | None, ids: Array, counts: Array | None, unrated: str
 ) -> Preferences:
-    ids = _agents_of_rows(table, agent, agent_column, "ratings")
     item = _required(table, _one(table, "item"))
     column = table.columns[_one(table, "rating")]
     values = numbers(column)
