@@ -57,17 +57,8 @@ _NPY_MAGIC = b"\x93NUMPY\x01\x00"
 # What the standard library raises on damaged or hostile zips and JSON (RuntimeError includes
 # RecursionError and NotImplementedError).
 _DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    OSError,
-    ValueError,
-    LookupError,
-    OverflowError,
-    RuntimeError,
-    TypeError,
-    MemoryError,
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, LookupError),
+    *(OverflowError, RuntimeError, TypeError, MemoryError),
 )
 
 

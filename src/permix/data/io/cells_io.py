@@ -68,10 +68,10 @@ def read_cells(
     layout: CellLayout = "auto",
     *,
     missing: Missing = None,
+    new_rows: bool = False,
     header: bool | None = None,
     row_column: str | Literal[False] | None = None,
     delimiter: str | None = None,
-    new_rows: bool = False,
 ) -> Cells:
     """Read a matrix with missing cells from a file.
 

@@ -35,6 +35,8 @@ _ORDINALS = (
 )
 _PLACE = "(?:choice|pick|place|position|preference|pref|pos)"
 _POSITION = re.compile(rf"{_PLACE}(\d+)\Z|(\d+)(?:st|nd|rd|th){_PLACE}?\Z|({'|'.join(_ORDINALS)}){_PLACE}?\Z")
+_RANKS = Argument("layout", "ranks")
+_OR_NAME_IT = (", or name it with ", Argument("agent_column"), " or ", Argument("count_column"))
 _MANY_ROWS = 20
 _SAYS_NOTHING = re.compile(r"(?:rank|x|v|var|col|column)?(\d+)\Z")
 _FOR_NUMBERS = "tables of answers or measurements go to permix.DPMixture (permix fit dp-mixture)"
@@ -75,10 +77,7 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
             f"its entries ({some_names(_entries(table, others[0])[:3])}) would become items. Leave it "
             "out with ",
             Argument("ignore", names[0]),
-            ", or name it with ",
-            Argument("agent_column"),
-            " or ",
-            Argument("count_column"),
+            *_OR_NAME_IT,
             "; if it is a place, rename it" if places else "; if it is a place, pass items=[...]",
         )
 
@@ -120,10 +119,7 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
             f"{table.source}: some columns are places in an ordering ({first!r}), but {odd!r} is not; "
             "leave it out with ",
             Argument("ignore", odd),
-            ", or name it with ",
-            Argument("agent_column"),
-            " or ",
-            Argument("count_column"),
+            *_OR_NAME_IT,
         )
     values = [numbers(table.columns[place]) for place in wide]
     text = [place for place, column in zip(wide, values, strict=True) if column is None]
@@ -137,27 +133,19 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
         raise DataError(
             f"{table.source}: columns {', '.join(map(repr, names[:2]))}, … of whole numbers could be "
             "orders (column = place, entry = item) or ranks (column = item, entry = its rank); say ",
-            Argument("layout", "orders"),
-            " or ",
-            Argument("layout", "ranks"),
+            *(Argument("layout", "orders"), " or ", _RANKS),
         )
     bad = first_row_that_is_no_ranking(ranks)
     if bad is None:
         return "ranks"
     possible = not np.any((ranks < 0) | (ranks > len(wide)))
-    otherwise = (
-        "ranks (1 = best) that count in another way are read with ",
-        Argument("layout", "ranks"),
-        "; ",
-    )
+    otherwise = ("ranks (1 = best) that count in another way are read with ", _RANKS, "; ")
     raise DataError(
         f"{table.where(bad)}: these numbers are not a ranking from 1 on: ",
         *(otherwise if possible else ()),
         f"ratings (higher is better) go to permix.Preferences.from_ratings; {_FOR_NUMBERS}. A column "
         "that counts or names agents is set apart with ",
-        Argument("count_column"),
-        " or ",
-        Argument("agent_column"),
+        *(Argument("count_column"), " or ", Argument("agent_column")),
         *((". If each row is one statement: ", *_long_advice(table)) if _looks_long(table) else ()),
     )
 
@@ -177,7 +165,7 @@ def _why_text_is_no_ranks(table: Table, wide: list[int], text: list[int]) -> tup
         return f"{held}; say ", Argument("layout", "orders"), " if each row lists items, best first"
     return (
         f"this does not look like rankings: {held}. Where only some columns are ranks, name them with ",
-        Argument("layout", "ranks"),
+        _RANKS,
         f", items=[...]; {_FOR_NUMBERS}",
     )
 
@@ -201,7 +189,7 @@ def _long_advice(table: Table) -> tuple[str | Argument, ...]:
         return (
             f"ranks need one column per item, as frame.pivot(index={agent!r}, columns={item!r}, "
             f"values={ranked[0]!r}).reset_index() makes in pandas; then ",
-            Argument("layout", "ranks"),
+            _RANKS,
         )
     rated = numbers(table.columns[2]) is not None
     new = ("agent", "item", "rating") if rated else ("agent", "better", "worse")

@@ -23,6 +23,7 @@ from permix.data.labels import Array, Label, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.errors import Argument, DataError, PermixWarning, Wording
+from permix.kernels.pairwise_counts import PreferenceArrays
 
 MOST_PAIRS = 10_000_000
 Layout = Literal["auto", "orders", "ranks", "pairs", "ratings"]
@@ -117,14 +118,11 @@ def _orders_out(obj: Rankings | Preferences) -> Rows:
 
 
 def _ranks_out(obj: Rankings | Preferences) -> Rows:
-    if isinstance(obj, Rankings):
-        below, ranks = obj.unlisted_below, obj.ranks(missing=0.0).astype(np.int64)
-    else:
-        _refuse_pairs(obj, "ranks")
-        below = obj.rest_below | (np.diff(obj.level_indptr) == obj.n_items)
-        ranks = np.zeros((len(obj), obj.n_items), dtype=np.int64)
-        ranks[_row_of_entry(obj), obj.level_items] = obj.levels + 1
-    header, front = _front(obj, below)
+    stated = obj.arrays()
+    _refuse_pairs(stated, "ranks")
+    ranks = np.zeros((len(obj), obj.n_items), dtype=np.int64)
+    ranks[_row_of_entry(stated), stated.level_items] = stated.levels + 1
+    header, front = _front(obj, stated.rest_below)
     _refuse_items_like_columns(header, obj.items)
     body = (
         [*before, *(rank or "" for rank in row)] for before, row in zip(front, ranks.tolist(), strict=True)
@@ -249,8 +247,8 @@ def _scores(stated: Preferences, row_of: Array) -> Array:
     return result
 
 
-def _row_of_entry(obj: Preferences) -> Array:
-    return np.repeat(np.arange(len(obj)), np.diff(obj.level_indptr))
+def _row_of_entry(stated: Preferences | PreferenceArrays) -> Array:
+    return np.repeat(np.arange(len(stated.level_indptr) - 1), np.diff(stated.level_indptr))
 
 
 def _refuse_agents_twice(obj: Preferences, layout: str) -> None:
@@ -279,7 +277,7 @@ def _warn_of_items_left_out(items: Sequence[Label], written: Array, layout: str)
         )
 
 
-def _refuse_pairs(obj: Preferences, layout: str) -> None:
+def _refuse_pairs(obj: Preferences | PreferenceArrays, layout: str) -> None:
     if len(obj.pairs):
         raise DataError(
             "comparisons do not fit ", Argument("layout", layout), "; use ", Argument("layout", "pairs")
