@@ -265,7 +265,11 @@ class Preferences(AgentTable):
         Preferences: 1 agent over 3 items, levels of 2 items
           0: b ≻ a ≻ rest
         """
-        about = {"counts": rankings.counts, "agents": rankings._agents, "metadata": rankings.metadata}
+        about: dict[str, Any] = {
+            "counts": rankings.counts,
+            "agents": rankings._agents,
+            "metadata": rankings.metadata,
+        }
         return cls._from_arrays(items=rankings.items, **rankings.arrays()._asdict(), **about)
 
     @classmethod

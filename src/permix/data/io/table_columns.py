@@ -46,7 +46,7 @@ class Table:
                 f"{self.source}: there is no column {wanted!r}{purpose}; the columns are "
                 f"{some_names(self.names)}"
             )
-        return self.names.index(wanted)  # type: ignore[arg-type]
+        return self.names.index(wanted)
 
     def find(self, wanted: object, role: str) -> int | None:
         """Place of the column the caller named, else of the one with a usual name, else None."""
