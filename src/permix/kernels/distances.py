@@ -94,12 +94,6 @@ def distance_between(metric, order_a, ranks_a, ranks_b, x):
 
 
 @kernel
-def kendall(order, ranks):
-    """Kendall distance between the full ordering ``order`` and the one with rank vector ``ranks``."""
-    return distance_between(KENDALL, order, ranks, ranks, np.empty(order.size, np.int32))
-
-
-@kernel
 def row_distances(metric, orders_a, ranks_a, ranks_b):
     """Distance of row i of a from row i of b, where one row stands for all rows of the other."""
     n_a, n_b = ranks_a.shape[0], ranks_b.shape[0]
