@@ -57,17 +57,8 @@ _NPY_MAGIC = b"\x93NUMPY\x01\x00"
 # What the standard library raises on damaged or hostile zips and JSON (RuntimeError includes
 # RecursionError and NotImplementedError).
 _DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    OSError,
-    ValueError,
-    LookupError,
-    OverflowError,
-    RuntimeError,
-    TypeError,
-    MemoryError,
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, LookupError),
+    *(OverflowError, RuntimeError, TypeError, MemoryError),
 )
 
 
@@ -90,13 +81,7 @@ def unpacking_limit(max_bytes: int | None = None) -> int:
 
 
 def read_unpacked(path: PathLike, max_bytes: int | None = None) -> bytes | bytearray:
-    """Return the content of a file, unpacked where it is gzipped (its first bytes tell, not its name).
-
-    Raises
-    ------
-    FileFormatError
-        If the gzip stream is damaged or unpacks to more than the limit.
-    """
+    """Return the content of a file, unpacked where it is gzipped (its first bytes tell, not its name)."""
     with open(path, "rb") as handle:
         packed = handle.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
         handle.seek(0)
@@ -129,23 +114,9 @@ def too_large(most: int) -> str:
 def atomic_writer(path: PathLike) -> Iterator[IO[bytes]]:
     """Yield a binary file that takes the place of ``path`` only when all went well.
 
-    The bytes go to a temporary file in the same folder, reach the disk, and are then renamed. If
-    anything fails, the file that was there before is untouched; what a killed process left of an earlier
-    write to the same name is removed.
-
-    Raises
-    ------
-    OSError
-        If the disk is full, say; its ``filename`` is ``path``.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "note.txt"
-    >>> with atomic_writer(path) as handle:
-    ...     _ = handle.write(b"all or nothing")
-    >>> path.read_bytes()
-    b'all or nothing'
+    The bytes go to a temporary file in the same folder, reach the disk, and are then renamed. If anything
+    fails, the file that was there before is untouched, and an OSError names ``path``; what a killed process
+    left of an earlier write to the same name is removed.
     """
     target = Path(path)
     check_target(target)
@@ -249,33 +220,9 @@ def write_archive(
 ) -> None:
     """Write ``manifest`` and ``arrays`` as one permix archive, whole or not at all.
 
-    The same content gives the same bytes.
-
-    Parameters
-    ----------
-    path : path
-        The file; an existing one is replaced.
-    manifest : dict
-        Values that JSON holds, no NaN or infinity. ``kind`` (a string) says what the file is.
-    arrays : dict of str to ndarray
-        Boolean, integer, real or string arrays. Names are made of letters, digits, ``_.-`` and ``/``.
-    max_bytes : int, optional
-        What the readers of this file allow it to unpack to, as in :func:`read_archive`; a warning says when
-        it is larger.
-
-    Raises
-    ------
-    DataError
-        If something cannot be written without loss or without pickle.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "fit.permix"
-    >>> write_archive(path, {"kind": "example"}, {"labels": np.array([0, 0, 1])})
-    >>> manifest, arrays = read_archive(path)
-    >>> manifest["kind"], arrays["labels"].tolist()
-    ('example', [0, 0, 1])
+    The same content gives the same bytes. The manifest holds what JSON holds, and its ``kind`` says what the
+    file is; arrays are boolean, integer, real or of strings. A warning says when they take more than readers
+    allow by default, or by ``max_bytes``.
     """
     from permix import __version__
 
@@ -350,29 +297,10 @@ def _check_text(array: Array, what: str) -> None:
 def read_archive(
     path: PathLike, *, kind: str | None = None, max_bytes: int | None = None
 ) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Read a permix archive without trusting it.
+    """Return the manifest and the arrays of a permix archive, which is not trusted.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-    kind : str, optional
-        What the file must be; anything else is refused.
-    max_bytes : int, optional
-        The most that the archive may unpack to. Left out, 1 GiB or what the environment variable
-        ``PERMIX_MAX_BYTES`` says.
-
-    Returns
-    -------
-    manifest : dict
-    arrays : dict of str to ndarray
-
-    Raises
-    ------
-    FileFormatError
-        If the file is not a permix archive, is damaged, too large, or written by a newer version.
-    FileNotFoundError
-        If there is no such file.
+    Anything but ``kind``, and what unpacks to more than ``max_bytes`` (left out, 1 GiB or what the
+    environment variable ``PERMIX_MAX_BYTES`` says), is refused by a FileFormatError.
     """
     # Opened first: that a file is missing or forbidden is no matter of its format.
     with open(path, "rb") as handle:
@@ -394,13 +322,7 @@ def read_archive(
 
 
 def check_sizes(archive: zipfile.ZipFile, n_bytes: int, most: int) -> None:
-    """Refuse a zip of ``n_bytes`` by what its directory declares, before anything is unpacked.
-
-    Raises
-    ------
-    FileFormatError
-        If it would unpack to more than ``most`` bytes, or to more than deflate can have packed.
-    """
+    """Refuse a zip of ``n_bytes`` by what its directory declares, before anything is unpacked."""
     packed = unpacked = 0
     for info in archive.infolist():
         packed += info.compress_size
@@ -469,13 +391,7 @@ def _read_manifest(archive: zipfile.ZipFile, info: zipfile.ZipInfo | None) -> di
 
 
 def parse_json(content: bytes) -> dict[str, Any]:
-    """Parse a JSON object; repeated keys, NaN, infinity and unpaired surrogates are refused.
-
-    Raises
-    ------
-    FileFormatError
-        If ``content`` is anything else.
-    """
+    """Parse a JSON object; repeated keys, NaN, infinity and unpaired surrogates are refused."""
     try:
         value = json.loads(
             content.decode("utf-8"),
@@ -526,13 +442,7 @@ def _check_manifest(manifest: dict[str, Any], found: set[str], kind: str | None)
 
 
 def check_version(manifest: Mapping[str, Any], name: str, version: int) -> None:
-    """Refuse a manifest of another format or of a newer version.
-
-    Raises
-    ------
-    FileFormatError
-        With a message that says which permix wrote it and what to do.
-    """
+    """Refuse a manifest of another format or of a newer version; the message says which permix wrote it."""
     if manifest.get("format") != name:
         raise FileFormatError(f"not a file of the format {name!r}.")
     found = manifest.get("version")

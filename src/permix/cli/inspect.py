@@ -186,11 +186,9 @@ def check_picture(picture: Path | None) -> None:
 
 def check_model_name(output: Path) -> None:
     """Refuse, before any work is done, a name that says the file is something else than a model."""
-    from permix.data.io.preflib_writer import SUFFIXES
-    from permix.data.io.read_write import TABLES
-    from permix.data.io.text_files import plain_suffix
+    from permix.data.io.text_files import PREFLIB, TABLES, plain_suffix
 
-    endings = {*SUFFIXES, *TABLES, "json", "npy", "npz", "txt", *(ending[1:] for ending in PICTURES)}
+    endings = {*PREFLIB, *TABLES, "json", "npy", "npz", "txt", *(ending[1:] for ending in PICTURES)}
     if plain_suffix(output) in endings:
         raise typer.BadParameter(
             f"--output {output}: the fitted model is no such file; name it {output.stem.split('.')[0]}.permix"

@@ -176,11 +176,9 @@ def _print_rankings(rankings: Any, as_json: bool) -> None:
 
 def _refuse_data_first(file: Path) -> None:
     """Notice a file of votes where the model should be."""
-    from permix.data.io.preflib_writer import SUFFIXES
-    from permix.data.io.read_write import TABLES
-    from permix.data.io.text_files import plain_suffix
+    from permix.data.io.text_files import PREFLIB, TABLES, plain_suffix
 
-    if plain_suffix(file) in (*SUFFIXES, *TABLES) and file.is_file() and not zipfile.is_zipfile(file):
+    if plain_suffix(file) in (*PREFLIB, *TABLES) and file.is_file() and not zipfile.is_zipfile(file):
         raise DataError(
             f"{file} holds data, not a fitted model; the model comes first, as in permix predict "
             f"MODEL.permix {file.name}, and permix info describes data"

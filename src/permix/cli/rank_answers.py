@@ -43,8 +43,7 @@ def read_over_items(file: ReadOptions, items: tuple[Any, ...]) -> Any:
     A table names only items that occur in it. Where those are not all, "the rest is below" means all the
     rest of the model's items.
     """
-    from permix.data.io.read_write import TABLES
-    from permix.data.io.text_files import plain_suffix
+    from permix.data.io.text_files import TABLES, plain_suffix
     from permix.estimators.preference_input import as_preferences, over_more_items
 
     votes = file.read()

@@ -7,19 +7,18 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from permix.consensus.linear_ordering import Bounds, LinearOrdering, order_score
 from permix.data import Preferences, Rankings
 from permix.errors import DataError, PermixWarning
 from permix.estimators.checks import Choice, Real
+from permix.kernels.subset_orders import best_order_by_subsets
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.seeds import RandomState, generator
-
-if TYPE_CHECKING:
-    from permix.consensus.linear_ordering import Bounds
 
 Array = npt.NDArray[Any]
 
@@ -193,9 +192,7 @@ class _Search:
 
     def bounds(self) -> tuple[float, float]:
         """Score of the whole ordering and a lower bound of all orderings."""
-        from permix.kernels.kemeny_search import order_score
-
-        score = float(order_score(self.weights, self.order()))
+        score = order_score(self.weights, self.order())
         # Between components the majority order is kept, at the least cost any ordering can have there.
         gap = sum(best.score - best.lower_bound for best in self.best)
         # Scores of whole numbers are exact; of others, gaps within rounding are none.
@@ -208,18 +205,12 @@ class _Search:
 
     def _as_given(self, items: Array) -> Bounds:
         """Return the items in their present order; each pair costs at least its minority."""
-        from permix.consensus.linear_ordering import Bounds
-
-        part = self._part(items)
+        part, order = self._part(items), np.arange(len(items))
         least = float(np.triu(np.minimum(part, part.T), 1).sum())
-        return Bounds(np.arange(len(items)), float(np.tril(part, -1).sum()), least)
+        return Bounds(order, order_score(part, order), least)
 
     def _by_subsets(self, index: int) -> None:
-        from permix.kernels.kemeny_search import best_order_by_subsets
-
-        part = self._part(self.components[index])
-        order = np.empty(len(part), np.int64)
-        score = float(best_order_by_subsets(part, order))
+        order, score = best_order_by_subsets(self._part(self.components[index]))
         self.best[index] = self.best[index]._replace(order=order, score=score, lower_bound=score)
         self.method = "dynamic programming"
 
@@ -240,8 +231,6 @@ class _Search:
         self.method = "local search"
 
     def _by_integers(self, index: int, deadline: float | None) -> None:
-        from permix.consensus.linear_ordering import LinearOrdering
-
         start = self.best[index]
         program = LinearOrdering(self._part(self.components[index]), start, self.whole)
         program.run(deadline, self.interrupts)
@@ -258,13 +247,15 @@ def _components(weights: Array) -> Iterator[Array]:
     them, so each can be ordered for itself (the extended Condorcet criterion). Where majorities leave the
     order of components open, the one with the strongest item comes first.
     """
-    from scipy.sparse.csgraph import connected_components
-
-    beats = weights > weights.T
-    n_components, label = connected_components(beats, connection="strong")
-    between = np.zeros((n_components, n_components), dtype=np.bool_)
-    winner, loser = np.nonzero(beats)
-    between[label[winner], label[loser]] = True
+    n = len(weights)
+    reach = np.packbits((weights > weights.T) | np.eye(n, dtype=np.bool_), axis=1)
+    for item in range(n):  # Warshall: whoever reaches the item reaches what it reaches
+        through = (reach[:, item // 8] >> (7 - item % 8) & 1).astype(np.bool_)
+        reach[through] |= reach[item]
+    reaches = np.unpackbits(reach, axis=1, count=n).astype(np.bool_)
+    strongest = np.argmax(reaches & reaches.T, axis=1)  # of the component of each item
+    firsts, label = np.unique(strongest, return_inverse=True)
+    between = reaches[np.ix_(firsts, firsts)]
     np.fill_diagonal(between, False)
     members = np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])
     waiting_for = between.sum(axis=0)

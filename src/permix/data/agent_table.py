@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from permix.data.labels import Array, Label, OverItems, clean_agents
+from permix.data.labels import Array, Label, OverItems, clean_agents, clean_items
 from permix.errors import DataError
 from permix.files import MAX_BYTES_VARIABLE, unpacking_limit
 from permix.runtime.seeds import generator
@@ -45,9 +45,9 @@ class AgentTable(OverItems, ABC):
         self,
         items: tuple[Label, ...],
         n: int,
-        counts: Array | None,
-        agents: Array | None,
-        metadata: Mapping[str, Any] | None,
+        counts: Array | None = None,
+        agents: Array | None = None,
+        metadata: Mapping[str, Any] | None = None,
         **statements: Array,
     ) -> Self:
         """Set attributes once, arrays read-only; counts of one and agents 0, 1, … where there are none."""
@@ -104,6 +104,53 @@ class AgentTable(OverItems, ABC):
     @abstractmethod
     def _from_arrays(cls, *args: Any, **kwargs: Any) -> Self:
         """Build from arrays that are known to be right; shared, not copied."""
+
+    @classmethod
+    def from_ranks(
+        cls,
+        ranks: object,
+        items: Iterable[object] | None = None,
+        unlisted: str = "below",
+        counts: object | None = None,
+        agents: object | None = None,
+    ) -> Self:
+        """Build from rank vectors: for each row the rank of every item, 1 = best.
+
+        Only the order of the ranks within a row matters, so ranks with gaps (1, 3, 4 for a subset of a
+        larger contest) are taken as they stand. Equal ranks are ties, which only :class:`permix.Preferences`
+        hold.
+
+        Parameters
+        ----------
+        ranks : 2-D array or data frame, shape (rows, items)
+            Positive numbers; NaN or 0 = not ranked.
+        items : sequence of str or int, optional
+            Item names, one per column; the column names of a frame, else 0, 1, ….
+        unlisted : {"below", "unknown"}
+            What a row says about items it does not rank; for Rankings also one of them per row.
+        counts, agents
+            As in :meth:`permix.Rankings.from_orders`.
+
+        Examples
+        --------
+        >>> from permix import Preferences, Rankings
+        >>> Rankings.from_ranks([[2, 1, 3], [0, 1, 0]], items=["a", "b", "c"])
+        Rankings: 2 agents over 3 items, top lists of 1 to 3 items
+          0: b ≻ a ≻ c
+          1: b ≻ rest
+        >>> Preferences.from_ranks([[1, 1, 2, 0]], items=["a", "b", "c", "d"])
+        Preferences: 1 agent over 4 items, levels of 3 items
+          0: {a, b} ≻ c ≻ rest
+        """
+        values, names = _rank_matrix(ranks, items)
+        return cls._from_rank_matrix(values, names, unlisted, counts, agents)
+
+    @classmethod
+    @abstractmethod
+    def _from_rank_matrix(
+        cls, values: Array, names: tuple[Label, ...], unlisted: Any, counts: object, agents: object
+    ) -> Self:
+        """Build from checked ranks; infinity where an item is not ranked."""
 
     def _replaced(self, **changes: object) -> Self:
         """Return a copy with some of the stored values replaced."""
@@ -287,6 +334,35 @@ class AgentTable(OverItems, ABC):
         from permix.data.display import html_of
 
         return html_of(self)
+
+
+def _rank_matrix(ranks: object, items: Iterable[object] | None) -> tuple[Array, tuple[Label, ...]]:
+    """Check a matrix of ranks; what is not ranked becomes infinity. Also the item names."""
+    if items is None and hasattr(ranks, "columns"):
+        items = list(ranks.columns)
+    raw = ranks.to_numpy() if hasattr(ranks, "to_numpy") else ranks
+    try:
+        values = np.array(raw, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("ranks must be numbers in rows of equal length, one column per item") from None
+    if values.ndim != 2:
+        raise DataError(f"ranks must be a table of rows × items, not an array of shape {values.shape}")
+    names = tuple(range(values.shape[1])) if items is None else clean_items(items)
+    if len(names) != values.shape[1]:
+        raise DataError(
+            f"ranks has {values.shape[1]} columns but items has {len(names)} names; they must agree"
+        )
+    if not names:
+        raise DataError("ranks has no columns; every item needs one")
+    bad = np.isinf(values) | (values < 0)
+    if bad.any():
+        row, column = np.argwhere(bad)[0]
+        raise DataError(
+            f"row {row} (counting from 0): rank {values[row, column]:g} of item {names[column]!r} is not a "
+            "positive number; write NaN or 0 for items that are not ranked"
+        )
+    values[np.isnan(values) | (values == 0)] = np.inf
+    return values, names
 
 
 def refuse_too_many_agents(counts: Array) -> None:

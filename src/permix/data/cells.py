@@ -27,7 +27,7 @@ from permix.data.cells_checks import (
 from permix.data.cells_codes import Missing, MissingCodes, warn_of_codes
 from permix.data.io.columns import is_frame
 from permix.data.labels import Array
-from permix.errors import Argument, DataError, Message, PermixWarning
+from permix.errors import Argument, DataError, PermixWarning
 from permix.runtime.seeds import generator
 
 CellLayout = Literal["auto", "wide", "long"]
@@ -158,9 +158,7 @@ class Cells:
         if isinstance(X, cls):
             if codes:
                 raise DataError(
-                    Message(
-                        "these are Cells already; say ", Argument("missing"), " where they are made or read"
-                    )
+                    "these are Cells already; say ", Argument("missing"), " where they are made or read"
                 )
             return X
         if hasattr(X, "tocoo"):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from permix.data.io.table_columns import BLANK
 from permix.data.labels import MOST_ITEMS, Array, as_column, as_objects, factorize, is_missing, some_names
-from permix.errors import DataError, Message, Wording
+from permix.errors import DataError, Wording
 
 Names = tuple[str, ...] | None
 #: Whole numbers up to here are exact as floats.
@@ -199,11 +199,9 @@ def match_names(ours: Names, theirs: Names, n_ours: int, n_theirs: int, what: st
                 ("; ", Wording("score_samples", "--what groups"), " is for new rows") if what == "row" else ()
             )
             raise DataError(
-                Message(
-                    f"the {what} {name!r} is unknown{meant(name, theirs)}; the fitted {what}s are "
-                    f"{some_names(theirs)}. Rename it or leave it out",
-                    *new,
-                )
+                f"the {what} {name!r} is unknown{meant(name, theirs)}; the fitted {what}s are "
+                f"{some_names(theirs)}. Rename it or leave it out",
+                *new,
             )
     return np.array([place_of[name] for name in ours], dtype=np.int64)
 

@@ -35,12 +35,8 @@ def gather(indptr: Array, rows: Array) -> tuple[Array, Array]:
 def row_bytes(head: Array, *parts: tuple[Array, Array]) -> list[bytes]:
     """Bytes of every row: its entry of ``head``, then its entries of every part, all 32-bit integers.
 
-    Parameters
-    ----------
-    head : ndarray, shape (rows, k)
-        Must fix the sizes of the parts, so that two rows have equal bytes only if they are equal.
-    parts : tuples (indptr, entries)
-        ``entries`` has one or two dimensions.
+    ``head`` must fix the sizes of the parts (indptr, entries), so that two rows have equal bytes only if they
+    are equal; entries have one or two dimensions.
     """
     widths = [1 if entries.ndim == 1 else entries.shape[1] for _, entries in parts]
     sizes = [np.diff(indptr) for indptr, _ in parts]

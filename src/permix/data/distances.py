@@ -246,15 +246,11 @@ def _in_levels(table: Orderings) -> bool:
 def _level_matrix(table: Orderings) -> Array:
     """Level of every item in every row; -1 where the row says nothing about it."""
     levels = np.full((len(table), table.n_items), -1, np.int32)
-    if isinstance(table, Rankings):
-        row, place = np.nonzero(table.orders >= 0)
-        levels[row, table.orders[row, place]] = place
-        below, depth = table.unlisted_below, table.lengths
-    else:
-        row = np.repeat(np.arange(len(table)), np.diff(table.level_indptr))
-        levels[row, table.level_items] = table.levels
-        below, depth = table.rest_below, levels.max(axis=1, initial=-1) + 1
-    rest = (levels < 0) & below[:, None]
+    stored = table.arrays()
+    row = np.repeat(np.arange(len(table)), np.diff(stored.level_indptr))
+    levels[row, stored.level_items] = stored.levels
+    depth = levels.max(axis=1, initial=-1) + 1
+    rest = (levels < 0) & stored.rest_below[:, None]
     levels[rest] = np.broadcast_to(depth[:, None], levels.shape)[rest]
     return levels
 

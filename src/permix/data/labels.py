@@ -144,29 +144,21 @@ def factorize(values: Array) -> tuple[Array, Array]:
             offsets = values - low
             present = np.zeros(high - low + 1, dtype=np.bool_)
             present[offsets] = True
-            place = np.cumsum(present, dtype=np.int32) - np.int32(1)
-            return np.flatnonzero(present) + low, place[offsets]
+            numbers = np.cumsum(present, dtype=np.int32) - np.int32(1)
+            return np.flatnonzero(present) + low, numbers[offsets]
         distinct = np.unique(values)
         return distinct.astype(np.int64), np.searchsorted(distinct, values).astype(np.int32)
     place_of: dict[Any, int] = {}
-    try:
-        codes = np.fromiter(
-            (place_of.setdefault(value, len(place_of)) for value in values), dtype=np.int32, count=values.size
-        )
-    except TypeError:
-        bad = next(value for value in values if not _hashable(value))
-        raise DataError(
-            f"{bad!r} stands where one name should be; for ties use Preferences.from_levels"
-        ) from None
+
+    def place(value: Any) -> int:
+        try:
+            return place_of.setdefault(value, len(place_of))
+        except TypeError:  # a list, which has no hash
+            why = f"{value!r} stands where one name should be; for ties use Preferences.from_levels"
+            raise DataError(why) from None
+
+    codes = np.fromiter(map(place, values), dtype=np.int32, count=values.size)
     return as_objects(list(place_of)), codes
-
-
-def _hashable(value: object) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
 
 
 def encode_items(
@@ -181,10 +173,7 @@ def encode_items(
     first appearance). With ``items``, entries are names; where no entry is a name, no name is an
     integer and all entries are integers, they are 0-based indices.
 
-    Parameters
-    ----------
-    where : callable
-        Says in words where the entry at a flat position stands, for messages.
+    ``where`` says in words where the entry at a flat position stands, for messages.
     """
     names = _known_items(items, n_items)
     if names is not None and names == tuple(range(len(names))) and values.dtype.kind in "iu":

@@ -13,13 +13,12 @@ from permix.data.comparisons import Comparisons, choice_rows, read_pairs, sorted
 from permix.data.csr import gather, indptr_of, row_bytes
 from permix.data.labels import Array, Label, clean_counts, resolve_item
 from permix.data.levels import Levels, levels_from_scores, matrix_scores, read_groups, read_ratings
-from permix.data.rankings import Rankings, rank_matrix
+from permix.data.rankings import Rankings
 from permix.errors import Argument, CycleError, DataError, Message, ParameterError, PermixWarning, Wording
+from permix.kernels.pairwise_counts import PreferenceArrays, preference_pair_counts
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from permix.kernels.posets import PreferenceArrays
 
 
 class Preferences(AgentTable):
@@ -59,18 +58,15 @@ class Preferences(AgentTable):
       bo: egg ≻ tuna
     """
 
+    _statements: ClassVar = (*PreferenceArrays._fields, "consistent")
     level_indptr: Array
     level_items: Array
     levels: Array
     rest_below: Array
+    _of_items: ClassVar = ("level_items", "pairs")
     pair_indptr: Array
     pairs: Array
     consistent: Array
-    _statements: ClassVar = (
-        *("level_indptr", "level_items", "levels", "rest_below"),
-        *("pair_indptr", "pairs", "consistent"),
-    )
-    _of_items: ClassVar = ("level_items", "pairs")
 
     @classmethod
     def _from_arrays(
@@ -83,10 +79,8 @@ class Preferences(AgentTable):
         rest_below: Array | bool = False,
         pair_indptr: Array | None = None,
         pairs: Array | None = None,
-        counts: Array | None = None,
-        agents: Array | None = None,
         consistent: Array | None = None,
-        metadata: dict[str, Any] | None = None,
+        **about: Any,
     ) -> Self:
         """Build; levels or pairs may be left out. Items within a level come sorted by index."""
         names = tuple(items)
@@ -105,9 +99,7 @@ class Preferences(AgentTable):
         return object.__new__(cls)._fill(
             names,
             n,
-            counts,
-            agents,
-            metadata,
+            **about,
             level_indptr=level_indptr,
             level_items=_int32(level_items),
             levels=_int32(levels),
@@ -163,13 +155,12 @@ class Preferences(AgentTable):
         choices: Iterable[Any],
         items: Iterable[object] | None = None,
         agents: object | None = None,
-        counts: object | None = None,
-        on_cycle: str = "error",
+        **options: Any,
     ) -> Self:
         """Build from choices: rows (agent, chosen item, alternatives it was chosen from).
 
         The chosen item is better than every alternative; it may itself be among the alternatives or not.
-        Other parameters as in :meth:`from_pairs`.
+        Other parameters, ``counts`` and ``on_cycle`` among them, as in :meth:`from_pairs`.
 
         Examples
         --------
@@ -178,8 +169,7 @@ class Preferences(AgentTable):
         Preferences: 1 agent over 3 items, 2 comparisons
           anna: salmon ≻ tuna, salmon ≻ egg
         """
-        stated = read_pairs(choice_rows(choices), items, agents)
-        return cls._from_comparisons(stated, counts, on_cycle)
+        return cls._from_comparisons(read_pairs(choice_rows(choices), items, agents), **options)
 
     @classmethod
     def from_ratings(
@@ -221,27 +211,10 @@ class Preferences(AgentTable):
         )
 
     @classmethod
-    def from_ranks(
-        cls,
-        ranks: object,
-        items: Iterable[object] | None = None,
-        unlisted: str = "below",
-        counts: object | None = None,
-        agents: object | None = None,
+    def _from_rank_matrix(
+        cls, values: Array, names: tuple[Label, ...], unlisted: str, counts: object, agents: object
     ) -> Self:
-        """Build from rank vectors, 1 = best; equal ranks are ties, NaN or 0 is not ranked.
-
-        Parameters as in :meth:`permix.Rankings.from_ranks`.
-
-        Examples
-        --------
-        >>> from permix import Preferences
-        >>> Preferences.from_ranks([[1, 1, 2, 0]], items=["a", "b", "c", "d"])
-        Preferences: 1 agent over 4 items, levels of 3 items
-          0: {a, b} ≻ c ≻ rest
-        """
         below = _below(unlisted, "unlisted")
-        values, names = rank_matrix(ranks, items)
         row, column = np.nonzero(np.isfinite(values))
         scores = matrix_scores(row, column, -values[row, column], values.shape, names, agents, "rank")
         return cls._from_levels(names, scores.agents, levels_from_scores(scores), below, counts, len(values))
@@ -292,17 +265,12 @@ class Preferences(AgentTable):
         Preferences: 1 agent over 3 items, levels of 2 items
           0: b ≻ a ≻ rest
         """
-        row, place = np.nonzero(rankings.orders >= 0)
-        return cls._from_arrays(
-            items=rankings.items,
-            level_indptr=indptr_of(rankings.lengths),
-            level_items=rankings.orders[row, place],
-            levels=place.astype(np.int32),
-            rest_below=rankings.unlisted_below,
-            counts=rankings.counts,
-            agents=rankings._agents,
-            metadata=rankings.metadata,
-        )
+        about: dict[str, Any] = {
+            "counts": rankings.counts,
+            "agents": rankings._agents,
+            "metadata": rankings.metadata,
+        }
+        return cls._from_arrays(items=rankings.items, **rankings.arrays()._asdict(), **about)
 
     @classmethod
     def _from_levels(
@@ -325,7 +293,9 @@ class Preferences(AgentTable):
         )
 
     @classmethod
-    def _from_comparisons(cls, stated: Comparisons, counts: object | None, on_cycle: str) -> Self:
+    def _from_comparisons(
+        cls, stated: Comparisons, counts: object | None = None, on_cycle: str = "error"
+    ) -> Self:
         result = cls._from_arrays(
             items=stated.items,
             pair_indptr=stated.indptr,
@@ -400,11 +370,7 @@ class Preferences(AgentTable):
 
     def arrays(self) -> PreferenceArrays:
         """Return the stored arrays as a NamedTuple for compiled code."""
-        from permix.kernels.posets import PreferenceArrays
-
-        return PreferenceArrays(
-            self.level_indptr, self.level_items, self.levels, self.rest_below, self.pair_indptr, self.pairs
-        )
+        return PreferenceArrays(*[getattr(self, name) for name in PreferenceArrays._fields])
 
     def mentioned(self, row: int) -> Array:
         """Indices of the items that row ``row`` speaks of by name, levels first, then pairs."""
@@ -495,12 +461,8 @@ class Preferences(AgentTable):
         array([[0., 9.],
                [2., 0.]])
         """
-        from permix.kernels.pairwise_counts import preference_pair_counts
-
         implied = self.consistent if closure else np.zeros(len(self), dtype=np.bool_)
-        return np.asarray(
-            preference_pair_counts(self.arrays(), implied, self.counts, self.n_items, repeats=True)
-        )
+        return preference_pair_counts(self.arrays(), implied, self.counts, self.n_items, repeats=True)
 
     def to_rankings(self) -> Rankings:
         """Return the same as :class:`Rankings`; refused where there are ties, comparisons or no levels."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from permix.data.agent_table import AgentTable, row_name
-from permix.data.labels import Array, Label, as_column, clean_agents, clean_counts, clean_items, encode_items
+from permix.data.csr import indptr_of
+from permix.data.labels import Array, Label, as_column, clean_agents, clean_counts, encode_items
 from permix.errors import DataError, ParameterError
+from permix.kernels.pairwise_counts import PreferenceArrays, preference_pair_counts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,8 +112,7 @@ class Rankings(AgentTable):
                [ 1,  2, -1]], dtype=int32)
         """
         flat, sizes = _flatten(orders)
-        n = len(sizes)
-        ids = clean_agents(agents, n)
+        ids = clean_agents(agents, len(sizes))
         ends = np.cumsum(sizes)
 
         def where(position: int) -> str:
@@ -120,44 +121,12 @@ class Rankings(AgentTable):
         names, codes = encode_items(flat, items, n_items, where)
         if not names:
             raise DataError("there are no rankings and no items; pass items= for an empty table")
-        padded = _padded(codes, sizes)
-        _check_orders(padded, names, ids)
-        below = _unlisted_below(unlisted, n)
-        return cls._from_arrays(padded, names, clean_counts(counts, n, _namer(ids)), ids, below)
+        return cls._checked(_padded(codes, sizes), names, unlisted, counts, ids)
 
     @classmethod
-    def from_ranks(
-        cls,
-        ranks: object,
-        items: Iterable[object] | None = None,
-        unlisted: str = "below",
-        counts: object | None = None,
-        agents: object | None = None,
+    def _from_rank_matrix(
+        cls, values: Array, names: tuple[Label, ...], unlisted: object, counts: object, agents: object
     ) -> Self:
-        """Build from rank vectors: for each row the rank of every item, 1 = best.
-
-        Only the order of the ranks within a row matters, so ranks with gaps (1, 3, 4 for a subset of a
-        larger contest) are taken as they stand. Equal ranks are ties and refused; use
-        :meth:`permix.Preferences.from_ranks` for those.
-
-        Parameters
-        ----------
-        ranks : 2-D array or data frame, shape (rows, items)
-            Positive numbers; NaN or 0 = not ranked.
-        items : sequence of str or int, optional
-            Item names, one per column; the column names of a frame, else 0, 1, ….
-        unlisted, counts, agents
-            As in :meth:`from_orders`.
-
-        Examples
-        --------
-        >>> from permix import Rankings
-        >>> Rankings.from_ranks([[2, 1, 3], [0, 1, 0]], items=["a", "b", "c"])
-        Rankings: 2 agents over 3 items, top lists of 1 to 3 items
-          0: b ≻ a ≻ c
-          1: b ≻ rest
-        """
-        values, names = rank_matrix(ranks, items)
         n = len(values)
         ids = clean_agents(agents, n)
         best_first = np.argsort(values, axis=1, kind="stable")
@@ -172,9 +141,17 @@ class Rankings(AgentTable):
                 "rankings have no ties. Use Preferences.from_ranks, which keeps them"
             )
         orders = np.where(np.isfinite(ascending), best_first, -1).astype(np.int32)
+        return cls._checked(orders, names, unlisted, counts, ids)
+
+    @classmethod
+    def _checked(
+        cls, orders: Array, names: tuple[Label, ...], unlisted: object, counts: object, ids: Array | None
+    ) -> Self:
+        """Build after a look at every row, at what the rest means and at the counts."""
         _check_orders(orders, names, ids)
-        below = _unlisted_below(unlisted, n)
-        return cls._from_arrays(orders, names, clean_counts(counts, n, _namer(ids)), ids, below)
+        below = _unlisted_below(unlisted, len(orders))
+        counts = clean_counts(counts, len(orders), lambda row: row_name(row, ids))
+        return cls._from_arrays(orders, names, counts, ids, below)
 
     @property
     def unlisted(self) -> str:
@@ -213,11 +190,15 @@ class Rankings(AgentTable):
                [2., 0., 5.],
                [0., 0., 0.]])
         """
-        from permix.kernels.pairwise_counts import ranking_pair_counts
+        everybody = np.ones(len(self), dtype=np.bool_)
+        return preference_pair_counts(self.arrays(), everybody, self.counts, self.n_items, repeats=False)
 
-        return np.asarray(
-            ranking_pair_counts(self.orders, self.lengths, self.unlisted_below, self.counts, self.n_items)
-        )
+    def arrays(self) -> PreferenceArrays:
+        """Return the same as :class:`permix.Preferences` stores it: every listed item is a level."""
+        row, place = np.nonzero(self.orders >= 0)
+        none = np.zeros(len(self) + 1, dtype=np.int64), np.zeros((0, 2), dtype=np.int32)
+        items, levels = self.orders[row, place], place.astype(np.int32)
+        return PreferenceArrays(indptr_of(self.lengths), items, levels, self.unlisted_below, *none)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a pandas frame with one row per ranking and items by name.
@@ -256,35 +237,6 @@ class Rankings(AgentTable):
             start += len(part)
         below = np.concatenate([part.unlisted_below for part in parts])
         return cls._from_arrays(orders, unlisted_below=below, **common)
-
-
-def rank_matrix(ranks: object, items: Iterable[object] | None) -> tuple[Array, tuple[Label, ...]]:
-    """Check a matrix of ranks; what is not ranked becomes infinity. Also the item names."""
-    if items is None and hasattr(ranks, "columns"):
-        items = list(ranks.columns)
-    raw = ranks.to_numpy() if hasattr(ranks, "to_numpy") else ranks
-    try:
-        values = np.array(raw, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError("ranks must be numbers in rows of equal length, one column per item") from None
-    if values.ndim != 2:
-        raise DataError(f"ranks must be a table of rows × items, not an array of shape {values.shape}")
-    names = tuple(range(values.shape[1])) if items is None else clean_items(items)
-    if len(names) != values.shape[1]:
-        raise DataError(
-            f"ranks has {values.shape[1]} columns but items has {len(names)} names; they must agree"
-        )
-    if not names:
-        raise DataError("ranks has no columns; every item needs one")
-    bad = np.isinf(values) | (values < 0)
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise DataError(
-            f"row {row} (counting from 0): rank {values[row, column]:g} of item {names[column]!r} is not a "
-            "positive number; write NaN or 0 for items that are not ranked"
-        )
-    values[np.isnan(values) | (values == 0)] = np.inf
-    return values, names
 
 
 def _flatten(orders: Any) -> tuple[Array, Array]:
@@ -376,7 +328,3 @@ def _unlisted_below(unlisted: object, n: int) -> Array:
     if n and np.any(bad):
         raise ParameterError("unlisted", kinds.tolist()[int(np.argmax(bad))], "'below' or 'unknown'")
     return np.asarray(kinds == "below", dtype=np.bool_)
-
-
-def _namer(agents: Array | None) -> Callable[[int], str]:
-    return lambda row: row_name(row, agents)

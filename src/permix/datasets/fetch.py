@@ -58,15 +58,7 @@ def find(source: Source, name: str) -> Path | None:
 
 
 def obtain(source: Source, *names: str, download: bool = True) -> list[Path]:
-    """Return paths of the named files, downloading what is missing.
-
-    Raises
-    ------
-    DataNotFound
-        When a file is missing and cannot be downloaded, or the download fails.
-    FileFormatError
-        When what arrives is not what the publisher published.
-    """
+    """Return paths of the named files, downloading what is missing."""
     missing = [name for name in names if find(source, name) is None]
     if missing:
         if not download or source.url is None or any(name not in source.members for name in missing):

@@ -64,6 +64,22 @@ class CollegeApplicationsData(NamedTuple):
     popularity: Floats
 
 
+def _themes() -> list[tuple[str, str]]:
+    """What kinds of applicants look for, largest first: five as in the paper's table 1, then others."""
+    largest = [
+        ("Business", "Dublin"),
+        ("Computing", OUTSIDE),
+        ("Business", OUTSIDE),
+        ("Engineering", ANYWHERE),
+        ("Computing", "Dublin"),
+    ]
+    rest = [(what, where) for what in SUBJECTS[3:] for where in ("Dublin", OUTSIDE)]
+    return [*largest, *rest, *[("", town) for town in TOWNS[1:]]]
+
+
+_THEMES = _themes()
+
+
 def make_college_applications(
     n_samples: int = 53_757,
     n_items: int = 533,
@@ -131,22 +147,6 @@ def make_college_applications(
         tuple(f"{what}, {where}" if what else where for what, where in themes),
         popularity / popularity.sum(),
     )
-
-
-def _themes() -> list[tuple[str, str]]:
-    """What kinds of applicants look for, largest first: five as in the paper's table 1, then others."""
-    largest = [
-        ("Business", "Dublin"),
-        ("Computing", OUTSIDE),
-        ("Business", OUTSIDE),
-        ("Engineering", ANYWHERE),
-        ("Computing", "Dublin"),
-    ]
-    rest = [(what, where) for what in SUBJECTS[3:] for where in ("Dublin", OUTSIDE)]
-    return [*largest, *rest, *[("", town) for town in TOWNS[1:]]]
-
-
-_THEMES = _themes()
 
 
 def _shares(n_components: int) -> Floats:

@@ -96,20 +96,39 @@ class AngleMixtureData(NamedTuple):
     exact: bool
 
 
+def _rankings(orders: Orders, n_items: int) -> Rankings:
+    return Rankings._from_arrays(np.ascontiguousarray(orders), range(n_items), unlisted_below=True)
+
+
+def _centers(rng: np.random.Generator, centers: ArrayLike | None, n_components: int, n_items: int) -> Orders:
+    if centers is None:
+        identity = np.tile(np.arange(n_items, dtype=np.int32), (n_components, 1))
+        return rng.permuted(identity, axis=1)
+    given = np.array(centers)
+    proper = given.shape == (n_components, n_items) and np.array_equal(
+        np.sort(given, axis=1), np.tile(np.arange(n_items), (n_components, 1))
+    )
+    if not proper:
+        raise DataError(f"centers must be {n_components} orderings of 0..{n_items - 1}, one per row")
+    return given.astype(np.int32)
+
+
 def make_mallows_mixture(
     n_samples: int = 500,
     n_items: int = 8,
     n_components: int = 3,
     *,
-    dispersion: ArrayLike = 0.5,
     observed: Literal["full", "top", "pairs"] = "full",
     top: int | None = None,
-    pair_fraction: float = 0.2,
+    dispersion: ArrayLike = 0.5,
     weights: ArrayLike | None = None,
+    pair_fraction: float = 0.2,
     centers: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> MallowsMixtureData:
     """Draw rankings from a mixture of Mallows models, exactly, by repeated insertion.
+
+    The data may show only a part of each.
 
     Parameters
     ----------
@@ -173,8 +192,8 @@ def make_generalized_mallows_mixture(
     n_items: int = 10,
     n_components: int = 3,
     *,
-    theta: ArrayLike = 1.0,
     lengths: int | tuple[int, int] | NDArray[np.integer[Any]] | None = None,
+    theta: ArrayLike = 1.0,
     weights: ArrayLike | None = None,
     centers: ArrayLike | None = None,
     preset: str | None = None,
@@ -253,9 +272,9 @@ def make_angle_mixture(
     n_items: int = 8,
     n_components: int = 2,
     *,
-    concentration: ArrayLike = 5.0,
     weights: ArrayLike | None = None,
     directions: ArrayLike | None = None,
+    concentration: ArrayLike = 5.0,
     random_state: RandomState = None,
 ) -> AngleMixtureData:
     """Draw full rankings from a mixture of angle-based models (Xu, Alvo & Yu 2018).
@@ -304,23 +323,6 @@ def make_angle_mixture(
         orders[members] = model.sample(members.size, rng).orders
     theta = np.stack([model.direction for model in models])
     return AngleMixtureData(_rankings(orders, n_items), labels, theta, kappa, shares, models[0].exact_draws)
-
-
-def _rankings(orders: Orders, n_items: int) -> Rankings:
-    return Rankings._from_arrays(np.ascontiguousarray(orders), range(n_items), unlisted_below=True)
-
-
-def _centers(rng: np.random.Generator, centers: ArrayLike | None, n_components: int, n_items: int) -> Orders:
-    if centers is None:
-        identity = np.tile(np.arange(n_items, dtype=np.int32), (n_components, 1))
-        return rng.permuted(identity, axis=1)
-    given = np.array(centers)
-    proper = given.shape == (n_components, n_items) and np.array_equal(
-        np.sort(given, axis=1), np.tile(np.arange(n_items), (n_components, 1))
-    )
-    if not proper:
-        raise DataError(f"centers must be {n_components} orderings of 0..{n_items - 1}, one per row")
-    return given.astype(np.int32)
 
 
 def _lengths(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,15 +100,8 @@ def load_sushi(
     paths = obtain(registry.SUSHI, "README-en.txt", "sushi3.udata", files[kind], download=download)
     names = _sushi_names(paths[0], "A" if kind == "a" else "B")
     users = np.loadtxt(io.BytesIO(read_unpacked(paths[1])), dtype=np.int64)
-    columns = {
-        "gender": 1,
-        "age": 2,
-        "region_childhood": 5,
-        "east_west_childhood": 6,
-        "region_now": 8,
-        "east_west_now": 9,
-    }
-    details = {name: users[:, column] for name, column in columns.items()}
+    known = ("gender", "age", "region_childhood", "east_west_childhood", "region_now", "east_west_now")
+    details = dict(zip(known, users[:, [1, 2, 5, 6, 8, 9]].T, strict=True))
     raw = io.BytesIO(read_unpacked(paths[2]))
     data: Any
     if kind == "scores":
@@ -239,9 +233,7 @@ def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = Tru
 
 def _distinct(titles: list[str], numbers: list[int]) -> tuple[str, ...]:
     """Titles as item names; those of several movies get the movie's number."""
-    seen: dict[str, int] = {}
-    for title in titles:
-        seen[title] = seen.get(title, 0) + 1
+    seen = Counter(titles)
     return tuple(
         title if seen[title] == 1 else f"{title} [{number}]"
         for title, number in zip(titles, numbers, strict=True)
@@ -326,12 +318,12 @@ def load_preflib(
         Whether the file may be fetched; files whose checksum is not known must be in place.
     """
     from permix.data.io.preflib import read_preflib
-    from permix.data.io.preflib_writer import SUFFIXES
+    from permix.data.io.text_files import PREFLIB
 
     kind = ending.removeprefix(".")
-    if not re.fullmatch(r"\d{5}-\d{8}", number) or kind not in SUFFIXES:
+    if not re.fullmatch(r"\d{5}-\d{8}", number) or kind not in PREFLIB:
         raise DataError(
-            f"a PrefLib file is '12345-12345678' and one of {', '.join(SUFFIXES)}, not {number!r}, {ending!r}"
+            f"a PrefLib file is '12345-12345678' and one of {', '.join(PREFLIB)}, not {number!r}, {ending!r}"
         )
     (path,) = obtain(registry.PREFLIB, f"{number}.{kind}", download=download)
     data = read_preflib(path, unlisted=unlisted)
@@ -351,18 +343,10 @@ def describe() -> pd.DataFrame:
     """
     import pandas as pd
 
-    rows = []
-    for source in registry.SOURCES.values():
-        here = any(find(source, name) is not None for name in source.members)
+    rows = {}
+    for name, source in registry.SOURCES.items():
+        here = any(find(source, file) is not None for file in source.members)
         files = "on this machine" if here else "download" if source.url else "by hand"
-        rows.append(
-            {
-                "name": source.key,
-                "title": source.title,
-                "size": source.size,
-                "license": source.license,
-                "source": source.homepage,
-                "files": files,
-            }
-        )
-    return pd.DataFrame(rows).set_index("name")
+        rows[name] = (source.title, source.size, source.license, source.homepage, files)
+    columns = ["title", "size", "license", "source", "files"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("name")

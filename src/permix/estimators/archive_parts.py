@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,8 +24,10 @@ from permix.estimators.fields import (
     require,
     simplex,
 )
-from permix.partitions.point_estimate import PointEstimate
-from permix.sampling import Draws
+
+if TYPE_CHECKING:
+    from permix.partitions.point_estimate import PointEstimate
+    from permix.sampling.draws import Draws
 
 
 def _items(names: Any) -> tuple[Label, ...]:
@@ -122,6 +124,8 @@ def pack_draws(draws: Draws) -> tuple[dict[str, Any], dict[str, Array]]:
 
 def draws_of(saved: Saved) -> Draws:
     """Return the draws that were saved."""
+    from permix.sampling.draws import Draws
+
     arrays = under("draws/", saved.arrays)
     moves = saved.facts["moves"]
     statistics: dict[str, Any] = {"moves": moves, **under("statistics/", saved.arrays)}
@@ -198,6 +202,8 @@ def partitions_of(saved: Saved, learned: bool) -> tuple[Draws, PointEstimate]:
 
 def estimate_from(labels: Array, facts: Mapping[str, Any]) -> PointEstimate:
     """Return a point estimate with these labels."""
+    from permix.partitions.point_estimate import PointEstimate
+
     return PointEstimate(
         labels=labels,
         n_clusters=int(labels.max()) + 1,

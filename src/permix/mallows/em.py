@@ -168,7 +168,7 @@ class MallowsEM:
         rows = profile.partitioned
         if not len(rows):
             return 0.0
-        from permix.distributions.conditioning.tournaments_jit import weigh_levels
+        from permix.kernels.comparisons import weigh_levels_compiled
 
         joint = partition_log_normalizers(components, profile)[0] + components.log_weights
         evidence = np.logaddexp.reduce(joint, axis=1)
@@ -181,7 +181,7 @@ class MallowsEM:
         def work(first: int, last: int) -> None:
             for k in range(first, last):
                 mine = by_component[k]
-                weigh_levels(profile.arrays, rows, mine, statistics.wins[k], above_all[k])
+                weigh_levels_compiled(profile.arrays, rows, mine, statistics.wins[k], above_all[k])
                 blocks = np.bincount(profile.block_sizes, mine[profile.block_rows], components.n_items + 1)
                 statistics.blocks[k] = blocks
 

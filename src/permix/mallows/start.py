@@ -124,10 +124,10 @@ class _KMeans:
     def _pairs(self, weights: Array) -> Array:
         n = self.part.n_items
         if not len(self.part.pairs):
-            from permix.distributions.conditioning.tournaments_jit import weigh_levels
+            from permix.kernels.comparisons import weigh_levels_compiled
 
             pairs: Array = np.zeros((n, n))
-            weigh_levels(self.arrays, np.arange(len(weights)), weights, pairs, np.zeros(n))
+            weigh_levels_compiled(self.arrays, np.arange(len(weights)), weights, pairs, np.zeros(n))
             return pairs
         from permix.kernels.pairwise_counts import preference_pair_counts
 

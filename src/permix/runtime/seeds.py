@@ -23,15 +23,8 @@ RandomState = (
 def seed_sequence(random_state: object = None) -> np.random.SeedSequence:
     """Turn a seed into a fresh :class:`numpy.random.SeedSequence`.
 
-    Parameters
-    ----------
-    random_state : None, int, sequence of int, SeedSequence, Generator or RandomState
-        ``None`` takes entropy from the operating system. A ``SeedSequence`` is copied, so the
-        caller's object does not change. A ``Generator`` or ``RandomState`` gives four words.
-
-    Returns
-    -------
-    numpy.random.SeedSequence
+    ``None`` takes entropy from the operating system. A ``SeedSequence`` is copied, so the caller's object
+    does not change. A ``Generator`` or ``RandomState`` gives four words.
     """
     if random_state is None:
         return np.random.SeedSequence()

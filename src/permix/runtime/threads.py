@@ -96,28 +96,12 @@ def run_in_threads(
 ) -> list[Result]:
     """Return the results of ``function`` over ``tasks``, in their order.
 
-    Parameters
-    ----------
-    function : callable
-    tasks : iterable
-    n_jobs : int, optional
-        Tasks at the same time: None and -1 for as many as processors.
-    interrupts : Interrupts, optional
-        What tasks watch. After Ctrl-C (or an error in a task) its flag is set, tasks under way end soon,
-        others do not begin, and the results of those that began are returned. Without it, Ctrl-C is raised
-        as soon as the tasks under way have ended; within other work that notes Ctrl-C all tasks are
-        completed.
-    least : int
-        So many of the first tasks are run in any case.
-    watch : callable, optional
-        Called now and then by the calling thread while others work, and once when they have ended.
-
-    Raises
-    ------
-    Exception
-        The error of the first task that failed, after the tasks under way have ended.
-    KeyboardInterrupt
-        At a second Ctrl-C, at once.
+    After Ctrl-C (or an error in a task) the flag of ``interrupts`` is set, tasks under way end soon, others
+    but the first ``least`` do not begin, and the results of those that began are returned. Without
+    ``interrupts``, Ctrl-C is raised as soon as the tasks under way have ended; within other work that notes
+    Ctrl-C all tasks are completed. A second Ctrl-C is raised at once, and the error of the first task that
+    failed after the tasks under way have ended. ``watch`` is called now and then by the calling thread while
+    others work, and once when they have ended.
     """
     work = _Work(function, list(tasks), threads_here(n_jobs))
     if interrupts is not None:

@@ -8,7 +8,8 @@ from permix.data.preferences import Preferences
 from permix.distributions.conditioning.agent_posteriors import Profile, partition_log_normalizers
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.partitioned_jit import best_decay
-from permix.distributions.conditioning.tournaments_jit import LANES, count_drawn, disagreements, weigh_levels
+from permix.distributions.conditioning.tournaments_jit import LANES, count_drawn, disagreements
+from permix.kernels.comparisons import weigh_levels_compiled
 from permix.kernels.mallows import dispersion_from_mean, log_normalizer
 from tests.oracles import posets_all as oracle
 from tests.reference.posets import orders_from_places
@@ -106,7 +107,7 @@ def test_weighted_pairs():
     preferences = random_profile(rng, 50, 6)
     weights = rng.random(50) * (rng.random(50) < 0.8)
     counts, above = np.zeros((6, 6)), np.zeros(6)
-    weigh_levels(preferences.arrays(), np.arange(50), weights, counts, above)
+    weigh_levels_compiled(preferences.arrays(), np.arange(50), weights, counts, above)
     expected = np.zeros((6, 6))
     for row in range(50):
         for a, b in said(preferences, row):

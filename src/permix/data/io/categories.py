@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from permix.data.labels import Array
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 
 # Only the order of these numbers matters; words of one scale are comparable, others rarely meet.
 _WORDS = {
@@ -38,21 +38,7 @@ DIRECTIONS = ("best-first", "worst-first")
 
 
 def category_order(names: Sequence[str], said: Any, source: object) -> tuple[int, ...]:
-    """Return the places of the categories, best first.
-
-    Parameters
-    ----------
-    names : sequence of str
-        In the order of the file.
-    said : {"best-first", "worst-first"}, a list of all names, best first, or None
-        What the caller says; None: what the names say.
-    source : object
-        Where they come from, for messages.
-
-    Raises
-    ------
-    DataError
-        Where the names say nothing, or ``said`` fits none of them.
+    """Return the places of the categories, best first: as the caller ``said``, else as their names say.
 
     Examples
     --------
@@ -65,24 +51,20 @@ def category_order(names: Sequence[str], said: Any, source: object) -> tuple[int
         if order is None:
             shown = ", ".join(map(repr, names))
             raise DataError(
-                Message(
-                    f"{source}: the names of the categories, {shown}, do not say which is best; say ",
-                    Argument("categories", "best-first"),
-                    " or ",
-                    Argument("categories", "worst-first"),
-                    ", or name all of them, best first, with ",
-                    Argument("categories"),
-                )
+                f"{source}: the names of the categories, {shown}, do not say which is best; say ",
+                Argument("categories", "best-first"),
+                " or ",
+                Argument("categories", "worst-first"),
+                ", or name all of them, best first, with ",
+                Argument("categories"),
             )
         return order
     if isinstance(said, str):
         if said not in DIRECTIONS:
             raise DataError(
-                Message(
-                    Argument("categories", said),
-                    " is neither best-first nor worst-first nor a list of the names, best first; "
-                    f"{source} has {', '.join(map(repr, names))}",
-                )
+                Argument("categories", said),
+                " is neither best-first nor worst-first nor a list of the names, best first; "
+                f"{source} has {', '.join(map(repr, names))}",
             )
         return forward if said == "best-first" else forward[::-1]
     listed = [str(name) for name in said]

@@ -56,7 +56,7 @@ from permix.data.io.table_columns import (
 )
 from permix.data.io.text_files import PathLike, plain_suffix, read_text
 from permix.data.labels import Array, Label, as_column, as_objects, factorize
-from permix.errors import Argument, DataError, Message, ParameterError, PermixWarning
+from permix.errors import Argument, DataError, ParameterError, PermixWarning
 
 LAYOUTS = ("auto", "wide", "long")
 # A float has no whole number of more digits.
@@ -67,11 +67,11 @@ def read_cells(
     path: PathLike,
     layout: CellLayout = "auto",
     *,
+    missing: Missing = None,
+    new_rows: bool = False,
     header: bool | None = None,
     row_column: str | Literal[False] | None = None,
     delimiter: str | None = None,
-    missing: Missing = None,
-    new_rows: bool = False,
 ) -> Cells:
     """Read a matrix with missing cells from a file.
 
@@ -118,17 +118,15 @@ def read_cells(
     if plain_suffix(path) == "npz":
         if layout == "long" or header is not None or row_column is not None or delimiter is not None:
             raise DataError(
-                Message(
-                    f"{path}: a sparse matrix has neither lines nor names; ",
-                    Argument("layout"),
-                    ", ",
-                    Argument("header"),
-                    ", ",
-                    Argument("row_column"),
-                    " and ",
-                    Argument("delimiter"),
-                    " are for text files",
-                )
+                f"{path}: a sparse matrix has neither lines nor names; ",
+                Argument("layout"),
+                ", ",
+                Argument("header"),
+                ", ",
+                Argument("row_column"),
+                " and ",
+                Argument("delimiter"),
+                " are for text files",
             )
         return looked_over(_read_npz(path, codes, new_rows), codes, new_rows)
     table = _table_of_file(path, delimiter, header, layout, codes)
@@ -158,12 +156,10 @@ def refuse_long_frame(frame: object) -> None:
     names = [str(name) for name in getattr(frame, "columns", ())]
     if len(names) == 3 and long_places(names) is not None:
         raise DataError(
-            Message(
-                f"the frame has columns {', '.join(map(repr, names))}: it looks long, with one cell in each "
-                "row. Pass permix.Cells.from_frame(frame, layout='long'), or ",
-                Argument("layout", "wide"),
-                " if it is a matrix of three columns",
-            )
+            f"the frame has columns {', '.join(map(repr, names))}: it looks long, with one cell in each "
+            "row. Pass permix.Cells.from_frame(frame, layout='long'), or ",
+            Argument("layout", "wide"),
+            " if it is a matrix of three columns",
         )
 
 
@@ -188,9 +184,7 @@ def _cells_of_table(
     if layout == "long":
         if row_column is not None:
             raise DataError(
-                Message(
-                    f"{table.source}: ", Argument("row_column"), " is for wide tables, and this is a long one"
-                )
+                f"{table.source}: ", Argument("row_column"), " is for wide tables, and this is a long one"
             )
         return _long(table, f"{origin}, read as a long table", codes, from_text, new_rows)
     return _wide(table, row_column, index, f"{origin}, read as a wide table", codes, from_text, new_rows)
@@ -206,14 +200,12 @@ def _layout(table: Table, row_column: str | Literal[False] | None) -> str:
     n = len(table.names)
     long = "row, column, value" if n == 3 else "row, column, value and one more"
     raise DataError(
-        Message(
-            f"{table.source}: a table of {'three' if n == 3 else 'four'} columns in which no pair of the "
-            f"first two is repeated could be long ({long}) or a matrix of {'three' if n == 3 else 'four'} "
-            "columns; say ",
-            Argument("layout", "long"),
-            " or ",
-            Argument("layout", "wide"),
-        )
+        f"{table.source}: a table of {'three' if n == 3 else 'four'} columns in which no pair of the "
+        f"first two is repeated could be long ({long}) or a matrix of {'three' if n == 3 else 'four'} "
+        "columns; say ",
+        Argument("layout", "long"),
+        " or ",
+        Argument("layout", "wide"),
     )
 
 
@@ -312,11 +304,9 @@ def _row_names(table: Table, place: int) -> Array:
             looks_long = long_places(table.names) is not None or could_be_long(table)
             hint = (". This looks long, a line for every cell: say ", Argument("layout", "long"))
             raise DataError(
-                Message(
-                    f"{table.where(row)}: this row and an earlier one ({table.where(first[name])}) are both "
-                    f"called {name!r}; rename one",
-                    *(hint if looks_long else ()),
-                )
+                f"{table.where(row)}: this row and an earlier one ({table.where(first[name])}) are both "
+                f"called {name!r}; rename one",
+                *(hint if looks_long else ()),
             )
     return names
 
@@ -358,7 +348,7 @@ def _parsed(texts: Array, where: Any) -> Array:
         )
         code = (", or say ", Argument("missing", odd), " if it stands for missing")
         parts = code if stands_for_nothing(odd) else ()
-        warnings.warn(PermixWarning(Message(said, *parts)), stacklevel=6)
+        warnings.warn(PermixWarning(said, *parts), stacklevel=6)
     return as_objects([None if entry is None or entry in NOTHING else entry for entry in texts.tolist()])
 
 

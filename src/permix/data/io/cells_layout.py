@@ -12,7 +12,7 @@ from permix.data.cells_checks import meant
 from permix.data.io.column_names import USUAL_NAMES, plain
 from permix.data.io.table_columns import BLANK, Table, missing_mask, numbers
 from permix.data.io.text_files import PathLike, shorten
-from permix.data.labels import Array, some_names
+from permix.data.labels import Array
 from permix.errors import (
     Argument,
     DataError,
@@ -143,18 +143,16 @@ def places_to_read(table: Table) -> LongPlaces:
             looks = (" This looks wide: say ", Argument("layout", "wide"), ", or rename its columns")
         these = f"{n} without names" if has_no_names(table) else ", ".join(map(repr, table.names[:8]))
         raise DataError(
-            Message(
-                f"{table.source}: a long table has columns row, column and value (or user, item, rating and "
-                f"the like); this one has {these}.",
-                *looks,
-            )
+            f"{table.source}: a long table has columns row, column and value (or user, item, rating and "
+            f"the like); this one has {these}.",
+            *looks,
         )
     if looks_wide(table):
         said = (
             f"{table.source}: no two lines agree in the first column, so that every row has one filled cell; "
             "this looks wide: "
         )
-        warnings.warn(PermixWarning(Message(said, Argument("layout", "wide"))), stacklevel=5)
+        warnings.warn(PermixWarning(said, Argument("layout", "wide")), stacklevel=5)
     return LongPlaces(0, 1, 2)
 
 
@@ -171,12 +169,7 @@ def row_name_place(
     if row_column is False:
         return None
     if row_column is not None:
-        if row_column not in table.names:
-            raise DataError(
-                f"{table.source}: there is no column {row_column!r}{meant(row_column, table.names)} to name "
-                f"the rows; the columns are {some_names(table.names)}"
-            )
-        return table.names.index(row_column)
+        return table.named(row_column, f"{meant(row_column, table.names)} to name the rows")
     if index is not None or len(table.names) < 2:
         return None
     first, name = table.columns[0], table.names[0]
@@ -198,13 +191,11 @@ def row_name_place(
         )
     if counts_up(here) and not all(column is not None and counts_up(column) for column in others):
         raise DataError(
-            Message(
-                f"{table.source}: the first column, {name!r}, holds {here[0]:g}, {here[1]:g}, {here[2]:g}, "
-                "…: it could number the rows or be part of the matrix; say ",
-                Argument("row_column", name),
-                " or ",
-                NO_ROW_COLUMN,
-            )
+            f"{table.source}: the first column, {name!r}, holds {here[0]:g}, {here[1]:g}, {here[2]:g}, "
+            "…: it could number the rows or be part of the matrix; say ",
+            Argument("row_column", name),
+            " or ",
+            NO_ROW_COLUMN,
         )
     return None
 
@@ -222,7 +213,7 @@ def warn_of_identifiers(table: Table, kept: list[int], named: int | None) -> Non
         way_out = ("if it names the rows, say ", Argument("row_column", name))
     more = f" (so have {len(found) - 1} others)" if len(found) > 1 else ""
     said = f"{table.source}: column {name!r} has a different value in every row{more}; "
-    warnings.warn(PermixWarning(Message(said, *way_out)), stacklevel=5)
+    warnings.warn(PermixWarning(said, *way_out), stacklevel=5)
 
 
 def _identifies(column: Array) -> bool:

@@ -35,15 +35,10 @@ def is_usual_name(text: str) -> bool:
 
 def is_number(text: str) -> bool:
     """Whether an entry is a number, or blank."""
-    if text in NOTHING:
-        return True
-    if "_" in text:  # Python's own way of grouping digits, which files do not mean
-        return False
-    try:
-        float(text)
+    try:  # with _, Python's own way of grouping digits, files do not mean a number
+        return text in NOTHING or ("_" not in text and float(text) is not None)
     except ValueError:
         return False
-    return True
 
 
 def is_number_or_decimal_comma(text: str) -> bool:
@@ -76,14 +71,12 @@ def warn_of_no_header(path: PathLike, first: list[str], called: str) -> None:
     """Say that the first line was taken for a row."""
     warnings.warn(
         PermixWarning(
-            Message(
-                f"{path}: no line names the columns, so line 1 ({shorten(', '.join(first), 40)!r}) is read "
-                f"as data and the columns are called {called} and so on. If line 1 holds names, say ",
-                Argument("header", True),
-                "; ",
-                Argument("header", False),
-                " silences this warning",
-            )
+            f"{path}: no line names the columns, so line 1 ({shorten(', '.join(first), 40)!r}) is read "
+            f"as data and the columns are called {called} and so on. If line 1 holds names, say ",
+            Argument("header", True),
+            "; ",
+            Argument("header", False),
+            " silences this warning",
         ),
         stacklevel=4,
     )
@@ -99,15 +92,8 @@ def has_header(
 ) -> bool:
     """Whether the first line holds names; an error where that is open.
 
-    Parameters
-    ----------
-    path : path
-    fields : list of lists of str
-        All lines.
-    number, known : callable
-        Whether an entry is a number (or blank), and whether it is a usual name for a column.
-    numbers_may_be_names : bool
-        Whether columns are called by numbers all the time, as those of numbered items are.
+    ``number`` and ``known`` say whether an entry is a number (or blank) and a usual name for a column;
+    ``numbers_may_be_names`` whether columns are called by numbers all the time, as numbered items are.
     """
     first, body = fields[0], fields[1:]
     if not body:

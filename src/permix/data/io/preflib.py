@@ -28,12 +28,12 @@ from typing import Any, Literal, NamedTuple, NoReturn
 import numpy as np
 
 from permix.data.io.categories import category_order
-from permix.data.io.preflib_writer import SUFFIXES, UNIQUE_KEYS, groups_text
+from permix.data.io.preflib_writer import UNIQUE_KEYS, groups_text
 from permix.data.io.preflib_writer import write_preflib as write_preflib
-from permix.data.io.text_files import PathLike, plain_suffix, read_text, shorten
+from permix.data.io.text_files import PREFLIB, PathLike, plain_suffix, read_text, shorten
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, FileFormatError, Message, ParameterError, PermixWarning
+from permix.errors import Argument, DataError, FileFormatError, ParameterError, PermixWarning
 
 _NUMBER = re.compile(r"[0-9]{1,15}")  # fits 64 bits, also when many are added up
 _ENTRY = re.compile(r"\{([^{}]*)\}|([^{},]+)")
@@ -97,9 +97,7 @@ def read_preflib(
     reader.check_totals(body)
     if categories is not None and reader.kind != "cat":
         raise DataError(
-            Message(
-                f"{path}: ", Argument("categories"), f" is for .cat files, and this one is .{reader.kind}"
-            )
+            f"{path}: ", Argument("categories"), f" is for .cat files, and this one is .{reader.kind}"
         )
     return reader.build(body, unlisted, categories)
 
@@ -196,14 +194,14 @@ class _Reader:
 
     def _kind(self) -> str:
         ending, stated = plain_suffix(self.path), self.header.get("DATA TYPE", "").lower()
-        if ending in SUFFIXES:
+        if ending in PREFLIB:
             if stated and stated != ending:
                 self.doubt(f"the file ends in .{ending}, but the header says DATA TYPE: {stated}")
-                return stated if stated in SUFFIXES else ending
+                return stated if stated in PREFLIB else ending
             return ending
-        if stated in SUFFIXES:
+        if stated in PREFLIB:
             return stated
-        endings = ", ".join(f".{suffix}" for suffix in SUFFIXES)
+        endings = ", ".join(f".{suffix}" for suffix in PREFLIB)
         raise FileFormatError(
             f"{self.path}: neither the ending nor DATA TYPE names a kind of file that is read ({endings})",
             self.path,
@@ -314,11 +312,9 @@ class _Reader:
             shown = ", ".join(repr(names[place]) for place in order)
             warnings.warn(
                 PermixWarning(
-                    Message(
-                        f"{self.path}: the categories are taken best first as {shown}, as their names say; ",
-                        Argument("categories", "best-first"),
-                        " keeps the order of the file",
-                    )
+                    f"{self.path}: the categories are taken best first as {shown}, as their names say; ",
+                    Argument("categories", "best-first"),
+                    " keeps the order of the file",
                 ),
                 stacklevel=4,
             )

@@ -13,7 +13,7 @@ import numpy as np
 
 from permix.data.io.column_names import column_places
 from permix.data.io.text_files import PathLike, plain_suffix, shorten
-from permix.data.labels import Array, Label, is_missing
+from permix.data.labels import Array, Label, is_missing, some_names
 from permix.errors import DataError, FileFormatError
 
 DELIMITERS = ",\t;|"
@@ -39,17 +39,21 @@ class Table:
         """Places of the columns whose name says that they have this role."""
         return column_places(self.names, role)
 
+    def named(self, wanted: object, purpose: str) -> int:
+        """Place of the column of this name; the purpose goes into the error where there is none."""
+        if wanted not in self.names:
+            raise DataError(
+                f"{self.source}: there is no column {wanted!r}{purpose}; the columns are "
+                f"{some_names(self.names)}"
+            )
+        return self.names.index(wanted)
+
     def find(self, wanted: object, role: str) -> int | None:
         """Place of the column the caller named, else of the one with a usual name, else None."""
         if wanted is False:
             return None
         if wanted is not None:
-            if wanted not in self.names:
-                raise DataError(
-                    f"{self.source}: there is no column {wanted!r} for the {role}; the columns are "
-                    f"{', '.join(map(repr, self.names))}"
-                )
-            return self.names.index(wanted)
+            return self.named(wanted, f" for the {role}")
         places = self.places(role)
         if len(places) > 1:
             found = " and ".join(repr(self.names[place]) for place in places)
@@ -60,11 +64,7 @@ class Table:
         """Return the table without some of its columns."""
         ignored = [ignored] if isinstance(ignored, str | int) else list(ignored)
         for name in ignored:
-            if name not in self.names:
-                raise DataError(
-                    f"{self.source}: there is no column {name!r} to ignore; the columns are "
-                    f"{', '.join(map(repr, self.names))}"
-                )
+            self.named(name, " to ignore")
         kept = [place for place, name in enumerate(self.names) if name not in ignored]
         if ignored and not kept:
             raise DataError(f"{self.source}: every column is ignored; leave one")
@@ -168,13 +168,7 @@ def table_of_lines(path: PathLike, names: list[Label], lines: list[int], rows: l
 
 
 def file_rows(path: PathLike, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield line number and stripped fields of every line; blank lines are skipped.
-
-    Raises
-    ------
-    FileFormatError
-        For a line that is longer or shorter than the first, and a quote that is never closed.
-    """
+    """Yield line number and stripped fields of every line; blank lines are skipped."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     width = 0
     while True:

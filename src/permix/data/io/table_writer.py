@@ -22,7 +22,8 @@ from permix.data.io.written_names import refuse_table_names
 from permix.data.labels import Array, Label, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, Message, PermixWarning, Wording
+from permix.errors import Argument, DataError, PermixWarning, Wording
+from permix.kernels.pairwise_counts import PreferenceArrays
 
 MOST_PAIRS = 10_000_000
 Layout = Literal["auto", "orders", "ranks", "pairs", "ratings"]
@@ -117,14 +118,11 @@ def _orders_out(obj: Rankings | Preferences) -> Rows:
 
 
 def _ranks_out(obj: Rankings | Preferences) -> Rows:
-    if isinstance(obj, Rankings):
-        below, ranks = obj.unlisted_below, obj.ranks(missing=0.0).astype(np.int64)
-    else:
-        _refuse_pairs(obj, "ranks")
-        below = obj.rest_below | (np.diff(obj.level_indptr) == obj.n_items)
-        ranks = np.zeros((len(obj), obj.n_items), dtype=np.int64)
-        ranks[_row_of_entry(obj), obj.level_items] = obj.levels + 1
-    header, front = _front(obj, below)
+    stated = obj.arrays()
+    _refuse_pairs(stated, "ranks")
+    ranks = np.zeros((len(obj), obj.n_items), dtype=np.int64)
+    ranks[_row_of_entry(stated), stated.level_items] = stated.levels + 1
+    header, front = _front(obj, stated.rest_below)
     _refuse_items_like_columns(header, obj.items)
     body = (
         [*before, *(rank or "" for rank in row)] for before, row in zip(front, ranks.tolist(), strict=True)
@@ -140,12 +138,9 @@ def _refuse_items_like_columns(front: list[Label], items: Sequence[Label]) -> No
         for place in places[role]:
             if place >= len(front):
                 raise DataError(
-                    Message(
-                        f"an item is called {columns[place]!r}, like a column of the table (role: {role}); "
-                        "use ",
-                        Argument("layout", "orders"),
-                        " or another name",
-                    )
+                    f"an item is called {columns[place]!r}, like a column of the table (role: {role}); use ",
+                    Argument("layout", "orders"),
+                    " or another name",
                 )
     if places["better"] and places["worse"]:
         looks = "pairs"
@@ -156,11 +151,9 @@ def _refuse_items_like_columns(front: list[Label], items: Sequence[Label]) -> No
     else:
         return
     raise DataError(
-        Message(
-            f"with items called {some_names(items)} a table of ranks looks like one of {looks}; use other "
-            "names or ",
-            Argument("layout", "orders"),
-        )
+        f"with items called {some_names(items)} a table of ranks looks like one of {looks}; use other "
+        "names or ",
+        Argument("layout", "orders"),
     )
 
 
@@ -173,12 +166,10 @@ def _pairs_out(obj: Rankings | Preferences) -> Rows:
         n_pairs[row] += sum(upper * lower for upper, lower in pairwise(sizes))
     if (total := int(n_pairs.sum())) > MOST_PAIRS:
         raise DataError(
-            Message(
-                f"these are {total:,} pairs, and more than {MOST_PAIRS:,} are not written; use ",
-                Argument("layout", "ranks"),
-                " or ",
-                Argument("layout", "orders"),
-            )
+            f"these are {total:,} pairs, and more than {MOST_PAIRS:,} are not written; use ",
+            Argument("layout", "ranks"),
+            " or ",
+            Argument("layout", "orders"),
         )
     if not n_pairs.all():
         raise DataError(
@@ -228,11 +219,9 @@ def _ratings_out(obj: Rankings | Preferences) -> Rows:
     if np.any(short & stated.rest_below):
         row = int(np.argmax(short & stated.rest_below))
         raise DataError(
-            Message(
-                f"{stated.row_name(row)} puts the unlisted items below, which a table of ratings cannot "
-                "hold; use ",
-                Argument("layout", "ranks"),
-            )
+            f"{stated.row_name(row)} puts the unlisted items below, which a table of ratings cannot "
+            "hold; use ",
+            Argument("layout", "ranks"),
         )
     _refuse_agents_twice(stated, "ratings")
     _warn_of_items_left_out(stated.items, stated.level_items, "ratings")
@@ -258,8 +247,8 @@ def _scores(stated: Preferences, row_of: Array) -> Array:
     return result
 
 
-def _row_of_entry(obj: Preferences) -> Array:
-    return np.repeat(np.arange(len(obj)), np.diff(obj.level_indptr))
+def _row_of_entry(stated: Preferences | PreferenceArrays) -> Array:
+    return np.repeat(np.arange(len(stated.level_indptr) - 1), np.diff(stated.level_indptr))
 
 
 def _refuse_agents_twice(obj: Preferences, layout: str) -> None:
@@ -267,11 +256,9 @@ def _refuse_agents_twice(obj: Preferences, layout: str) -> None:
     for row, agent in enumerate([] if obj._agents is None else obj._agents.tolist()):
         if first.setdefault(agent, row) != row:
             raise DataError(
-                Message(
-                    f"rows {first[agent]} and {row} (counting from 0) are both of agent {agent!r}, and a "
-                    f"table of {layout} would make one agent of them; give them different ids or use ",
-                    Argument("layout", "ranks"),
-                )
+                f"rows {first[agent]} and {row} (counting from 0) are both of agent {agent!r}, and a "
+                f"table of {layout} would make one agent of them; give them different ids or use ",
+                Argument("layout", "ranks"),
             )
 
 
@@ -282,20 +269,16 @@ def _warn_of_items_left_out(items: Sequence[Label], written: Array, layout: str)
         names = [items[place] for place in np.flatnonzero(~present).tolist()]
         warnings.warn(
             PermixWarning(
-                Message(
-                    f"no row mentions {some_names(names)}, and a table of {layout} holds only items that "
-                    "some row mentions; ",
-                    Wording("read it back with items=[...], or use layout='ranks'", "use --to-layout ranks"),
-                )
+                f"no row mentions {some_names(names)}, and a table of {layout} holds only items that "
+                "some row mentions; ",
+                Wording("read it back with items=[...], or use layout='ranks'", "use --to-layout ranks"),
             ),
             stacklevel=4,  # the line that called write_table
         )
 
 
-def _refuse_pairs(obj: Preferences, layout: str) -> None:
+def _refuse_pairs(obj: Preferences | PreferenceArrays, layout: str) -> None:
     if len(obj.pairs):
         raise DataError(
-            Message(
-                "comparisons do not fit ", Argument("layout", layout), "; use ", Argument("layout", "pairs")
-            )
+            "comparisons do not fit ", Argument("layout", layout), "; use ", Argument("layout", "pairs")
         )

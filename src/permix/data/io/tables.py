@@ -36,7 +36,7 @@ from permix.data.io.text_files import PathLike, read_text
 from permix.data.labels import Array, Label, clean_items, encode_agents, encode_items
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, Message, PermixWarning, Wording
+from permix.errors import Argument, DataError, PermixWarning, Wording
 
 Unlisted = Literal["below", "unknown"]
 # Columns of long tables that nobody named.
@@ -97,29 +97,24 @@ def from_frame(
       0: tea ≻ milk × 3
       1: milk ≻ rest × 1
     """
-    table = table_from_frame(frame).without(ignore)
-    return _build(table, layout, items, unlisted, agent_column, count_column, on_cycle)
+    table = table_from_frame(frame)
+    return from_table(table, layout, items, unlisted, agent_column, count_column, on_cycle, ignore)
 
 
 def read_table(
     path: PathLike,
     layout: Layout = "auto",
     *,
-    items: Iterable[Label] | None = None,
-    unlisted: Unlisted | None = None,
-    agent_column: str | Literal[False] | None = None,
-    count_column: str | Literal[False] | None = None,
-    on_cycle: Literal["error", "drop", "keep"] = "error",
-    ignore: Label | Iterable[Label] = (),
     delimiter: str | None = None,
     header: bool | None = None,
+    **options: Any,
 ) -> Rankings | Preferences:
     """Read rankings or preferences from a CSV or TSV file, plain or gzipped.
 
-    Parameters as in :func:`from_frame`; ``delimiter`` is a tab for ``.tsv`` and otherwise the most frequent
-    of comma, semicolon, tab and ``|`` in the first line. ``header`` says whether the first line names the
-    columns; left out, it is found by what is in it (``headers``), a warning says where it was
-    taken for a row, and an error asks where it could be both. Without a header, columns are called 1, 2, …;
+    ``options`` are all that :func:`from_frame` takes; ``delimiter`` is a tab for ``.tsv`` and otherwise the
+    most frequent of comma, semicolon, tab and ``|`` in the first line. ``header`` says whether the first line
+    names the columns; left out, it is found by what is in it (``headers``), a warning says where it was taken
+    for a row, and an error asks where it could be both. Without a header, columns are called 1, 2, …;
     the three columns of pairs and ratings are taken in the order given above. Entries that are whole numbers
     throughout become integers. Errors give the line of the file, the first being line 1.
 
@@ -127,8 +122,7 @@ def read_table(
     --------
     >>> votes = permix.read_table("votes.csv", layout="ranks")  # doctest: +SKIP
     """
-    table = _table_of_file(path, delimiter, header, layout).without(ignore)
-    return _build(table, layout, items, unlisted, agent_column, count_column, on_cycle)
+    return from_table(_table_of_file(path, delimiter, header, layout), layout, **options)
 
 
 def _table_of_file(path: PathLike, delimiter: str | None, header: bool | None, layout: str) -> Table:
@@ -148,15 +142,18 @@ def _is_known(name: str) -> bool:
     return is_usual_name(name) or (is_place(name) and not name.isdecimal())
 
 
-def _build(
+def from_table(
     table: Table,
     layout: str,
-    items: Iterable[Label] | None,
-    unlisted: str | None,
-    agent_column: str | Literal[False] | None,
-    count_column: str | Literal[False] | None,
-    on_cycle: str,
+    items: Iterable[Label] | None = None,
+    unlisted: str | None = None,
+    agent_column: object = None,
+    count_column: object = None,
+    on_cycle: str = "error",
+    ignore: Label | Iterable[Label] = (),
 ) -> Rankings | Preferences:
+    """Read a table by what its columns are called; see :func:`from_frame`."""
+    table = table.without(ignore)
     if layout not in ("auto", *LAYOUTS):
         raise DataError(f"layout is one of auto, {', '.join(LAYOUTS)}, not {layout!r}")
     if unlisted not in (None, "below", "unknown"):
@@ -177,18 +174,20 @@ def _build(
     if layout == "auto":
         layout = detect_layout(table, agent, wide)
     per_row = None if count is None else counts
-    if layout == "pairs":
-        return _pairs(table, names, agent, agent_column, per_row, on_cycle)
-    if layout == "ratings":
-        return _ratings(table, names, agent, agent_column, per_row, unlisted or "unknown")
+    if layout in _LONG:
+        ids = _agents_of_rows(table, agent, agent_column, layout)
+        if layout == "pairs":
+            return _pairs(table, names, ids, per_row, on_cycle)
+        return _ratings(table, names, ids, per_row, unlisted or "unknown")
     agents = None if agent is None else _required(table, agent)
     below = _below(table, mark, unlisted or "below")
     result: Rankings | Preferences
     if layout == "orders":
         refuse_other_columns(table, wide, named_items=names is not None)
-        result = _orders(table, names, ordered_places(table, wide), counts, agents, below)
+        ordered = ordered_places(table, wide)
+        result = _orders(table, names, ordered, below, counts=counts, agents=agents)
     else:
-        result = _ranks(table, names, wide, counts, agents, below)
+        result = _ranks(table, names, wide, below, counts=counts, agents=agents)
     if agents is not None:
         _warn_of_agents_twice(table, agents)
     return result
@@ -252,12 +251,7 @@ def _warn_of_agents_twice(table: Table, agents: Array) -> None:
 
 
 def _orders(
-    table: Table,
-    names: tuple[Label, ...] | None,
-    places: list[int],
-    counts: Array,
-    agents: Array | None,
-    below: Array,
+    table: Table, names: tuple[Label, ...] | None, places: list[int], below: Array, **about: Any
 ) -> Rankings:
     if names is None:
         _refuse_numbers_among_names(table, places)
@@ -282,7 +276,7 @@ def _orders(
     if twice.any():
         row, place = np.argwhere(twice)[0]
         raise DataError(f"{table.where(int(row))}: {items[ascending[row, place]]!r} is listed twice")
-    return Rankings._from_arrays(orders, items, counts, agents, below)
+    return Rankings._from_arrays(orders, items, unlisted_below=below, **about)
 
 
 def _refuse_numbers_among_names(table: Table, places: list[int]) -> None:
@@ -294,15 +288,13 @@ def _refuse_numbers_among_names(table: Table, places: list[int]) -> None:
     for place, column in zip(places, values, strict=True):
         if text and column is not None and not np.isnan(column).all():
             raise DataError(
-                Message(
-                    f"{table.source}: column {table.names[place]!r} holds numbers while "
-                    f"{table.names[text[0]]!r} holds names, so they are not places of one ordering. A column "
-                    "that counts or names agents is set apart with ",
-                    Argument("count_column"),
-                    " or ",
-                    Argument("agent_column"),
-                    "; if numbers are names of items, pass items=[...]",
-                )
+                f"{table.source}: column {table.names[place]!r} holds numbers while "
+                f"{table.names[text[0]]!r} holds names, so they are not places of one ordering. A column "
+                "that counts or names agents is set apart with ",
+                Argument("count_column"),
+                " or ",
+                Argument("agent_column"),
+                "; if numbers are names of items, pass items=[...]",
             )
 
 
@@ -339,12 +331,7 @@ def _without_zeros(table: Table, flat: Array, width: int, names: tuple[Label, ..
 
 
 def _ranks(
-    table: Table,
-    names: tuple[Label, ...] | None,
-    places: list[int],
-    counts: Array,
-    agents: Array | None,
-    below: Array,
+    table: Table, names: tuple[Label, ...] | None, places: list[int], below: Array, **about: Any
 ) -> Rankings | Preferences:
     columns = {table.names[place]: place for place in places}
     if names is not None:
@@ -372,12 +359,10 @@ def _ranks(
             )
         if names is None and np.nanmax(values, initial=0) > len(places):
             raise DataError(
-                Message(
-                    f"{table.source}: column {table.names[place]!r} goes up to {np.nanmax(values):g}, but "
-                    f"ranks of {len(places)} items end at {len(places)}. If it counts agents, say ",
-                    Argument("count_column", table.names[place]),
-                    "; columns that are no items are left out by naming the items: items=[...]",
-                )
+                f"{table.source}: column {table.names[place]!r} goes up to {np.nanmax(values):g}, but "
+                f"ranks of {len(places)} items end at {len(places)}. If it counts agents, say ",
+                Argument("count_column", table.names[place]),
+                "; columns that are no items are left out by naming the items: items=[...]",
             )
         ranks[:, target] = values
     ranks[ranks == 0] = np.nan
@@ -385,9 +370,9 @@ def _ranks(
     _refuse(table, ~given.any(axis=1), "no item is ranked; drop the row")
     ascending = np.sort(ranks, axis=1)
     if np.any(ascending[:, 1:] == ascending[:, :-1]):
-        tied = Preferences.from_ranks(ranks, items=items, counts=counts, agents=agents)
+        tied = Preferences.from_ranks(ranks, items=items, **about)
         return tied._replaced(rest_below=below)
-    strict = Rankings.from_ranks(ranks, items=items, counts=counts, agents=agents)
+    strict = Rankings.from_ranks(ranks, items=items, **about)
     return strict._replaced(unlisted_below=below)
 
 
@@ -417,23 +402,15 @@ def _agents_of_rows(table: Table, agent: int | None, agent_column: object, layou
         return np.arange(table.n_rows)
     way_out = Wording("; agent_column=False makes every row an agent of its own", "")
     raise DataError(
-        Message(
-            f"{table.source}: no column for the agent; name it with ",
-            Argument("agent_column"),
-            *([way_out] if layout == "pairs" else []),
-        )
+        f"{table.source}: no column for the agent; name it with ",
+        Argument("agent_column"),
+        *([way_out] if layout == "pairs" else []),
     )
 
 
 def _pairs(
-    table: Table,
-    names: tuple[Label, ...] | None,
-    agent: int | None,
-    agent_column: object,
-    counts: Array | None,
-    on_cycle: str,
+    table: Table, names: tuple[Label, ...] | None, ids: Array, counts: Array | None, on_cycle: str
 ) -> Preferences:
-    ids = _agents_of_rows(table, agent, agent_column, "pairs")
     places = (_one(table, "better"), _one(table, "worse"))
     columns = [_required(table, place).astype(object) for place in places]
     both = naturals(np.column_stack(columns).ravel())
@@ -457,14 +434,8 @@ def _pairs(
 
 
 def _ratings(
-    table: Table,
-    names: tuple[Label, ...] | None,
-    agent: int | None,
-    agent_column: object,
-    counts: Array | None,
-    unrated: str,
+    table: Table, names: tuple[Label, ...] | None, ids: Array, counts: Array | None, unrated: str
 ) -> Preferences:
-    ids = _agents_of_rows(table, agent, agent_column, "ratings")
     item = _required(table, _one(table, "item"))
     column = table.columns[_one(table, "rating")]
     values = numbers(column)

@@ -22,7 +22,7 @@ from permix.runtime.threads import over_rows
 
 if TYPE_CHECKING:
     from permix.distributions.conditioning.amp_insertions_jit import InsertionModels
-    from permix.kernels.posets import PreferenceArrays
+    from permix.kernels.pairwise_counts import PreferenceArrays
 
 # Rows of work at a time, so that memory does not follow the number of agents.
 CHUNK = 1 << 16

@@ -13,7 +13,6 @@ import numpy as np
 from permix.distributions.insertion_jit import push_places
 from permix.kernels.fenwick import count_below, insert, n_words
 from permix.kernels.jit import kernel
-from permix.kernels.pairwise_counts import add_levels, spread
 
 LANES = 128
 
@@ -50,15 +49,6 @@ def count_drawn(first, last, drawn, places, weights, wins):
                     before = np.uint8(before + np.uint8(mine[lane] < other[lane]))
                 wins[i, j] += np.float64(before) * weight
         begin = end
-
-
-@kernel
-def weigh_levels(arrays, rows, weights, pair_counts, above_all):
-    """Count what these rows say by levels, each with its weight; rows of weight 0 cost nothing."""
-    for at in range(rows.size):
-        if weights[at] != 0.0:
-            add_levels(arrays, rows[at], weights[at], pair_counts, above_all)
-    spread(pair_counts, above_all)
 
 
 @kernel

@@ -152,7 +152,7 @@ class _Search:
     def _center(self, theta: Array, start: Array) -> Array:
         """The center with least Σ θ_j S_j, exact for few items."""
         from permix.distributions.generalized.list_statistics_jit import pair_costs
-        from permix.kernels.kemeny_search import best_order_by_subsets, iterated_local_search
+        from permix.kernels.kemeny_search import fill_best_order_compiled, iterated_local_search
 
         m = len(self.stats.items)
         costs = np.empty((m, m + 1))
@@ -160,7 +160,7 @@ class _Search:
         weights = np.ascontiguousarray(costs[:, :m])
         if m <= SUBSETS_UP_TO:
             order = np.empty(m, dtype=np.int64)
-            best_order_by_subsets(weights, order)
+            fill_best_order_compiled(weights, order)
             return order
         net = weights - weights.T
         order = start.copy() if len(start) else np.argsort(net.sum(axis=0), kind="stable")
