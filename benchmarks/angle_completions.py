@@ -10,7 +10,6 @@ import numpy as np
 
 from benchmarks.timing import best_time, timed
 from permix.data.rankings import Rankings
-from permix.distributions.angle.angle_jit import standard_scores
 from permix.distributions.angle.completions import log_compatible_sums
 from permix.distributions.angle.completions_jit import (
     completions_sweep,
@@ -19,6 +18,7 @@ from permix.distributions.angle.completions_jit import (
     start_completions,
     uniform_completion,
 )
+from permix.distributions.angle.scores import standard_scores
 from permix.kernels.jit import kernel
 from permix.kernels.streams import new_stream, open_stream, uniform
 from permix.runtime.threads import over_rows

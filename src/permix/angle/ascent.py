@@ -15,18 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from permix.angle.components import (
-    EMPTY,
-    AngleComponents,
-    AnglePrior,
-    UsedNormalizer,
-    cap_of,
-    work_space,
-)
+from permix.angle.components import EMPTY, AngleComponents, AnglePrior, UsedNormalizer, cap_of
 from permix.angle.data import AngleData
-from permix.angle.exact_jit import maximize
+from permix.angle.maximum import maximize
 from permix.data.labels import Array
-from permix.distributions.angle import concentration_jit as kernels
+from permix.distributions.angle.concentration import ConcentrationPosterior, newton_concentration
+from permix.distributions.angle.gamma_jit import gamma_divergence, gamma_expectations
+from permix.distributions.angle.normalizers import work_space
 
 # Inner steps of an exact M-step: EM needs progress, not the maximum; the next pass goes on from there.
 EXACT_STEPS = 25
@@ -137,15 +132,14 @@ class Likelihood:
         directions, kappas = self.components.directions.copy(), self.components.concentrations.copy()
         guarded = np.zeros(k, dtype=bool)
         in_tilts = self.components.normalizer != "vmf"
-        table, back = work_space(self.components.normalizer, t)
+        tables = work_space(self.components.normalizer, t)
         for g in range(k):
             if masses[g] < EMPTY:
                 continue
-            mean = np.ascontiguousarray(sums[:, g] / masses[g])
+            mean = sums[:, g] / masses[g]
             if in_tilts:
-                tilts = np.ascontiguousarray(self.tilts[g])
-                maximize(mean, data.scores, tilts, table, back, EXACT_STEPS)
-                tilts -= tilts.mean()
+                tilts, _, _ = maximize(mean, data.scores, self.tilts[g], tables, EXACT_STEPS)
+                tilts = tilts - tilts.mean()
                 kappas[g] = np.linalg.norm(tilts)
                 if kappas[g] > 0.0:
                     directions[g] = tilts / kappas[g]
@@ -156,7 +150,7 @@ class Likelihood:
                 continue
             directions[g] = mean / r
             cap = cap_of(directions[g], data.scores)
-            kappas[g] = min(kernels.newton_concentration(0.5 * (t - 3.0), min(r, 1.0 - 1e-12)), cap)
+            kappas[g] = min(newton_concentration(0.5 * (t - 3.0), min(r, 1.0 - 1e-12)), cap)
             guarded[g] = kappas[g] == cap
         return Likelihood(
             masses / masses.sum(), directions, kappas, self.components.normalizer, data, guarded
@@ -174,7 +168,7 @@ class Variational:
         k = q.n_components
         parts = np.array(
             [
-                kernels.gamma_expectations(order, q.lengths[g], prior.strength, q.shapes[g], q.rates[g])
+                gamma_expectations(order, q.lengths[g], prior.strength, q.shapes[g], q.rates[g])
                 for g in range(k)
             ]
         )
@@ -183,9 +177,7 @@ class Variational:
         self.tilts = pull[:, None] * q.directions
         log_weights = psi(q.counts) - psi(q.counts.sum())
         self.offsets = log_weights - gammaln(posterior.directions.shape[1] + 1.0) - moment
-        divergence = sum(
-            kernels.gamma_divergence(q.shapes[g], q.rates[g], prior.shape, prior.rate) for g in range(k)
-        )
+        divergence = sum(gamma_divergence(q.shapes[g], q.rates[g], prior.shape, prior.rate) for g in range(k))
         pulled = q.lengths - np.einsum("kt,kt->k", prior.pulls, q.directions)
         self.divergence = float(divergence + (pull * pulled - gain).sum())
         if k > 1:
@@ -234,13 +226,13 @@ def updated(
         else:
             directions[g] = _some_direction(t)
         if prior.bound == "tight":
-            data_of = (order, masses[g], lengths[g], *known)
+            posterior = ConcentrationPosterior(order, masses[g], lengths[g], *known)
             if before is None or before.guarded[g] or masses[g] < 1.0:
-                a, b = kernels.laplace_gamma(*data_of)
+                a, b = posterior.laplace_gamma()
                 n_steps = 25
             else:  # the next pass goes on
                 a, b, n_steps = before.shapes[g], before.rates[g], 2
-            shapes[g], rates[g] = kernels.nearest_gamma(*data_of, a, b, n_steps)
+            shapes[g], rates[g] = posterior.nearest_gamma(a, b, n_steps)
         else:
             from permix.angle.published import published_gamma
 

@@ -10,11 +10,10 @@ import numpy as np
 
 from permix.angle.parameters import AngleParameters
 from permix.data.labels import Array, Label
-from permix.distributions.angle import concentration_jit as kernels
 from permix.distributions.angle.angle import Angle
-from permix.distributions.angle.angle_jit import standard_scores, vmf_log_sum
-from permix.distributions.angle.balanced_jit import balanced_log_sum
-from permix.distributions.angle.subset_table_jit import log_sum_only
+from permix.distributions.angle.concentration import INTERPRETED, concentration_cap
+from permix.distributions.angle.normalizers import log_sum
+from permix.distributions.angle.scores import standard_scores
 from permix.errors import DataError
 
 UsedNormalizer = Literal["vmf", "exact", "balanced"]
@@ -84,21 +83,12 @@ class AngleComponents:
     @cached_property
     def log_sums(self) -> Array:
         """Ln of the sum over all rankings, of every component."""
-        if self.normalizer == "exact":
-            return self.exact_log_sums()
-        if self.normalizer == "balanced":
-            return self.balanced_log_sums()
-        return np.array([vmf_log_sum(kappa, self.n_items) for kappa in self.concentrations])
+        return self.log_sums_by(self.normalizer)
 
-    def exact_log_sums(self) -> Array:
-        """Return the same by the table over subsets, whatever the normalizer in use."""
-        table, scores = np.empty(1 << self.n_items), standard_scores(self.n_items)
-        return np.array([log_sum_only(row, scores, table) for row in self.tilts])
-
-    def balanced_log_sums(self) -> Array:
-        """Return the same by balancing, whatever the normalizer in use."""
+    def log_sums_by(self, normalizer: UsedNormalizer) -> Array:
+        """Return the same by some normalizer, whatever the one in use."""
         scores = standard_scores(self.n_items)
-        return np.array([balanced_log_sum(row, scores) for row in self.tilts])
+        return np.array([log_sum(normalizer, row, scores) for row in self.tilts])
 
     @property
     def offsets(self) -> Array:
@@ -192,28 +182,18 @@ def unit_directions(given: Array | dict[Label, float], items: tuple[Label, ...],
     return np.asarray(values / size)
 
 
-def work_space(normalizer: str, n_items: int) -> tuple[Array, Array]:
-    """Return the two tables over subsets that exact sums need; empty for balanced ones."""
-    size = 1 << n_items if normalizer == "exact" else 0
-    return np.empty(size), np.empty(size)
-
-
 def is_expensive(normalizer: str, n_items: int) -> bool:
     """Say whether the normalizer is exact and each of its sums takes a notable time."""
     return normalizer == "exact" and n_items > CHEAP_ITEMS
 
 
-def reach(direction: Array, scores: Array) -> float:
-    """Return the largest θ'y of all rankings: that of the ranking by θ itself."""
-    return float(np.sort(direction) @ scores)
-
-
 @cache
 def largest_concentration(n_items: int) -> float:
     """Return the concentration up to which no direction gives a ranking a probability above one."""
-    return float(kernels.concentration_cap(n_items, 1.0))
+    return concentration_cap(n_items, 1.0, INTERPRETED)
 
 
 def cap_of(direction: Array, scores: Array) -> float:
     """Return the concentration above which the approximate normalizer gives probabilities above one."""
-    return float(kernels.concentration_cap(len(scores), reach(direction, scores)))
+    # The largest θ'y is that of the ranking by θ itself.
+    return concentration_cap(len(scores), float(np.sort(direction) @ scores))

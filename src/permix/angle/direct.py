@@ -8,9 +8,9 @@ import numpy as np
 
 from permix.angle.components import AnglePrior, largest_concentration
 from permix.data.labels import Array
-from permix.distributions.angle import concentration_jit as kernels
-from permix.distributions.angle.angle_jit import draw_direction
 from permix.distributions.angle.bessel_jit import bessel_ratio
+from permix.distributions.angle.concentration import LEAST, ConcentrationPosterior
+from permix.distributions.angle.scores import draw_direction
 from permix.errors import Argument, DataError, Message
 
 # Nodes of the grid: the whole posterior within e^-37 of its mode, about 17 standard deviations.
@@ -59,27 +59,24 @@ class Evidence:
         return 0.5 * (len(self.direction) - 3.0)
 
     @property
-    def known(self) -> tuple[float, float, float, float, float, float]:
-        """Arguments of the kernels for p(κ | Y)."""
-        return (self.order, self.n, self.length, self.prior.strength, self.prior.shape, self.prior.rate)
+    def posterior(self) -> ConcentrationPosterior:
+        """p(κ | Y)."""
+        known = (self.prior.strength, self.prior.shape, self.prior.rate)
+        return ConcentrationPosterior(self.order, self.n, self.length, *known)
 
     def grid(self, n_nodes: int = N_NODES) -> tuple[Array, Array, float]:
         """Return nodes κ, their probabilities, and ln of the integral of p(κ | Y) without its constant."""
-        nodes, probabilities, log_integral = kernels.posterior_grid(*self.known, self.cap, n_nodes)
-        return nodes, probabilities, float(log_integral)
+        return self.posterior.grid(self.cap, n_nodes)
 
     def log_density(self, kappas: Array) -> Array:
         """Return ln p(κ | Y) as a density of κ, without its constant; minus infinity above the cap."""
-        values = np.empty(len(kappas))
-        kernels.log_posteriors(*self.known, kappas, values)
-        return np.where(kappas <= self.cap, values - np.log(kappas), -np.inf)
+        return np.where(kappas <= self.cap, self.posterior.log_density(kappas) - np.log(kappas), -np.inf)
 
     def proposal(self) -> tuple[float, float]:
         """Return shape and rate of a Gamma distribution somewhat wider than p(κ | Y)."""
-        shape, rate = kernels.laplace_gamma(*self.known)
+        shape, rate = self.posterior.laplace_gamma()
         mean = min(shape / rate, self.cap)
-        shape /= WIDER**2
-        return float(shape), float(shape / mean)
+        return shape / WIDER**2, shape / WIDER**2 / mean
 
     def mean_tilts(self, kappas: Array) -> Array:
         """Return the length of E[κθ | κ] for each κ, κ A(βκ)."""
@@ -87,10 +84,7 @@ class Evidence:
 
     def directions_given(self, kappas: Array, rng: np.random.Generator) -> Array:
         """Draw θ | κ ~ von Mises–Fisher(m, βκ) in the zero-sum plane for each κ."""
-        out = np.empty((len(kappas), len(self.direction)))
-        for row, kappa in enumerate(kappas):
-            draw_direction(rng, self.direction, self.length * kappa, out[row])
-        return out
+        return np.array([draw_direction(rng, self.direction, self.length * kappa) for kappa in kappas])
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +115,7 @@ def resample(
     """
     shape, rate = evidence.proposal() if proposal is None else proposal
     candidates = rng.gamma(shape, 1.0 / rate, size=n_candidates)
-    candidates = np.maximum(candidates, kernels.LEAST)
+    candidates = np.maximum(candidates, LEAST)
     log_weights = evidence.log_density(candidates) - ((shape - 1.0) * np.log(candidates) - rate * candidates)
     if not np.isfinite(log_weights).any():
         raise DataError(

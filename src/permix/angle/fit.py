@@ -30,6 +30,7 @@ from permix.angle.top_lists import TopLists
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions import annealing_cost, is_cheap
+from permix.distributions.angle.concentration import draw_from_grid
 from permix.distributions.base import Estimate
 from permix.errors import Argument, DataError, Message, PermixWarning
 from permix.posterior import warn_if_chains_disagree
@@ -146,11 +147,11 @@ class AngleFit:
         if self.components.normalizer == "exact":
             return [Estimate(0.0)] * self.components.n_components
         if self.components.n_items <= CHECKED_ITEMS:
-            return [Estimate(gap) for gap in self.components.exact_log_sums() - self.components.log_sums]
+            return [Estimate(gap) for gap in self.components.log_sums_by("exact") - self.components.log_sums]
         # Importance sampling says how far the von Mises–Fisher sum is off; here, how far the one in use.
         k = self.components.n_components
         errors = [self.components.component(number).normalizer_error() for number in range(k)]
-        shifts = self.components.log_sums - replace(self.components, normalizer="vmf").log_sums
+        shifts = self.components.log_sums - self.components.log_sums_by("vmf")
         return [
             Estimate(float(error) - shift, error.standard_error)
             for error, shift in zip(errors, shifts, strict=True)
@@ -260,7 +261,7 @@ def _direct(data: AngleData, settings: AngleParameters) -> AngleFit:
             kappas = drawn.kappas
             length = float(np.mean(evidence.mean_tilts(kappas)))
         else:
-            kappas = np.array([_from_grid(rng, nodes, probabilities) for _ in range(n_draws)])
+            kappas = np.array([draw_from_grid(rng, nodes, probabilities) for _ in range(n_draws)])
             length = float(evidence.mean_tilts(nodes) @ probabilities)
         directions = evidence.directions_given(kappas, rng)
     components = AngleComponents(
@@ -294,12 +295,6 @@ def _direct(data: AngleData, settings: AngleParameters) -> AngleFit:
         converged=True,
         interrupted=False,
     )
-
-
-def _from_grid(rng: np.random.Generator, nodes: Array, probabilities: Array) -> float:
-    from permix.distributions.angle.concentration_jit import draw_from_grid
-
-    return float(draw_from_grid(rng, nodes, probabilities))
 
 
 def _start(model: AngleChainModel, rng: np.random.Generator) -> AngleComponents:

@@ -12,8 +12,8 @@ from permix.angle.components import AnglePrior, is_expensive
 from permix.angle.data import AngleData
 from permix.angle.parameters import AngleParameters
 from permix.data.labels import Array
-from permix.distributions.angle import concentration_jit as kernels
 from permix.distributions.angle.bessel_jit import bessel_ratio
+from permix.distributions.angle.concentration import INTERPRETED, newton_concentration
 from permix.errors import Argument, DataError, Message
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
@@ -122,7 +122,8 @@ def seeded_tilts(data: AngleData, k: int, rng: np.random.Generator) -> Array:
         share = weight / total if total > 0.0 else counts / counts.sum()
         chosen.append(int(rng.choice(len(y), p=share)))
         gap = np.minimum(gap, 1.0 - y @ y[chosen[-1]])
-    return np.asarray(kernels.newton_concentration(0.5 * (data.n_items - 3.0), START_COSINE) * y[chosen])
+    order = 0.5 * (data.n_items - 3.0)
+    return np.asarray(newton_concentration(order, START_COSINE, INTERPRETED) * y[chosen])
 
 
 def _several(data: AngleData, settings: AngleParameters, prior: AnglePrior, display: Display) -> Climbed:

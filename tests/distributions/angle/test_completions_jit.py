@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from permix.distributions.angle import completions_jit as kernels
-from permix.distributions.angle.angle_jit import standard_scores
+from permix.distributions.angle.scores import standard_scores
 from permix.kernels.jit import kernel
 from permix.kernels.streams import new_stream, next_word, open_stream
 

@@ -23,15 +23,15 @@ from collections.abc import Callable
 import numpy as np
 
 from permix.angle.ascent import updated
-from permix.angle.components import is_expensive, work_space
+from permix.angle.components import AnglePrior, is_expensive
 from permix.angle.direct import Evidence
-from permix.angle.exact_jit import log_sum_with_mean, maximize, metropolis_tilts
+from permix.angle.exact_jit import metropolis_tilts
 from permix.angle.gibbs.state import AngleState
+from permix.angle.maximum import maximize
 from permix.angle.parameters import AngleParameters
 from permix.data.labels import Array
-from permix.distributions.angle import concentration_jit as kernels
-from permix.distributions.angle.balanced_jit import balanced_log_sum
-from permix.distributions.angle.subset_table_jit import log_sum_only
+from permix.distributions.angle.concentration import LEAST, draw_from_grid, newton_concentration
+from permix.distributions.angle.normalizers import Tables, log_sum, log_sum_and_gradient, work_space
 from permix.kernels.random import log_dirichlet
 from permix.moves.base import Cycle, Info, Move
 
@@ -112,7 +112,7 @@ class ByQuadrature(ConcentrationMove):
     def kappa(self, rng: np.random.Generator, state: AngleState, evidence: Evidence, g: int) -> float:
         """Draw κ of component g."""
         nodes, probabilities, _ = evidence.grid(N_NODES)
-        return float(kernels.draw_from_grid(rng, nodes, probabilities))
+        return draw_from_grid(rng, nodes, probabilities)
 
 
 class ByResampling(ConcentrationMove):
@@ -122,7 +122,7 @@ class ByResampling(ConcentrationMove):
         """Draw κ of component g."""
         shape, rate = evidence.proposal()
         candidates = np.append(rng.gamma(shape, 1.0 / rate, size=N_CANDIDATES), state.kappas[g])
-        candidates = np.maximum(candidates, kernels.LEAST)
+        candidates = np.maximum(candidates, LEAST)
         log_weights = evidence.log_density(candidates) - (
             (shape - 1.0) * np.log(candidates) - rate * candidates
         )
@@ -146,7 +146,7 @@ class ByVariationalPosterior(ConcentrationMove):
             state.masses[g : g + 1],
             state.model.data.scores,
         )
-        return float(np.clip(rng.gamma(q.shapes[0], 1.0 / q.rates[0]), kernels.LEAST, evidence.cap))
+        return float(np.clip(rng.gamma(q.shapes[0], 1.0 / q.rates[0]), LEAST, evidence.cap))
 
 
 class MetropolisTilts(Move):
@@ -160,7 +160,7 @@ class MetropolisTilts(Move):
         accepted = 0
         for g in range(len(state.weights)):
             tilts = np.ascontiguousarray(state.tilts[g])
-            accepted += metropolis_steps(rng, state, g, state.sums[:, g], tilts, state.tables, self.n_steps)
+            accepted += _steps_of(rng, state, g, state.sums[:, g], tilts, state.tables, self.n_steps)
             state.move_to(g, tilts)
         return Info("parameters", self.n_steps * len(state.weights), accepted)
 
@@ -179,20 +179,18 @@ class DelayedTilts(Move):
         accepted = 0
         for g in range(len(state.weights)):
             mass = state.masses[g]
-            center, expected, balanced = np.zeros(t), np.zeros(t), np.zeros(t)
+            slope = np.zeros(t)
             if mass > 0.0:
-                mean = np.ascontiguousarray(state.sums[:, g] / mass)
-                maximize(mean, scores, center, *cheap, CENTER_STEPS)
-                log_sum_with_mean(center, scores, *exact, expected)
-                log_sum_with_mean(center, scores, *cheap, balanced)
-            slope = expected - balanced
-            slope -= slope.mean()  # the balanced sum is in the zero-sum plane up to rounding alone
+                center, _, _ = maximize(state.sums[:, g] / mass, scores, slope, cheap, CENTER_STEPS)
+                expected, balanced = (log_sum_and_gradient(center, scores, way)[1] for way in (exact, cheap))
+                slope = expected - balanced
+                slope -= slope.mean()  # the balanced sum is in the zero-sum plane up to rounding alone
             before = np.ascontiguousarray(state.tilts[g])
             after = before.copy()
             sums = state.sums[:, g] - mass * slope
-            n_accepted = metropolis_steps(rng, state, g, sums, after, cheap, PROPOSING_STEPS)
-            gain = log_sum_only(after, scores, exact[0]) - balanced_log_sum(after, scores)
-            gain -= state.log_sums[g] - balanced_log_sum(before, scores)
+            n_accepted = _steps_of(rng, state, g, sums, after, cheap, PROPOSING_STEPS)
+            gain = log_sum("exact", after, scores) - log_sum("balanced", after, scores)
+            gain -= state.log_sums[g] - log_sum("balanced", before, scores)
             gain -= slope @ (after - before)
             if decided(rng, -mass * gain):
                 accepted += n_accepted
@@ -200,32 +198,29 @@ class DelayedTilts(Move):
         return Info("parameters", PROPOSING_STEPS * len(state.weights), accepted)
 
 
+def _steps_of(
+    rng: np.random.Generator, state: AngleState, g: int, sums: Array, tilts: Array, tables: Tables, n: int
+) -> int:
+    known = (state.masses[g], np.ascontiguousarray(sums), state.model.prior.pulls[g], state.model.prior)
+    return metropolis_steps(rng, *known, state.model.data.scores, tilts, tables, n)
+
+
 def metropolis_steps(
     rng: np.random.Generator,
-    state: AngleState,
-    g: int,
+    mass: float,
     sums: Array,
+    pull: Array,
+    prior: AnglePrior,
+    scores: Array,
     tilts: Array,
-    tables: tuple[Array, Array],
+    tables: Tables,
     n_steps: int,
 ) -> int:
-    """Move ``tilts`` of component g by Metropolis steps given Σ y; return how many were accepted."""
-    prior = state.model.prior
-    return int(
-        metropolis_tilts(
-            rng,
-            state.masses[g],
-            np.ascontiguousarray(sums),
-            prior.pulls[g],
-            prior.strength,
-            prior.shape,
-            prior.rate,
-            state.model.data.scores,
-            tilts,
-            *tables,
-            n_steps,
-        )
-    )
+    """Move ``tilts`` by Metropolis steps given Σ y and β₀ m₀; return how many were accepted."""
+    r = min(float(np.linalg.norm(sums)) / max(mass, 1.0), 0.98)
+    kappa = max(newton_concentration(0.5 * (len(sums) - 3.0), r), 1.0)
+    known = (mass, sums, pull, prior.strength, prior.shape, prior.rate)
+    return int(metropolis_tilts(rng, *known, scores, tilts, *tables, kappa, n_steps))
 
 
 def decided(rng: np.random.Generator, log_ratio: float) -> bool:

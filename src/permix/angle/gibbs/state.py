@@ -7,13 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from permix.angle.components import AngleComponents, AnglePrior, largest_concentration, work_space
+from permix.angle.components import AngleComponents, AnglePrior, largest_concentration
 from permix.angle.data import AngleData
 from permix.angle.mixture_jit import allocate
 from permix.angle.parameters import AngleParameters
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions_jit import completions_sweep, start_completions
+from permix.distributions.angle.normalizers import Tables, work_space
 from permix.errors import Argument, DataError, Message
 from permix.kernels.streams import draw_key
 from permix.runtime.seeds import RandomState, generator
@@ -166,7 +167,7 @@ class AngleState:
         self.directions[g] = tilts / self.kappas[g]
 
     @cached_property
-    def tables(self) -> tuple[Array, Array]:
+    def tables(self) -> Tables:
         """Work space of the normalizer: tables over subsets, or nothing where it is balanced."""
         return work_space(self.normalizer, self.model.data.n_items)
 

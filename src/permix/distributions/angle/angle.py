@@ -13,6 +13,8 @@ import numpy as np
 from permix.data.labels import Array, Label, clean_items, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
+from permix.distributions.angle.normalizers import log_sum, log_sum_and_gradient, work_space
+from permix.distributions.angle.scores import standard_scores, vmf_log_sum
 from permix.distributions.base import (
     Distribution,
     Estimate,
@@ -99,8 +101,6 @@ class Angle(Distribution):
         normalizer: Literal["auto", "exact", "balanced", "vmf"] = "auto",
         items: Iterable[object] | None = None,
     ) -> None:
-        from permix.distributions.angle.angle_jit import standard_scores
-
         values, self._items = _entries_and_items(direction, items)
         self._direction = _unit_direction(values, self._items)
         self._concentration = _concentration(concentration)
@@ -140,11 +140,7 @@ class Angle(Distribution):
 
     def log_normalizer(self) -> float:
         """Logarithm of Σ over all rankings of exp(κ θ'y), by the normalizer in use."""
-        if self._normalizer == "balanced":
-            from permix.distributions.angle.balanced_jit import balanced_log_sum
-
-            return float(balanced_log_sum(self._tilts, self._scores))
-        return self._exact_log_sum if self._normalizer == "exact" else self._vmf_log_sum
+        return self._log_sum
 
     def normalizer_error(self, n_samples: int = 256, random_state: RandomState = 0) -> Estimate:
         """Say how far the von Mises–Fisher approximation is off: ln(true sum) - ln(approximate sum), in nats.
@@ -176,8 +172,9 @@ class Angle(Distribution):
         from permix.distributions.angle.subset_table_jit import MOST_ITEMS
 
         n_samples = whole_number("n_samples", n_samples, 2)
+        approximate = vmf_log_sum(self._concentration, self.n_items)
         if self.n_items <= MOST_ITEMS:
-            return Estimate(self._exact_log_sum - self._vmf_log_sum)
+            return Estimate(log_sum("exact", self._tilts, self._scores) - approximate)
         key = stream_key(random_state)
         u, v = self._potentials
         orders = np.empty((n_samples, self.n_items), dtype=np.int32)
@@ -199,7 +196,7 @@ class Angle(Distribution):
                 PermixWarning,
                 stacklevel=2,
             )
-        return Estimate(largest + math.log(mean) - self._vmf_log_sum, relative_error)
+        return Estimate(largest + math.log(mean) - approximate, relative_error)
 
     def log_prob(self, rankings: object, n_particles: int = 64, random_state: RandomState = 0) -> Array:
         """Log-probability of each row, whatever its count.
@@ -287,22 +284,9 @@ class Angle(Distribution):
         Exact under the exact normalizer; I_{(t-1)/2}(κ) / I_{(t-3)/2}(κ) times the direction under the
         von Mises–Fisher approximation.
         """
-        if self._normalizer == "balanced":
-            from permix.distributions.angle.balanced_jit import balanced_log_sum_and_mean
-
-            balanced = np.empty(self.n_items)
-            balanced_log_sum_and_mean(self._tilts, self._scores, balanced)
-            return balanced
-        if self._normalizer == "exact":
-            from permix.distributions.angle.subset_table_jit import log_sum_and_mean
-
-            mean, table, back = (
-                np.empty(self.n_items),
-                np.empty(1 << self.n_items),
-                np.empty(1 << self.n_items),
-            )
-            log_sum_and_mean(self._tilts, self._scores, table, back, mean)
-            return mean
+        if self._normalizer != "vmf":
+            tables = work_space(self._normalizer, self.n_items)
+            return log_sum_and_gradient(self._tilts, self._scores, tables)[1]
         from permix.distributions.angle.bessel_jit import bessel_ratio
 
         return np.asarray(bessel_ratio(0.5 * (self.n_items - 3), self._concentration) * self._direction)
@@ -372,16 +356,8 @@ class Angle(Distribution):
         )
 
     @cached_property
-    def _vmf_log_sum(self) -> float:
-        from permix.distributions.angle.angle_jit import vmf_log_sum
-
-        return float(vmf_log_sum(self._concentration, self.n_items))
-
-    @cached_property
-    def _exact_log_sum(self) -> float:
-        from permix.distributions.angle.subset_table_jit import log_sum_only
-
-        return float(log_sum_only(self._tilts, self._scores, np.empty(1 << self.n_items)))
+    def _log_sum(self) -> float:
+        return log_sum(self._normalizer, self._tilts, self._scores)
 
     @cached_property
     def _table(self) -> tuple[Array, Array, Array]:

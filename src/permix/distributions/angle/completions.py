@@ -6,6 +6,7 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
+from permix.distributions.angle.scores import standard_scores
 from permix.distributions.base import whole_number
 from permix.errors import DataError
 from permix.runtime.seeds import RandomState, stream_key
@@ -50,7 +51,6 @@ def log_compatible_sums(
     >>> float(np.exp(log_sums[0, 0]).round(6)), float(errors[0, 0])
     (5.0, 0.0)
     """
-    from permix.distributions.angle.angle_jit import standard_scores
     from permix.distributions.angle.completions_jit import annealed_log_sums, exact_log_sums, n_terms
 
     table = _tilts(tilts, rankings)
@@ -121,7 +121,6 @@ def is_cheap(rankings: Rankings) -> Array:
 
 def annealing_cost(row: Rankings, tilts: Array, n_particles: int = 64) -> float:
     """Return how many proposals annealing makes for one row, all components together."""
-    from permix.distributions.angle.angle_jit import standard_scores
     from permix.distributions.angle.completions_jit import annealing_plan
 
     listed, lengths, below = _rows(row, np.arange(1))
@@ -167,7 +166,6 @@ def sample_completions(
     >>> sample_completions(row, [[-90.0, 120.0, -30.0]], random_state=0)
     array([[2, 0, 1]], dtype=int32)
     """
-    from permix.distributions.angle.angle_jit import standard_scores
     from permix.distributions.angle.completions_jit import completions_sweep, start_completions
 
     table = _tilts(tilts, rankings)

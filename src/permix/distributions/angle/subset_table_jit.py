@@ -32,7 +32,13 @@ MOST_ITEMS = 22
 def scaled_factors(tilts, scores):
     """Return the items by ascending tilt, the factors (rank × place in that order) and ln of their scale."""
     t = tilts.size
-    items = np.argsort(tilts)
+    items = np.empty(t, np.int64)
+    for item in range(t):  # sorted by insertion: the items are few, and NumPy's sort takes seconds to compile
+        place = item
+        while place > 0 and tilts[items[place - 1]] > tilts[item]:
+            items[place] = items[place - 1]
+            place -= 1
+        items[place] = item
     factors = np.empty((t, t))
     log_scale = 0.0
     for rank in range(t):
@@ -73,15 +79,15 @@ def fill_table(factors, table):
 def fill_back(factors, table, back, marginals):
     """Set ``back[S]`` to the scaled weight of all arrangements of the items outside S on the last ranks.
 
-    ``marginals`` (rank × place) becomes the probability of each item at each rank.
+    Where there is a ``table``, the probability of each item at each rank is added to ``marginals`` (rank ×
+    place).
     """
     t = factors.shape[0]
     full = (1 << t) - 1
     back[full] = 1.0
-    marginals[:, :] = 0.0
     for subset in range(full - 1, -1, -1):
         rank = popcount(np.uint64(subset))
-        before = table[subset] / table[full]
+        before = table[subset] / table[full] if table.size else 0.0
         total = 0.0
         left = full ^ subset
         while left:
@@ -95,24 +101,22 @@ def fill_back(factors, table, back, marginals):
 
 
 @kernel
-def log_sum_only(tilts, scores, table):
-    """Return ln of the sum of exp(Σ_r tilts[order[r]] scores[r]) over all orderings."""
-    factors, log_scale = scaled_factors(tilts, scores)[1:]
-    return math.log(fill_table(factors, table)) + log_scale
-
-
-@kernel
 def log_sum_and_mean(tilts, scores, table, back, mean):
-    """Return the same, and set ``mean`` to its gradient in the tilts: the mean score of each item."""
+    """Return ln of the sum of exp(Σ_r tilts[order[r]] scores[r]) over all orderings.
+
+    Where there is scratch in ``back``, also set ``mean`` to its gradient in the tilts: the mean score of each
+    item.
+    """
     items, factors, log_scale = scaled_factors(tilts, scores)
     total = fill_table(factors, table)
-    marginals = np.empty(factors.shape)
-    fill_back(factors, table, back, marginals)
-    for place in range(tilts.size):
-        expected = 0.0
-        for rank in range(tilts.size):
-            expected += marginals[rank, place] * scores[rank]
-        mean[items[place]] = expected
+    if back.size:
+        marginals = np.zeros(factors.shape)
+        fill_back(factors, table, back, marginals)
+        for place in range(tilts.size):
+            expected = 0.0
+            for rank in range(tilts.size):
+                expected += marginals[rank, place] * scores[rank]
+            mean[items[place]] = expected
     return math.log(total) + log_scale
 
 
@@ -123,7 +127,7 @@ def rank_marginals(tilts, scores):
     items, factors, _ = scaled_factors(tilts, scores)
     table = np.empty(1 << t)
     fill_table(factors, table)
-    by_place = np.empty((t, t))
+    by_place = np.zeros((t, t))
     fill_back(factors, table, np.empty(1 << t), by_place)
     out = np.empty((t, t))
     for place in range(t):
@@ -143,7 +147,7 @@ def pairwise(tilts, scores):
     table = np.empty(1 << t)
     back = np.empty(1 << t)
     fill_table(factors, table)
-    fill_back(factors, table, back, np.empty((t, t)))
+    fill_back(factors, table, back, np.zeros((t, t)))
     full = (1 << t) - 1
     by_place = np.zeros((t, t))
     open_places = np.empty(t, np.int64)

@@ -1,0 +1,42 @@
+"""The sum over all rankings of exp(Σ_r tilt of the item at rank r · score of rank r), and its gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from permix.data.labels import Array
+from permix.distributions.angle.scores import vmf_log_sum
+
+# Two tables over the subsets of the items for exact sums, none for balanced ones.
+Tables = tuple[Array, Array] | tuple[None, None]
+
+
+def work_space(normalizer: str, n_items: int) -> Tables:
+    """Return the two tables over subsets that exact sums need."""
+    return (np.empty(1 << n_items), np.empty(1 << n_items)) if normalizer == "exact" else (None, None)
+
+
+def log_sum(normalizer: str, tilts: Array, scores: Array) -> float:
+    """Return ln of the sum under a normalizer: exact, balanced or vmf."""
+    if normalizer == "vmf":
+        return vmf_log_sum(float(np.linalg.norm(tilts)), len(tilts))
+    none = np.empty(0)
+    if normalizer == "exact":
+        from permix.distributions.angle.subset_table_jit import log_sum_and_mean
+
+        return float(log_sum_and_mean(tilts, scores, np.empty(1 << len(tilts)), none, none))
+    from permix.distributions.angle.balanced_jit import balanced_log_sum_and_mean
+
+    return float(balanced_log_sum_and_mean(tilts, scores, none))
+
+
+def log_sum_and_gradient(tilts: Array, scores: Array, tables: Tables) -> tuple[float, Array]:
+    """Return ln of the exact or balanced sum and its gradient in the tilts: the mean score of each item."""
+    mean = np.empty(len(tilts))
+    if tables[0] is None:
+        from permix.distributions.angle.balanced_jit import balanced_log_sum_and_mean
+
+        return float(balanced_log_sum_and_mean(tilts, scores, mean)), mean
+    from permix.distributions.angle.subset_table_jit import log_sum_and_mean
+
+    return float(log_sum_and_mean(tilts, scores, *tables, mean)), mean
