@@ -10,8 +10,7 @@ starts from, and what to make of its sums:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,33 +26,24 @@ from permix.distributions.angle.normalizers import work_space
 EXACT_STEPS = 25
 
 
-@dataclass(frozen=True, eq=False)
-class VariationalPosterior:
-    """q(κ, θ, τ): κ_k ~ Gamma(a_k, b_k), θ_k | κ_k ~ von Mises–Fisher(m_k, β_k κ_k), τ ~ Dirichlet(d).
+class VariationalPosterior(NamedTuple):
+    """q(κ, θ, τ): κ_k ~ Gamma(a_k, b_k), θ_k | κ_k ~ von Mises–Fisher(m_k, β_k κ_k), τ ~ Dirichlet(d)."""
 
-    Attributes
-    ----------
-    shapes, rates : ndarray (K,)
-        a and b.
-    lengths : ndarray (K,), directions : ndarray (K, items)
-        β and m.
-    counts : ndarray (K,)
-        d.
-    guarded : bool array (K,)
-        Where the rate was raised, because the approximate normalizer would give probabilities above one.
-    """
-
-    shapes: Array
-    rates: Array
-    lengths: Array
-    directions: Array
-    counts: Array
-    guarded: Array
+    shapes: Array  # a
+    rates: Array  # b
+    lengths: Array  # β
+    directions: Array  # m (K, items)
+    counts: Array  # d
+    guarded: Array  # where the rate was raised, since the normalizer would give probabilities above one
 
     @property
     def n_components(self) -> int:
         """Number of components."""
         return len(self.shapes)
+
+    def taken(self, order: Array) -> VariationalPosterior:
+        """Return it with its components in another order."""
+        return VariationalPosterior(*(value[order] for value in self))
 
     @property
     def mean_concentrations(self) -> Array:
@@ -65,39 +55,9 @@ class VariationalPosterior:
         """E[τ_k]."""
         return np.asarray(self.counts / self.counts.sum())
 
-    def taken(self, order: Array) -> VariationalPosterior:
-        """Return it with its components in another order."""
-        if self.n_components == 1:
-            return self
-        return VariationalPosterior(
-            *(
-                value[order]
-                for value in (
-                    self.shapes,
-                    self.rates,
-                    self.lengths,
-                    self.directions,
-                    self.counts,
-                    self.guarded,
-                )
-            )
-        )
 
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """Where a climb ended.
-
-    Attributes
-    ----------
-    point : Likelihood or Variational
-        Parameters or posterior.
-    objective : float
-        ln P(data), or the evidence lower bound.
-    history : list of float
-        The objective after every pass.
-    converged, interrupted : bool
-    """
+class Run(NamedTuple):
+    """Where a climb ended: parameters or posterior, ln P(data) or the evidence bound, and it by pass."""
 
     point: Any
     objective: float
@@ -166,13 +126,9 @@ class Variational:
         self.posterior, self.prior = posterior, prior
         q, order = posterior, 0.5 * (posterior.directions.shape[1] - 3.0)
         k = q.n_components
-        parts = np.array(
-            [
-                gamma_expectations(order, q.lengths[g], prior.strength, q.shapes[g], q.rates[g])
-                for g in range(k)
-            ]
-        )
-        pull, moment, gain = parts.T
+        each = list(zip(q.lengths, q.shapes, q.rates, strict=True))
+        parts = [gamma_expectations(order, length, prior.strength, a, b) for length, a, b in each]
+        pull, moment, gain = np.array(parts).T
         # E[κ θ] has length E[κ A(βκ)]; the paper's a/b would be that of a direction known for sure.
         self.tilts = pull[:, None] * q.directions
         log_weights = psi(q.counts) - psi(q.counts.sum())
@@ -224,7 +180,7 @@ def updated(
         elif before is not None:
             directions[g] = before.directions[g]
         else:
-            directions[g] = _some_direction(t)
+            directions[g] = scores  # of length one, too
         if prior.bound == "tight":
             posterior = ConcentrationPosterior(order, masses[g], lengths[g], *known)
             if before is None or before.guarded[g] or masses[g] < 1.0:
@@ -241,11 +197,6 @@ def updated(
         if shapes[g] / rates[g] > cap:
             rates[g], guarded[g] = shapes[g] / cap, True
     return VariationalPosterior(shapes, rates, lengths, directions, prior.pseudo_count + masses, guarded)
-
-
-def _some_direction(t: int) -> Array:
-    direction = np.arange(t) - (t - 1) / 2
-    return np.asarray(direction / np.linalg.norm(direction))
 
 
 def climb(

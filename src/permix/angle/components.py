@@ -27,20 +27,11 @@ EMPTY = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class AngleComponents:
-    """Mixture Σ_k π_k P(y | θ_k, κ_k).
-
-    Attributes
-    ----------
-    items : tuple
-    weights : ndarray (K,)
-    directions : ndarray (K, items)
-        Unit vectors with sum zero; the item with the smallest entry is preferred.
-    concentrations : ndarray (K,)
-    normalizer : "vmf", "exact" or "balanced"
-    """
+    """Mixture Σ_k π_k P(y | θ_k, κ_k)."""
 
     items: tuple[Label, ...]
     weights: Array
+    # Unit vectors with sum zero (K, items); the item with the smallest entry is preferred.
     directions: Array
     concentrations: Array
     normalizer: UsedNormalizer
@@ -60,20 +51,14 @@ class AngleComponents:
             raise DataError("directions must have length one and sum zero")
         if self.normalizer not in USED_NORMALIZERS:
             raise DataError(f"normalizer={self.normalizer!r} must be 'vmf', 'exact' or 'balanced'")
-        for name, value in zip(
-            ("weights", "directions", "concentrations"), (weights, directions, concentrations), strict=True
-        ):
+        checked = {"weights": weights, "directions": directions, "concentrations": concentrations}
+        for name, value in checked.items():
             object.__setattr__(self, name, value)
 
     @property
     def n_components(self) -> int:
         """Number of components K."""
         return len(self.weights)
-
-    @property
-    def n_items(self) -> int:
-        """Number of items t."""
-        return len(self.items)
 
     @property
     def tilts(self) -> Array:
@@ -89,6 +74,11 @@ class AngleComponents:
         """Return the same by some normalizer, whatever the one in use."""
         scores = standard_scores(self.n_items)
         return np.array([log_sum(normalizer, row, scores) for row in self.tilts])
+
+    @property
+    def n_items(self) -> int:
+        """Number of items t."""
+        return len(self.items)
 
     @property
     def offsets(self) -> Array:
@@ -107,39 +97,20 @@ class AngleComponents:
 
     def taken(self, order: Array) -> AngleComponents:
         """Return the same mixture with its components in another order."""
-        if self.n_components == 1:
-            return self
-        return AngleComponents(
-            self.items,
-            self.weights[order],
-            self.directions[order],
-            self.concentrations[order],
-            self.normalizer,
-        )
+        parts = (self.weights[order], self.directions[order], self.concentrations[order])
+        return AngleComponents(self.items, *parts, self.normalizer)
 
 
 @dataclass(frozen=True, eq=False)
 class AnglePrior:
-    """κ ~ Gamma(shape, rate), θ | κ ~ von Mises–Fisher(m₀, β₀κ), weights ~ Dirichlet(pseudo_count).
-
-    Attributes
-    ----------
-    shape, rate, pseudo_count : float
-        a₀, b₀, d₀.
-    pulls : ndarray (K, items)
-        β₀ m₀ of every component.
-    strength : float
-        β₀.
-    bound : "tight" or "published"
-        How the Gamma of κ is found in variational inference.
-    """
+    """κ ~ Gamma(shape, rate), θ | κ ~ von Mises–Fisher(m₀, β₀κ), weights ~ Dirichlet(pseudo_count)."""
 
     shape: float
     rate: float
     pseudo_count: float
-    pulls: Array
-    strength: float
-    bound: Literal["tight", "published"] = "tight"
+    pulls: Array  # β₀ m₀ of every component (K, items)
+    strength: float  # β₀
+    bound: Literal["tight", "published"] = "tight"  # how the Gamma of κ is found in variational inference
 
     @classmethod
     def of(cls, settings: AngleParameters, items: tuple[Label, ...]) -> AnglePrior:
@@ -148,14 +119,8 @@ class AnglePrior:
         pulls = np.zeros((k, t))
         if settings.prior_strength > 0.0:
             pulls[:] = settings.prior_strength * unit_directions(settings.prior_direction, items, k)
-        return cls(
-            settings.prior_shape,
-            settings.rate_for(t),
-            settings.pseudo_count,
-            pulls,
-            settings.prior_strength,
-            settings.bound,
-        )
+        known = (settings.prior_shape, settings.rate_for(t), settings.pseudo_count)
+        return cls(*known, pulls, settings.prior_strength, settings.bound)
 
     def of_component(self, g: int) -> AnglePrior:
         """Return the prior of one component alone."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,24 +22,14 @@ WIDER = 1.5
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What full rankings of one component say: N, β and m, with the prior.
-
-    Attributes
-    ----------
-    n : float
-        Number of rankings.
-    length : float, direction : ndarray (items,)
-        β m = β₀ m₀ + Σ y.
-    prior : AnglePrior
-    cap : float
-        The largest κ of the prior: up to it no ranking gets a probability above one, whatever the direction.
-        It depends on the number of items alone, so that a Gibbs sampler has one posterior to converge to.
-    """
+    """What full rankings of one component say: their number N, β m = β₀ m₀ + Σ y, and the prior."""
 
     n: float
     length: float
     direction: Array
     prior: AnglePrior
+    # The largest κ of the prior: up to it no ranking gets a probability above one, whatever the direction.
+    # It depends on the number of items alone, so that a Gibbs sampler has one posterior to converge to.
     cap: float
 
     @classmethod
@@ -87,16 +78,8 @@ class Evidence:
         return np.array([draw_direction(rng, self.direction, self.length * kappa) for kappa in kappas])
 
 
-@dataclass(frozen=True, eq=False)
-class Resampled:
-    """Draws of κ by sampling-importance-resampling.
-
-    Attributes
-    ----------
-    kappas : ndarray
-    effective : float
-        Effective number of candidates, (Σ w)² / Σ w².
-    """
+class Resampled(NamedTuple):
+    """Draws of κ, and the effective number of candidates they come from, (Σ w)² / Σ w²."""
 
     kappas: Array
     effective: float

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import lgamma
 from typing import Literal, NamedTuple
 
@@ -31,15 +30,8 @@ VARIATIONAL_DRAWS = 1000
 MOST_NUMBERS = 20_000_000
 
 
-@dataclass(frozen=True, eq=False)
-class AnglePosteriorDraws:
-    """Draws of the parameters over chain and draw.
-
-    Attributes
-    ----------
-    weights, concentrations : ndarray (chain, draw, K)
-    directions : ndarray (chain, draw, K, items)
-    """
+class AnglePosteriorDraws(NamedTuple):
+    """Draws of the parameters over chain and draw: (chain, draw, K), and of directions (…, items)."""
 
     weights: Array
     concentrations: Array
@@ -69,12 +61,9 @@ class AnglePosteriorDraws:
 
     def evenly_spaced(self, n: int) -> tuple[Array, Array, Array]:
         """Return about n of the draws of all chains: weights, concentrations, directions."""
-        flat = [
-            value.reshape(-1, *value.shape[2:])
-            for value in (self.weights, self.concentrations, self.directions)
-        ]
-        rows = np.unique(np.linspace(0, len(flat[0]) - 1, n).round().astype(int))
-        return flat[0][rows], flat[1][rows], flat[2][rows]
+        weights, kappas, directions = (value.reshape(-1, *value.shape[2:]) for value in self)
+        rows = np.unique(np.linspace(0, len(weights) - 1, n).round().astype(int))
+        return weights[rows], kappas[rows], directions[rows]
 
 
 Method = Literal["auto", "plug-in", "quadrature", "second-order"]
@@ -99,11 +88,9 @@ class DirectionPosterior(NamedTuple):
     def of_variational(cls, q: VariationalPosterior) -> list[DirectionPosterior]:
         """Return those of a variational posterior."""
         found = []
-        for g in range(q.n_components):
-            nodes, weights = gamma_nodes(q.shapes[g], q.rates[g])
-            known = (float(q.mean_weights[g]), float(q.lengths[g]), q.directions[g])
-            shape, rate = float(q.shapes[g]), float(q.rates[g])
-            found.append(cls(*known, shape, rate, nodes, weights / weights.sum()))
+        for known in zip(q.mean_weights, q.lengths, q.directions, q.shapes, q.rates, strict=True):
+            nodes, weights = gamma_nodes(*known[3:])
+            found.append(cls(*known, nodes, weights / weights.sum()))
         return found
 
     @classmethod
@@ -114,18 +101,11 @@ class DirectionPosterior(NamedTuple):
         return [cls(1.0, evidence.length, evidence.direction, shape, rate, nodes, probabilities)]
 
 
-@dataclass(frozen=True, eq=False)
-class Predictive:
+class Predictive(NamedTuple):
     """The density of a new ranking, parameters integrated out.
 
-    Attributes
-    ----------
-    components : AngleComponents
-        Point estimates, for rows that are not full and where nothing else is known.
-    closed : list of DirectionPosterior or None
-        Components whose directions are integrated in closed form.
-    draws : AnglePosteriorDraws or None
-        Draws to average over, where that cannot be.
+    In closed form, or averaged over draws; with neither, and for rows that are not full, at the point
+    estimates.
     """
 
     components: AngleComponents

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,8 +30,7 @@ COARSE_TOL = 1e-5
 START_COSINE = 0.7
 
 
-@dataclass(frozen=True, eq=False)
-class Climbed:
+class Climbed(NamedTuple):
     """The best run, and what every start reached (scaled to all agents where tried on a part)."""
 
     run: Run
@@ -69,9 +67,7 @@ def single(data: AngleData, settings: AngleParameters, prior: AnglePrior) -> Run
     if settings.inference == "em":
         point = first_point(np.zeros((1, data.n_items)), data, settings, prior)
         value = -np.inf
-        for _ in range(
-            settings.max_iter
-        ):  # once under the vMF normalizer; exact steps go on until they settle
+        for _ in range(settings.max_iter):  # once is enough under "vmf"; exact steps go on until they settle
             point = point.following(sums, n, data)
             before, value = value, data.total_log_density(point.tilts, point.offsets)
             if abs(value - before) <= 1e-12 * abs(value):
@@ -97,17 +93,9 @@ def first_point(tilts: Array, data: AngleData, settings: AngleParameters, prior:
     # As sure of the tilts as if each component had its share of the agents.
     lengths = n * bessel_ratio(0.5 * (t - 3.0), np.maximum(kappas, 1e-6))
     shapes = np.full(k, max(n, 1.0))
-    return Variational(
-        VariationalPosterior(
-            shapes,
-            shapes / np.maximum(kappas, 1e-6),
-            lengths,
-            directions,
-            np.full(k, prior.pseudo_count + n),
-            np.zeros(k, dtype=bool),
-        ),
-        prior,
-    )
+    rates, counts = shapes / np.maximum(kappas, 1e-6), np.full(k, prior.pseudo_count + n)
+    posterior = VariationalPosterior(shapes, rates, lengths, directions, counts, np.zeros(k, dtype=bool))
+    return Variational(posterior, prior)
 
 
 def seeded_tilts(data: AngleData, k: int, rng: np.random.Generator) -> Array:
@@ -139,13 +127,13 @@ def _several(data: AngleData, settings: AngleParameters, prior: AnglePrior, disp
     best: Run | None = None
     reached: list[float] = []
     with Interrupts() as interrupts:
+
+        def follow(objective: float) -> bool:
+            display.update(f"objective {objective:,.2f}", len(reached))
+            return not interrupts.stopped
+
         display.begin("trying starts", settings.n_init)
-        for start, seed in enumerate(seeds[:-1]):
-
-            def follow(objective: float, start: int = start) -> bool:
-                display.update(f"objective {objective:,.2f}", start)
-                return not interrupts.stopped
-
+        for seed in seeds[:-1]:
             # One component needs no seed: from all rankings alike there is one way up.
             tilts = np.zeros((1, data.n_items))
             if k > 1:
@@ -159,19 +147,9 @@ def _several(data: AngleData, settings: AngleParameters, prior: AnglePrior, disp
         assert best is not None
         if (trial is not data or quick is not settings) and not interrupts.stopped:
             display.begin(f"fitting all {data.n_agents:,} agents")
-
-            def follow_all(objective: float) -> bool:
-                display.update(f"objective {objective:,.2f}")
-                return not interrupts.stopped
-
             point = first_point(best.point.tilts, data, settings, prior)
             if quick is not settings:
-                point = Likelihood(
-                    best.point.components.weights,
-                    point.components.directions,
-                    point.components.concentrations,
-                    point.components.normalizer,
-                    data,
-                )
-            best = climb(point, data, settings.max_iter, settings.tol, follow_all)
+                found, weights = point.components, best.point.components.weights
+                point = Likelihood(weights, found.directions, found.concentrations, found.normalizer, data)
+            best = climb(point, data, settings.max_iter, settings.tol, follow)
     return Climbed(best, np.array(reached), interrupts.interrupted)

@@ -104,14 +104,10 @@ def component_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
 class Criteria(NamedTuple):
     """What a fit says about itself on the rows it was fitted to; smaller is better.
 
-    Attributes
-    ----------
-    dic, dic_parameters : float
-        Deviance information criterion 2 D̄ - D̂ and its effective number of parameters D̄ - D̂, where D̂ is the
-        deviance of the posterior predictive density (DIC₃ of Celeux, Forbes, Robert & Titterington 2006):
-        means of the parameters of a mixture may lie between modes, and the deviance there says nothing.
-    waic, waic_parameters : float
-        The same by the variance of every row's log-likelihood.
+    The deviance information criterion is 2 D̄ - D̂, its effective number of parameters D̄ - D̂, where D̂ is the
+    deviance of the posterior predictive density (DIC₃ of Celeux, Forbes, Robert & Titterington 2006): means
+    of the parameters of a mixture may lie between modes, and the deviance there says nothing. WAIC is the
+    same by the variance of every row's log-likelihood.
     """
 
     dic: float

@@ -139,7 +139,7 @@ class ConcentrationPosterior(NamedTuple):
                     break
                 step *= 2.0
             ends.append(end)
-        nodes = np.exp(np.linspace(*ends, n_nodes))
+        nodes = np.exp(np.linspace(ends[0], ends[1], n_nodes))
         weights = np.exp(self.log_density(nodes) - top)
         weights[[0, -1]] *= 0.5  # matters where the cap cuts
         total = weights.sum()
@@ -155,4 +155,4 @@ class ConcentrationPosterior(NamedTuple):
 
     def nearest_gamma(self, shape: float, rate: float, max_iter: int) -> tuple[float, float]:
         """Return the Gamma nearest to p(κ | Y), from another one in up to so many steps."""
-        return nearest_gamma(*self, shape, rate, max_iter)  # type: ignore[no-any-return]
+        return nearest_gamma(*self, shape, rate, max_iter)
