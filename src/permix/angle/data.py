@@ -89,7 +89,7 @@ class AngleData:
     def weighed(
         self, tilts: Array, offsets: Array, *, probabilities: Wanted = None, densities: Wanted = None
     ) -> Weighed:
-        """One E-step over full rows, given tilts (K, items); ``probabilities`` and ``densities`` are filled."""
+        """One E-step over full rows, tilts (K, items); ``probabilities`` and ``densities`` are filled."""
         from permix.angle.mixture_jit import responsibilities
 
         k = len(offsets)
@@ -154,8 +154,8 @@ def as_rankings(data: Any, items: tuple[Label, ...] | None = None) -> Rankings:
         data = Rankings.from_orders(data, items=items)
     if not isinstance(data, Rankings | Preferences):
         raise DataError(
-            "angle-based models take Rankings, Preferences without ties, or a 2-D integer array of orderings, "
-            f"not {type(data).__name__}; see Rankings.from_orders, Rankings.from_ranks"
+            "angle-based models take Rankings, Preferences without ties, or a 2-D integer array of "
+            f"orderings, not {type(data).__name__}; see Rankings.from_orders, Rankings.from_ranks"
         )
     if len(data) == 0:
         raise DataError("there are no rows; pass at least one")

@@ -139,7 +139,7 @@ class AngleFit:
 
 
 def fit_angle(rankings: Rankings, settings: AngleParameters) -> AngleFit:
-    """Fit a mixture of angle-based models to rankings as :func:`permix.angle.data.as_rankings` returns them."""
+    """Fit a mixture of angle-based models to rankings as ``as_rankings`` returns them."""
     data = AngleData.of(rankings, settings.n_jobs)
     check_size(data, settings)
     settings.normalizer_for(data.n_items)  # refuses before any work
