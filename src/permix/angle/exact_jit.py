@@ -23,25 +23,26 @@ def _dot(a, b):
 
 @kernel
 def _value_and_drift(
-    tilts, n, sums, prior_pull, prior_length, prior_shape, prior_rate, scores, table, back, drift
+    tilts, n, sums, pull, prior_length, prior_shape, prior_rate, scores, table, back, balanced, drift
 ):
     """Return ln p(η | Y) without its constant, and fill ``drift`` with its gradient in the zero-sum plane.
 
-    A priori κ ~ Gamma, θ | κ von Mises–Fisher(m₀, β₀κ), times κ^-(t-2) for the change of variables. Of the
-    two normalizers only the one in use is compiled.
+    ``sums`` is Σ y of the ``n`` rankings of a component, ``pull`` the vector β₀ m₀; ``table``, ``back`` and
+    ``balanced`` are the work space of the normalizer; balancing is not compiled where that is None. A priori
+    κ ~ Gamma, θ | κ von Mises–Fisher(m₀, β₀κ), times κ^-(t-2) for the change of variables.
     """
     t = tilts.size
-    if table is None:
-        log_sum = balanced_log_sum_and_mean(tilts, scores, drift)
-    else:
+    if balanced is None:
         log_sum = log_sum_and_mean(tilts, scores, table, back, drift)
+    else:
+        log_sum = balanced_log_sum_and_mean(tilts, scores, drift)
     kappa, power = math.sqrt(_dot(tilts, tilts)), prior_shape - 1.0 - (t - 2.0)
     moment, ratio, _ = sphere_moments(0.5 * (t - 3.0), prior_length * kappa)
     radial = power / kappa - prior_rate - prior_length * ratio
     for i in range(t):
-        drift[i] = sums[i] - n * drift[i] + prior_pull[i] + radial * tilts[i] / kappa
+        drift[i] = sums[i] - n * drift[i] + pull[i] + radial * tilts[i] / kappa
     _center(drift)
-    log_prior = power * math.log(kappa) - prior_rate * kappa + _dot(tilts, prior_pull) - moment
+    log_prior = power * math.log(kappa) - prior_rate * kappa + _dot(tilts, pull) - moment
     return _dot(tilts, sums) - n * log_sum + log_prior
 
 
@@ -61,51 +62,35 @@ def _log_proposal(start, end, drift, mean, across, along):
 
 
 @kernel
-def metropolis_tilts(
-    rng, n, sums, pull, prior_length, prior_shape, prior_rate, scores, tilts, table, back, kappa, n_steps
-):
+def metropolis_tilts(rng, known, tilts, mean, widths, n_steps):
     """Move η by Metropolis steps under the exact or the balanced normalizer; return how many were accepted.
 
-    ``sums`` is Σ y of the ``n`` rankings of a component, ``pull`` the vector β₀ m₀; ``table`` and
-    ``back`` have 2^t entries, or are None for the balanced normalizer. Every other step is Langevin's, along
-    the gradient; its width comes from the sums alone, by the estimate ``kappa`` of a von Mises–Fisher, never
-    from the present η. The others change κ alone, in its logarithm.
+    ``known`` are the arguments of :func:`_value_and_drift`, ``mean`` is the direction of Σ y. Every other
+    step is Langevin's, along the gradient; the others change κ alone, in its logarithm. Their ``widths``
+    across the mean, along it and of ln κ come from the sums, never from the present η.
     """
-    t = scores.size
-    order = 0.5 * (t - 3.0)
-    length = math.sqrt(_dot(sums, sums))
-    mean = np.zeros(t)
-    mean[0] = math.sqrt(1.0 - 1.0 / t)  # any direction of the plane, where the rankings cancel
-    for i in range(1, t):
-        mean[i] = -mean[0] / (t - 1.0)
-    if length > 1e-9 * (1.0 + n):
-        mean[:] = sums / length
-    _, ratio, slope = sphere_moments(order, kappa)
-    width = 1.2 * (t - 1.0) ** (-1.0 / 6.0)
-    across = width * math.sqrt(kappa / (ratio * (n + 1.0)))
-    along = width / math.sqrt(slope * (n + 1.0))
-    stretch = 2.4 / (kappa * math.sqrt(slope * (n + 1.0)))
+    t = tilts.size
+    across, along, stretch = widths
     # Rounding errors of the sum grow with every stretch, and nothing in the likelihood would stop them.
     _center(tilts)
     drift, trial_drift = np.empty(t), np.empty(t)
-    known = (n, sums, pull, prior_length, prior_shape, prior_rate, scores, table, back)
+    trial, step = np.empty(t), np.empty(t)
     value = _value_and_drift(tilts, *known, drift)
-    step = np.empty(t)
     accepted = 0
     for turn in range(n_steps):
         correction = 0.0
         if turn % 2:
             factor = math.exp(stretch * rng.standard_normal())
-            trial = factor * tilts
+            for i in range(t):
+                trial[i] = factor * tilts[i]
             correction = (t - 1.0) * math.log(factor)  # of scaling a vector of the plane
         else:
             for i in range(t):
                 step[i] = rng.standard_normal()
             _center(step)
             projection, uphill = _dot(step, mean), _dot(drift, mean)
-            trial = tilts.copy()
             for i in range(t):
-                trial[i] += across * (step[i] - projection * mean[i])
+                trial[i] = tilts[i] + across * (step[i] - projection * mean[i])
                 trial[i] += 0.5 * across * across * (drift[i] - uphill * mean[i])
                 trial[i] += (along * projection + 0.5 * along * along * uphill) * mean[i]
         trial_value = _value_and_drift(trial, *known, trial_drift)
@@ -113,8 +98,8 @@ def metropolis_tilts(
             correction = _log_proposal(trial, tilts, trial_drift, mean, across, along)
             correction -= _log_proposal(tilts, trial, drift, mean, across, along)
         if trial_value - value + correction >= -rng.standard_exponential():
-            tilts[:] = trial
-            drift[:] = trial_drift
+            for i in range(t):
+                tilts[i], drift[i] = trial[i], trial_drift[i]
             value = trial_value
             accepted += 1
     return accepted

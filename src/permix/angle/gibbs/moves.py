@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
+from math import sqrt
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from permix.angle.gibbs.state import AngleState
 from permix.angle.maximum import maximize
 from permix.angle.parameters import AngleParameters
 from permix.data.labels import Array
+from permix.distributions.angle.bessel_jit import sphere_moments
 from permix.distributions.angle.concentration import LEAST, draw_from_grid, newton_concentration
 from permix.distributions.angle.normalizers import Tables, log_sum, log_sum_and_gradient, work_space
 from permix.kernels.random import log_dirichlet
@@ -217,10 +219,20 @@ def metropolis_steps(
     n_steps: int,
 ) -> int:
     """Move ``tilts`` by Metropolis steps given Σ y and β₀ m₀; return how many were accepted."""
-    r = min(float(np.linalg.norm(sums)) / max(mass, 1.0), 0.98)
-    kappa = max(newton_concentration(0.5 * (len(sums) - 3.0), r), 1.0)
-    known = (mass, sums, pull, prior.strength, prior.shape, prior.rate)
-    return int(metropolis_tilts(rng, *known, scores, tilts, *tables, kappa, n_steps))
+    t, length = len(sums), float(np.linalg.norm(sums))
+    order = 0.5 * (t - 3.0)
+    kappa = max(newton_concentration(order, min(length / max(mass, 1.0), 0.98)), 1.0)
+    _, ratio, slope = sphere_moments(order, kappa)
+    width = 1.2 * (t - 1.0) ** (-1.0 / 6.0)
+    deviation = 1.0 / sqrt(slope * (mass + 1.0))  # of κ under a von Mises–Fisher
+    widths = (width * sqrt(kappa / (ratio * (mass + 1.0))), width * deviation, 2.4 / kappa * deviation)
+    if length > 1e-9 * (1.0 + mass):
+        mean = sums / length
+    else:  # the rankings cancel: any direction of the plane
+        mean = np.full(t, -sqrt(1.0 - 1.0 / t) / (t - 1.0))
+        mean[0] = sqrt(1.0 - 1.0 / t)
+    known = (mass, sums, pull, prior.strength, prior.shape, prior.rate, scores, *tables)
+    return int(metropolis_tilts(rng, known, tilts, mean, widths, n_steps))
 
 
 def decided(rng: np.random.Generator, log_ratio: float) -> bool:

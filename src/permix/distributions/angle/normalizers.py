@@ -7,13 +7,15 @@ import numpy as np
 from permix.data.labels import Array
 from permix.distributions.angle.scores import vmf_log_sum
 
-# Two tables over the subsets of the items for exact sums, none for balanced ones.
-Tables = tuple[Array, Array] | tuple[None, None]
+# Two tables over subsets of the items, and whether sums are balanced: None where they are exact, for then
+# compiled code leaves balancing out altogether.
+Tables = tuple[Array, Array, bool | None]
 
 
 def work_space(normalizer: str, n_items: int) -> Tables:
-    """Return the two tables over subsets that exact sums need."""
-    return (np.empty(1 << n_items), np.empty(1 << n_items)) if normalizer == "exact" else (None, None)
+    """Return what exact or balanced sums need."""
+    size = 1 << n_items if normalizer == "exact" else 0
+    return np.empty(size), np.empty(size), None if size else True
 
 
 def log_sum(normalizer: str, tilts: Array, scores: Array) -> float:
@@ -33,10 +35,11 @@ def log_sum(normalizer: str, tilts: Array, scores: Array) -> float:
 def log_sum_and_gradient(tilts: Array, scores: Array, tables: Tables) -> tuple[float, Array]:
     """Return ln of the exact or balanced sum and its gradient in the tilts: the mean score of each item."""
     mean = np.empty(len(tilts))
-    if tables[0] is None:
+    table, back, balanced = tables
+    if balanced:
         from permix.distributions.angle.balanced_jit import balanced_log_sum_and_mean
 
         return float(balanced_log_sum_and_mean(tilts, scores, mean)), mean
     from permix.distributions.angle.subset_table_jit import log_sum_and_mean
 
-    return float(log_sum_and_mean(tilts, scores, *tables, mean)), mean
+    return float(log_sum_and_mean(tilts, scores, table, back, mean)), mean
