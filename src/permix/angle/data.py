@@ -43,25 +43,20 @@ class AngleData:
         """Item names."""
         return self.rankings.items
 
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self.rankings.n_items
-
     @cached_property
     def n_agents(self) -> int:
         """Number of agents."""
         return self.rankings.n_agents
 
     @cached_property
-    def is_full(self) -> bool:
-        """Whether every row ranks every item."""
-        return self.rankings.is_full
-
-    @cached_property
     def counts(self) -> Array:
         """Agents of each row, as floats."""
         return self.rankings.counts.astype(np.float64)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.rankings.n_items
 
     @cached_property
     def parts(self) -> list[tuple[int, int]]:
@@ -73,6 +68,11 @@ class AngleData:
     def over_parts(self, task: Callable[[tuple[int, int]], Any]) -> list[Any]:
         """Return ``task(part)`` for all parts in their order, in threads where there are several."""
         return run_in_threads(task, self.parts, self.n_jobs)
+
+    @cached_property
+    def is_full(self) -> bool:
+        """Whether every row ranks every item."""
+        return self.rankings.is_full
 
     @cached_property
     def sum_of_scores(self) -> Array:

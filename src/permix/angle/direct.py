@@ -69,6 +69,10 @@ class Evidence:
         mean = min(shape / rate, self.cap)
         return shape / WIDER**2, shape / WIDER**2 / mean
 
+    def log_weights(self, kappas: Array, shape: float, rate: float) -> Array:
+        """Return ln p(κ | Y) less that of a Gamma that κ was drawn from, without constants."""
+        return self.log_density(kappas) - ((shape - 1.0) * np.log(kappas) - rate * kappas)
+
     def mean_tilts(self, kappas: Array) -> Array:
         """Return the length of E[κθ | κ] for each κ, κ A(βκ)."""
         return np.asarray(kappas * bessel_ratio(self.order, self.length * kappas))
@@ -99,7 +103,7 @@ def resample(
     shape, rate = evidence.proposal() if proposal is None else proposal
     candidates = rng.gamma(shape, 1.0 / rate, size=n_candidates)
     candidates = np.maximum(candidates, LEAST)
-    log_weights = evidence.log_density(candidates) - ((shape - 1.0) * np.log(candidates) - rate * candidates)
+    log_weights = evidence.log_weights(candidates, shape, rate)
     if not np.isfinite(log_weights).any():
         raise DataError(
             Message(

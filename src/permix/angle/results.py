@@ -104,10 +104,14 @@ def component_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
 class Criteria(NamedTuple):
     """What a fit says about itself on the rows it was fitted to; smaller is better.
 
-    The deviance information criterion is 2 D̄ - D̂, its effective number of parameters D̄ - D̂, where D̂ is the
-    deviance of the posterior predictive density (DIC₃ of Celeux, Forbes, Robert & Titterington 2006): means
-    of the parameters of a mixture may lie between modes, and the deviance there says nothing. WAIC is the
-    same by the variance of every row's log-likelihood.
+    Attributes
+    ----------
+    dic, dic_parameters : float
+        Deviance information criterion 2 D̄ - D̂ and its effective number of parameters D̄ - D̂, where D̂ is the
+        deviance of the posterior predictive density (DIC₃ of Celeux, Forbes, Robert & Titterington 2006):
+        means of the parameters of a mixture may lie between modes, and the deviance there says nothing.
+    waic, waic_parameters : float
+        The same by the variance of every row's log-likelihood.
     """
 
     dic: float
@@ -304,16 +308,9 @@ def known_errors(fit: AngleFit) -> list[float] | None:
 def warn_of(fit: AngleFit) -> None:
     """Warn of what makes a fit doubtful: cut short, an approximation that is off, an unbounded likelihood."""
     if not fit.converged and not fit.interrupted:
-        warnings.warn(
-            Message(
-                f"not converged after {len(fit.history)} passes; raise ",
-                Argument("max_iter", fit.settings.max_iter),
-                " or ",
-                Argument("tol"),
-            ),
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+        way_out = (Argument("max_iter", fit.settings.max_iter), " or ", Argument("tol"))
+        said = Message(f"not converged after {len(fit.history)} passes; raise ", *way_out)
+        warnings.warn(said, ConvergenceWarning, stacklevel=3)
     if fit.interrupted:
         warnings.warn("interrupted: this is the best so far", PermixWarning, stacklevel=3)
     for doubt in doubts(fit, known_errors(fit)):

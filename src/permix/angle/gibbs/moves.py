@@ -4,11 +4,11 @@ One iteration is a cycle of three. :class:`Allocation` draws the completions of 
 components, and the components of all rows given completions; :class:`Weights` the weights given those; and
 the third the concentrations and directions, in which the modes of inference differ:
 
-* :class:`ByQuadrature`: κ from p(κ | Y) on a grid, then θ | κ, which is von Mises–Fisher: an exact draw;
-* :class:`ByResampling`: κ out of candidates from a Gamma distribution, the present κ among them, by weight.
+* :func:`by_quadrature`: κ from p(κ | Y) on a grid, then θ | κ, which is von Mises–Fisher: an exact draw;
+* :func:`by_resampling`: κ out of candidates from a Gamma distribution, the present κ among them, by weight.
   Resampling with the present state among the candidates leaves the posterior invariant, however few
   candidates there are;
-* :class:`ByVariationalPosterior`: κ from the variational Gamma, as the paper does: close to the posterior;
+* :func:`by_variational_posterior`: κ from the variational Gamma, as the paper does: close to the posterior;
 * :class:`MetropolisTilts`, under the exact or the balanced normalizer: Metropolis steps of κθ. Where exact
   sums are expensive, the steps are those of a cheaper posterior, and where they end is one proposal for the
   exact one (:class:`DelayedTilts`): an odd number of steps of two types in turn is the same forwards and
@@ -17,7 +17,6 @@ the third the concentrations and directions, in which the modes of inference dif
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Callable
 from math import sqrt
 
@@ -61,12 +60,7 @@ def parameter_move(settings: AngleParameters, n_items: int) -> Move:
         return DelayedTilts()
     if normalizer != "vmf":
         return MetropolisTilts(EXACT_STEPS if normalizer == "exact" else BALANCED_STEPS)
-    moves: dict[str, Callable[[], Move]] = {
-        "quadrature": ByQuadrature,
-        "sir": ByResampling,
-        "vi": ByVariationalPosterior,
-    }
-    return moves[settings.inference]()
+    return ConcentrationMove(KAPPAS[settings.inference])
 
 
 class Allocation(Move):
@@ -94,6 +88,9 @@ class Weights(Move):
 class ConcentrationMove(Move):
     """Draw κ of every component under the von Mises–Fisher normalizer, then θ | κ, which is closed."""
 
+    def __init__(self, kappa: Callable[[np.random.Generator, AngleState, Evidence, int], float]) -> None:
+        self.kappa = kappa
+
     def step(self, rng: np.random.Generator, state: AngleState) -> Info:
         """Draw κ and θ of all components."""
         k, prior = len(state.weights), state.model.prior
@@ -103,52 +100,38 @@ class ConcentrationMove(Move):
             state.directions[g] = evidence.directions_given(state.kappas[g : g + 1], rng)[0]
         return Info("parameters", k, k)
 
-    @abc.abstractmethod
-    def kappa(self, rng: np.random.Generator, state: AngleState, evidence: Evidence, g: int) -> float:
-        """Draw κ of component g."""
+
+def by_quadrature(rng: np.random.Generator, state: AngleState, evidence: Evidence, g: int) -> float:
+    """Draw κ of component g from its posterior on a grid."""
+    nodes, probabilities, _ = evidence.grid(N_NODES)
+    return draw_from_grid(rng, nodes, probabilities)
 
 
-class ByQuadrature(ConcentrationMove):
-    """Draw κ from its posterior on a grid."""
-
-    def kappa(self, rng: np.random.Generator, state: AngleState, evidence: Evidence, g: int) -> float:
-        """Draw κ of component g."""
-        nodes, probabilities, _ = evidence.grid(N_NODES)
-        return draw_from_grid(rng, nodes, probabilities)
-
-
-class ByResampling(ConcentrationMove):
-    """Draw κ out of weighted candidates, the present one among them."""
-
-    def kappa(self, rng: np.random.Generator, state: AngleState, evidence: Evidence, g: int) -> float:
-        """Draw κ of component g."""
-        shape, rate = evidence.proposal()
-        candidates = np.append(rng.gamma(shape, 1.0 / rate, size=N_CANDIDATES), state.kappas[g])
-        candidates = np.maximum(candidates, LEAST)
-        log_weights = evidence.log_density(candidates) - (
-            (shape - 1.0) * np.log(candidates) - rate * candidates
-        )
-        below = np.cumsum(np.exp(log_weights - log_weights.max()))
-        return float(candidates[np.searchsorted(below, rng.random() * below[-1], side="right")])
+def by_resampling(rng: np.random.Generator, state: AngleState, evidence: Evidence, g: int) -> float:
+    """Draw κ of component g out of weighted candidates, the present one among them."""
+    shape, rate = evidence.proposal()
+    candidates = np.append(rng.gamma(shape, 1.0 / rate, size=N_CANDIDATES), state.kappas[g])
+    candidates = np.maximum(candidates, LEAST)
+    log_weights = evidence.log_weights(candidates, shape, rate)
+    below = np.cumsum(np.exp(log_weights - log_weights.max()))
+    return float(candidates[np.searchsorted(below, rng.random() * below[-1], side="right")])
 
 
-class ByVariationalPosterior(ConcentrationMove):
-    """Draw κ from its variational Gamma, as the paper does: its chains go to an approximation.
+def by_variational_posterior(
+    rng: np.random.Generator, state: AngleState, evidence: Evidence, g: int
+) -> float:
+    """Draw κ of component g from its variational Gamma, as the paper does: chains go to an approximation.
 
-    ``exact`` is left alone, so that chains may use it after burn-in: whoever asks for ``inference="vi"`` asks
-    for the approximation.
+    The move still counts as exact, so that chains may use it after burn-in: whoever asks for
+    ``inference="vi"`` asks for the approximation.
     """
+    model, here = state.model, slice(g, g + 1)
+    sums, masses = state.sums[:, here], state.masses[here]
+    q = updated(None, model.prior.of_component(g), sums, masses, model.data.scores)
+    return float(np.clip(rng.gamma(q.shapes[0], 1.0 / q.rates[0]), LEAST, evidence.cap))
 
-    def kappa(self, rng: np.random.Generator, state: AngleState, evidence: Evidence, g: int) -> float:
-        """Draw κ of component g."""
-        q = updated(
-            None,
-            state.model.prior.of_component(g),
-            state.sums[:, g : g + 1],
-            state.masses[g : g + 1],
-            state.model.data.scores,
-        )
-        return float(np.clip(rng.gamma(q.shapes[0], 1.0 / q.rates[0]), LEAST, evidence.cap))
+
+KAPPAS = {"quadrature": by_quadrature, "sir": by_resampling, "vi": by_variational_posterior}
 
 
 class MetropolisTilts(Move):

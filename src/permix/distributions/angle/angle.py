@@ -86,10 +86,10 @@ class Angle(Distribution):
     >>> model = Angle({"salmon": 1.2, "tuna": 1.9, "egg": 2.9}, 5.0)
     >>> model
     Angle: 3 items, concentration 5, exact normalizer, mode salmon ≻ tuna ≻ egg
-    >>> model.log_prob([["salmon", "tuna", "egg"], ["egg", "tuna", "salmon"]]).round(3)
-    array([ -0.169, -10.117])
     >>> model.sample(2, random_state=1).n_items
     3
+    >>> model.log_prob([["salmon", "tuna", "egg"], ["egg", "tuna", "salmon"]]).round(3)
+    array([ -0.169, -10.117])
     """
 
     name: ClassVar[str] = "angle"
@@ -114,33 +114,23 @@ class Angle(Distribution):
         return read_only(self._direction)
 
     @property
+    def mode(self) -> tuple[Label, ...]:
+        """The most probable ranking, best first; where entries of the direction are equal, one of several."""
+        return tuple(self._items[index] for index in np.argsort(self._direction, kind="stable"))
+
+    @property
     def concentration(self) -> float:
         """κ, from 0."""
         return self._concentration
 
-    @property
-    def tilts(self) -> Array:
-        """κ θ, one number per item."""
-        return read_only(self._tilts)
+    def log_normalizer(self) -> float:
+        """Logarithm of Σ over all rankings of exp(κ θ'y), by the normalizer in use."""
+        return self._log_sum
 
     @property
     def normalizer(self) -> str:
         """The normalizer in use: "exact", "balanced" or "vmf"."""
         return self._normalizer
-
-    @property
-    def exact_draws(self) -> bool:
-        """Whether draws come from a table over all subsets (up to 20 items), or from the end of a chain."""
-        return self.n_items <= MOST_ITEMS_BY_DEFAULT
-
-    @property
-    def mode(self) -> tuple[Label, ...]:
-        """The most probable ranking, best first; where entries of the direction are equal, one of several."""
-        return tuple(self._items[index] for index in np.argsort(self._direction, kind="stable"))
-
-    def log_normalizer(self) -> float:
-        """Logarithm of Σ over all rankings of exp(κ θ'y), by the normalizer in use."""
-        return self._log_sum
 
     def normalizer_error(self, n_samples: int = 256, random_state: RandomState = 0) -> Estimate:
         """Say how far the von Mises–Fisher approximation is off: ln(true sum) - ln(approximate sum), in nats.
@@ -198,6 +188,11 @@ class Angle(Distribution):
             )
         return Estimate(largest + math.log(mean) - approximate, relative_error)
 
+    @property
+    def tilts(self) -> Array:
+        """κ θ, one number per item."""
+        return read_only(self._tilts)
+
     def log_prob(self, rankings: object, n_particles: int = 64, random_state: RandomState = 0) -> Array:
         """Log-probability of each row, whatever its count.
 
@@ -219,33 +214,30 @@ class Angle(Distribution):
         PermixWarning
             Where the von Mises–Fisher approximation gives a probability above one.
         """
-        from permix.distributions.angle.draws_jit import log_weight_rows
-
         if isinstance(rankings, Preferences):
             raise DataError(
                 "angle gives probabilities of rankings; write preferences that are lists as Rankings, with "
                 "unlisted='below' or 'unknown'"
             )
         table = rankings_over(rankings, self._items, of="direction")
-        out = np.zeros(len(table))
         if table.is_full:
-            orders = table.orders
-
-            def score(first: int, last: int) -> None:
-                log_weight_rows(first, last, orders, self._tilts, self._scores, out)
-
-            over_rows(score, len(table), self.n_items)
+            out = self._tilts[table.orders] @ self._scores
         else:
             from permix.distributions.angle.completions import log_compatible_sums
 
             sums, _ = log_compatible_sums(
                 table, self._tilts[None, :], n_particles=n_particles, random_state=random_state
             )
-            out[:] = sums[:, 0]
+            out = sums[:, 0]
         out -= self.log_normalizer()
         if self._normalizer == "vmf":
             self._warn_above_one(out)
         return out
+
+    @property
+    def exact_draws(self) -> bool:
+        """Whether draws come from a table over all subsets (up to 20 items), or from the end of a chain."""
+        return self.n_items <= MOST_ITEMS_BY_DEFAULT
 
     def sample(self, size: int = 1, random_state: RandomState = None) -> Rankings:
         """Draw full rankings independently; see :meth:`Distribution.sample`.

@@ -61,8 +61,7 @@ def gamma_expectations(order, length, prior_length, shape, rate):
         pull += w * kappa * sphere_moments(order, length * kappa)[1]
         moment += w * log_sphere_moment(order, kappa)
         gain += w * log_sphere_moment(order, length * kappa)
-        if prior_length > 0.0:
-            gain -= w * log_sphere_moment(order, prior_length * kappa)
+        gain -= w * log_sphere_moment(order, prior_length * kappa)
     return pull, moment, gain
 
 
@@ -110,8 +109,7 @@ def evidence_at(order, n, length, prior_length, prior_shape, prior_rate, shape, 
     gains = np.empty(kappas.size)
     for i in range(kappas.size):
         gains[i] = log_sphere_moment(order, length * kappas[i]) - n * log_sphere_moment(order, kappas[i])
-        if prior_length > 0.0:
-            gains[i] -= log_sphere_moment(order, prior_length * kappas[i])
+        gains[i] -= log_sphere_moment(order, prior_length * kappas[i])
     value = (weights * gains).sum() - gamma_divergence(shape, rate, prior_shape, prior_rate)
     return value, kappas, weights, gains
 

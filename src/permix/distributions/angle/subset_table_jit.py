@@ -120,34 +120,35 @@ def log_sum_and_mean(tilts, scores, table, back, mean):
     return math.log(total) + log_scale
 
 
-@kernel
+def _filled(tilts, scores):
+    """Return items, factors, both tables and the marginals (rank × place)."""
+    items, factors, _ = scaled_factors(tilts, scores)
+    table, back, marginals = np.empty(1 << tilts.size), np.empty(1 << tilts.size), np.zeros(factors.shape)
+    fill_table(factors, table)
+    fill_back(factors, table, back, marginals)
+    return items, factors, table, back, marginals
+
+
 def rank_marginals(tilts, scores):
     """Return P(item a has rank r), items × ranks."""
-    t = tilts.size
-    items, factors, _ = scaled_factors(tilts, scores)
-    table = np.empty(1 << t)
-    fill_table(factors, table)
-    by_place = np.zeros((t, t))
-    fill_back(factors, table, np.empty(1 << t), by_place)
-    out = np.empty((t, t))
-    for place in range(t):
-        for rank in range(t):
-            out[items[place], rank] = by_place[rank, place]
-    return out
+    items, *_, marginals = _filled(tilts, scores)
+    return marginals.T[np.argsort(items)]
+
+
+def pairwise(tilts, scores):
+    """Return P(item a before item b), items × items."""
+    items, *known, _ = _filled(tilts, scores)
+    places = np.argsort(items)
+    return _flows(*known)[np.ix_(places, places)]
 
 
 @kernel
-def pairwise(tilts, scores):
-    """Return P(item a before item b), items × items: the flow through a's placement while b is still open.
+def _flows(factors, table, back):
+    """Return P(place a before place b): the flow through a's placement while b is still open.
 
     It costs 2^t t²/4 additions.
     """
-    t = tilts.size
-    items, factors, _ = scaled_factors(tilts, scores)
-    table = np.empty(1 << t)
-    back = np.empty(1 << t)
-    fill_table(factors, table)
-    fill_back(factors, table, back, np.zeros((t, t)))
+    t = factors.shape[0]
     full = (1 << t) - 1
     by_place = np.zeros((t, t))
     open_places = np.empty(t, np.int64)
@@ -165,13 +166,9 @@ def pairwise(tilts, scores):
             a = open_places[k]
             flow = before * factors[rank, a] * back[subset | (1 << a)]
             for j in range(n_open):
-                by_place[a, open_places[j]] += flow
-    out = np.zeros((t, t))
-    for a in range(t):
-        for b in range(t):
-            if a != b:
-                out[items[a], items[b]] = by_place[a, b]
-    return out
+                if j != k:
+                    by_place[a, open_places[j]] += flow
+    return by_place
 
 
 @kernel
