@@ -19,7 +19,7 @@ from permix.angle.gibbs.state import AngleChainModel, AngleState
 from permix.angle.gibbs.stochastic_em import stochastic_em
 from permix.angle.parameters import AngleParameters
 from permix.angle.predictive import AnglePosteriorDraws, DirectionPosterior, Predictive
-from permix.angle.restarts import best_of_restarts, check_size
+from permix.angle.restarts import best_of_restarts
 from permix.angle.rows import (
     joint_log_probabilities,
     normalized,
@@ -141,7 +141,9 @@ class AngleFit:
 def fit_angle(rankings: Rankings, settings: AngleParameters) -> AngleFit:
     """Fit a mixture of angle-based models to rankings as ``as_rankings`` returns them."""
     data = AngleData.of(rankings, settings.n_jobs)
-    check_size(data, settings)
+    if settings.n_components > data.n_agents:
+        asked = Argument("n_components", settings.n_components)
+        raise DataError(Message(asked, f" is more than the {data.n_agents} agents; ask for fewer"))
     settings.normalizer_for(data.n_items)  # refuses before any work
     AnglePrior.of(settings, data.items)  # the same
     way = settings.way_for(data.n_items, data.is_full, are_top_lists(rankings))

@@ -13,7 +13,6 @@ from permix.angle.parameters import AngleParameters
 from permix.data.labels import Array
 from permix.distributions.angle.bessel_jit import bessel_ratio
 from permix.distributions.angle.concentration import INTERPRETED, newton_concentration
-from permix.errors import Argument, DataError, Message
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
 from permix.runtime.seeds import seed_sequence
@@ -41,23 +40,11 @@ class Climbed(NamedTuple):
 def best_of_restarts(data: AngleData, settings: AngleParameters) -> Climbed:
     """Fit full rankings by EM or variational inference."""
     prior = AnglePrior.of(settings, data.items)
-    check_size(data, settings)
     with at_most(settings.n_jobs), Display(settings.progress) as display:
         if settings.n_components == 1 and data.is_full:
             run = single(data, settings, prior)
             return Climbed(run, np.array([run.objective]), False)
         return _several(data, settings, prior, display)
-
-
-def check_size(data: AngleData, settings: AngleParameters) -> None:
-    """Refuse more components than agents."""
-    if settings.n_components > data.n_agents:
-        raise DataError(
-            Message(
-                Argument("n_components", settings.n_components),
-                f" is more than the {data.n_agents} agents; ask for fewer",
-            )
-        )
 
 
 def single(data: AngleData, settings: AngleParameters, prior: AnglePrior) -> Run:

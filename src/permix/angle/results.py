@@ -40,10 +40,9 @@ def sample_rankings(
     rng = generator(random_state)
     labels = rng.choice(components.n_components, size=sample_size(size), p=components.weights)
     orders = np.empty((len(labels), components.n_items), dtype=np.int32)
-    for k in range(components.n_components):
-        members = np.flatnonzero(labels == k)
-        if len(members):
-            orders[members] = components.component(k).sample(len(members), random_state=rng).orders
+    for k in np.unique(labels):
+        members = labels == k
+        orders[members] = components.component(k).sample(int(members.sum()), random_state=rng).orders
     return Rankings._from_arrays(orders, components.items), labels
 
 
