@@ -14,7 +14,6 @@ from permix.angle.ascent import VariationalPosterior
 from permix.angle.components import AngleComponents, AnglePrior, largest_concentration
 from permix.angle.data import AngleData, are_top_lists
 from permix.angle.direct import Evidence, resample
-from permix.angle.gibbs.moves import gibbs_sweep
 from permix.angle.gibbs.state import AngleChainModel, AngleState
 from permix.angle.gibbs.stochastic_em import stochastic_em
 from permix.angle.parameters import AngleParameters
@@ -294,6 +293,8 @@ def _start(model: AngleChainModel, rng: np.random.Generator) -> AngleComponents:
 
 
 def _chains(data: AngleData, settings: AngleParameters) -> AngleFit:
+    from permix.angle.gibbs.moves import gibbs_sweep
+
     model = AngleChainModel(data, settings)
     draws = run_chains(
         lambda rng: AngleState(model, rng, _start(model, rng)),

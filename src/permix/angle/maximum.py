@@ -19,15 +19,20 @@ from permix.distributions.angle.normalizers import Tables, log_sum_and_gradient
 ENOUGH = 1e-10
 
 
+def _dot(a: Array, b: Array) -> float:
+    """Return a'b, added up in order: to the last bit the same whatever BLAS is used."""
+    return float((a * b).cumsum()[-1])
+
+
 def _inverse_hessian(tilts: Array) -> Array:
     """Return that of a von Mises–Fisher here: 1/A'(κ) along the tilts, κ/A(κ) across."""
-    t, length = len(tilts), math.sqrt(tilts @ tilts)
+    t, length = len(tilts), math.sqrt(_dot(tilts, tilts))
     if length <= 1e-9:
         return np.asarray((t - 1.0) * np.eye(t))
     kappa = min(length, largest_concentration(t))
     _, ratio, slope = INTERPRETED(0.5 * (t - 3.0), kappa)
     along, across = 1.0 / slope, kappa / ratio
-    return np.asarray((along - across) / length**2 * np.outer(tilts, tilts) + across * np.eye(t))
+    return np.asarray(np.outer((along - across) * tilts, tilts) / (length * length) + across * np.eye(t))
 
 
 def maximize(
@@ -41,27 +46,28 @@ def maximize(
     """
     t = len(mean)
     log_sum, expected = log_sum_and_gradient(tilts, scores, tables)
-    value = tilts @ mean - log_sum
-    r = math.sqrt(mean @ mean)
+    value = _dot(tilts, mean) - log_sum
+    r = math.sqrt(_dot(mean, mean))
     if r > 1e-9 and not tilts.any():
         kappa = newton_concentration(0.5 * (t - 3.0), min(r, 0.999), INTERPRETED)
         trial = min(kappa, largest_concentration(t)) / r * mean
         trial_log_sum, trial_expected = log_sum_and_gradient(trial, scores, tables)
-        if trial @ mean - trial_log_sum > value:
+        if _dot(trial, mean) - trial_log_sum > value:
             tilts, log_sum, expected = trial, trial_log_sum, trial_expected
-            value = tilts @ mean - log_sum
+            value = _dot(tilts, mean) - log_sum
     slope = mean - expected
     inverse, fresh = _inverse_hessian(tilts), True
     for _ in range(max_iter):
         direction = inverse @ slope
-        climb = direction @ slope
+        climb = _dot(direction, slope)
         if climb < ENOUGH:
             break
-        size = min(1.0, max(2.0, math.sqrt(tilts @ tilts)) / math.sqrt(direction @ direction))
+        longest = max(2.0, math.sqrt(_dot(tilts, tilts)))
+        size = min(1.0, longest / math.sqrt(_dot(direction, direction)))
         while size >= 1e-10:
             trial = tilts + size * direction
             trial_log_sum, expected = log_sum_and_gradient(trial, scores, tables)
-            trial_value = trial @ mean - trial_log_sum
+            trial_value = _dot(trial, mean) - trial_log_sum
             if trial_value >= value + 1e-4 * size * climb:
                 break
             size *= 0.5
@@ -73,10 +79,11 @@ def maximize(
         change = trial - tilts
         bend = slope - (mean - expected)  # positive along the change, since the function is concave
         tilts, value, log_sum, slope = trial, trial_value, trial_log_sum, mean - expected
-        curvature = change @ bend
-        if curvature > 1e-12 * math.sqrt((change @ change) * (bend @ bend)):
+        curvature = _dot(change, bend)
+        if curvature > 1e-12 * math.sqrt(_dot(change, change) * _dot(bend, bend)):
             fresh = False
-            moved = np.outer(inverse @ bend, change) / curvature
-            inverse += (1.0 + bend @ inverse @ bend / curvature) / curvature * np.outer(change, change)
-            inverse -= moved + moved.T
+            moved = inverse @ bend
+            scale = (1.0 + _dot(bend, moved) / curvature) / curvature
+            both = np.outer(moved, change)
+            inverse = inverse + np.outer(scale * change, change) - (both + both.T) / curvature
     return tilts, float(value), log_sum

@@ -75,7 +75,7 @@ def sphere_moments(order, x):
         return 0.0, 0.0, 0.5 / (order + 1.0)
     steps = max(0, math.ceil(LEAST_ORDER - order))
     high = order + steps
-    s = math.hypot(high, x)
+    s = float(np.hypot(high, x))
     q = (high / s) ** 2
     # Σ s^-k D_k, and the same with coefficients multiplied by k + 2j once and twice: what d/dx brings down.
     series = first = second = 0.0
