@@ -17,7 +17,7 @@ from permix.angle import top_lists as angle_lists
 from permix.angle.components import AngleComponents
 from permix.angle.data import AngleData
 from permix.angle.parameters import AngleParameters
-from permix.distributions.angle.angle_jit import standard_scores
+from permix.distributions.angle.scores import standard_scores
 from permix.errors import DataError
 from tests.oracles import angle as oracle
 

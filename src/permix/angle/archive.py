@@ -12,7 +12,7 @@ from permix.angle.direct import Evidence
 from permix.angle.fit import AngleFit
 from permix.angle.parameters import AngleParameters
 from permix.data.labels import Array
-from permix.distributions.angle.concentration_jit import MOST
+from permix.distributions.angle.concentration import MOST
 from permix.estimators.archive import Content, Saved, Schema
 from permix.estimators.archive_parts import (
     DRAW_FACTS,

@@ -10,55 +10,40 @@ starts from, and what to make of its sums:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from permix.angle.components import (
-    EMPTY,
-    AngleComponents,
-    AnglePrior,
-    UsedNormalizer,
-    cap_of,
-    work_space,
-)
+from permix.angle.components import EMPTY, AngleComponents, AnglePrior, UsedNormalizer, cap_of
 from permix.angle.data import AngleData
-from permix.angle.exact_jit import maximize
+from permix.angle.maximum import maximize
 from permix.data.labels import Array
-from permix.distributions.angle import concentration_jit as kernels
+from permix.distributions.angle.concentration import ConcentrationPosterior, newton_concentration
+from permix.distributions.angle.gamma_jit import gamma_divergence, gamma_expectations
+from permix.distributions.angle.normalizers import work_space
 
 # Inner steps of an exact M-step: EM needs progress, not the maximum; the next pass goes on from there.
 EXACT_STEPS = 25
 
 
-@dataclass(frozen=True, eq=False)
-class VariationalPosterior:
-    """q(κ, θ, τ): κ_k ~ Gamma(a_k, b_k), θ_k | κ_k ~ von Mises–Fisher(m_k, β_k κ_k), τ ~ Dirichlet(d).
+class VariationalPosterior(NamedTuple):
+    """q(κ, θ, τ): κ_k ~ Gamma(a_k, b_k), θ_k | κ_k ~ von Mises–Fisher(m_k, β_k κ_k), τ ~ Dirichlet(d)."""
 
-    Attributes
-    ----------
-    shapes, rates : ndarray (K,)
-        a and b.
-    lengths : ndarray (K,), directions : ndarray (K, items)
-        β and m.
-    counts : ndarray (K,)
-        d.
-    guarded : bool array (K,)
-        Where the rate was raised, because the approximate normalizer would give probabilities above one.
-    """
-
-    shapes: Array
-    rates: Array
-    lengths: Array
-    directions: Array
-    counts: Array
-    guarded: Array
+    shapes: Array  # a
+    rates: Array  # b
+    lengths: Array  # β
+    directions: Array  # m (K, items)
+    counts: Array  # d
+    guarded: Array  # where the rate was raised, since the normalizer would give probabilities above one
 
     @property
     def n_components(self) -> int:
         """Number of components."""
         return len(self.shapes)
+
+    def taken(self, order: Array) -> VariationalPosterior:
+        """Return it with its components in another order."""
+        return VariationalPosterior(*(value[order] for value in self))
 
     @property
     def mean_concentrations(self) -> Array:
@@ -70,39 +55,9 @@ class VariationalPosterior:
         """E[τ_k]."""
         return np.asarray(self.counts / self.counts.sum())
 
-    def taken(self, order: Array) -> VariationalPosterior:
-        """Return it with its components in another order."""
-        if self.n_components == 1:
-            return self
-        return VariationalPosterior(
-            *(
-                value[order]
-                for value in (
-                    self.shapes,
-                    self.rates,
-                    self.lengths,
-                    self.directions,
-                    self.counts,
-                    self.guarded,
-                )
-            )
-        )
 
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """Where a climb ended.
-
-    Attributes
-    ----------
-    point : Likelihood or Variational
-        Parameters or posterior.
-    objective : float
-        ln P(data), or the evidence lower bound.
-    history : list of float
-        The objective after every pass.
-    converged, interrupted : bool
-    """
+class Run(NamedTuple):
+    """Where a climb ended: parameters or posterior, ln P(data) or the evidence bound, and it by pass."""
 
     point: Any
     objective: float
@@ -137,15 +92,14 @@ class Likelihood:
         directions, kappas = self.components.directions.copy(), self.components.concentrations.copy()
         guarded = np.zeros(k, dtype=bool)
         in_tilts = self.components.normalizer != "vmf"
-        table, back = work_space(self.components.normalizer, t)
+        tables = work_space(self.components.normalizer, t)
         for g in range(k):
             if masses[g] < EMPTY:
                 continue
-            mean = np.ascontiguousarray(sums[:, g] / masses[g])
+            mean = sums[:, g] / masses[g]
             if in_tilts:
-                tilts = np.ascontiguousarray(self.tilts[g])
-                maximize(mean, data.scores, tilts, table, back, EXACT_STEPS)
-                tilts -= tilts.mean()
+                tilts, _, _ = maximize(mean, data.scores, self.tilts[g], tables, EXACT_STEPS)
+                tilts = tilts - tilts.mean()
                 kappas[g] = np.linalg.norm(tilts)
                 if kappas[g] > 0.0:
                     directions[g] = tilts / kappas[g]
@@ -156,7 +110,7 @@ class Likelihood:
                 continue
             directions[g] = mean / r
             cap = cap_of(directions[g], data.scores)
-            kappas[g] = min(kernels.newton_concentration(0.5 * (t - 3.0), min(r, 1.0 - 1e-12)), cap)
+            kappas[g] = min(newton_concentration(0.5 * (t - 3.0), min(r, 1.0 - 1e-12)), cap)
             guarded[g] = kappas[g] == cap
         return Likelihood(
             masses / masses.sum(), directions, kappas, self.components.normalizer, data, guarded
@@ -172,20 +126,14 @@ class Variational:
         self.posterior, self.prior = posterior, prior
         q, order = posterior, 0.5 * (posterior.directions.shape[1] - 3.0)
         k = q.n_components
-        parts = np.array(
-            [
-                kernels.gamma_expectations(order, q.lengths[g], prior.strength, q.shapes[g], q.rates[g])
-                for g in range(k)
-            ]
-        )
-        pull, moment, gain = parts.T
+        each = list(zip(q.lengths, q.shapes, q.rates, strict=True))
+        parts = [gamma_expectations(order, length, prior.strength, a, b) for length, a, b in each]
+        pull, moment, gain = np.array(parts).T
         # E[κ θ] has length E[κ A(βκ)]; the paper's a/b would be that of a direction known for sure.
         self.tilts = pull[:, None] * q.directions
         log_weights = psi(q.counts) - psi(q.counts.sum())
         self.offsets = log_weights - gammaln(posterior.directions.shape[1] + 1.0) - moment
-        divergence = sum(
-            kernels.gamma_divergence(q.shapes[g], q.rates[g], prior.shape, prior.rate) for g in range(k)
-        )
+        divergence = sum(gamma_divergence(q.shapes[g], q.rates[g], prior.shape, prior.rate) for g in range(k))
         pulled = q.lengths - np.einsum("kt,kt->k", prior.pulls, q.directions)
         self.divergence = float(divergence + (pull * pulled - gain).sum())
         if k > 1:
@@ -232,15 +180,15 @@ def updated(
         elif before is not None:
             directions[g] = before.directions[g]
         else:
-            directions[g] = _some_direction(t)
+            directions[g] = scores  # of length one, too
         if prior.bound == "tight":
-            data_of = (order, masses[g], lengths[g], *known)
+            posterior = ConcentrationPosterior(order, masses[g], lengths[g], *known)
             if before is None or before.guarded[g] or masses[g] < 1.0:
-                a, b = kernels.laplace_gamma(*data_of)
+                a, b = posterior.laplace_gamma()
                 n_steps = 25
             else:  # the next pass goes on
                 a, b, n_steps = before.shapes[g], before.rates[g], 2
-            shapes[g], rates[g] = kernels.nearest_gamma(*data_of, a, b, n_steps)
+            shapes[g], rates[g] = posterior.nearest_gamma(a, b, n_steps)
         else:
             from permix.angle.published import published_gamma
 
@@ -249,11 +197,6 @@ def updated(
         if shapes[g] / rates[g] > cap:
             rates[g], guarded[g] = shapes[g] / cap, True
     return VariationalPosterior(shapes, rates, lengths, directions, prior.pseudo_count + masses, guarded)
-
-
-def _some_direction(t: int) -> Array:
-    direction = np.arange(t) - (t - 1) / 2
-    return np.asarray(direction / np.linalg.norm(direction))
 
 
 def climb(

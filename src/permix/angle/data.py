@@ -12,7 +12,7 @@ import numpy as np
 from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.angle.angle_jit import standard_scores
+from permix.distributions.angle.scores import standard_scores
 from permix.errors import DataError
 from permix.estimators.preference_input import _over_items
 from permix.runtime.threads import run_in_threads
@@ -20,22 +20,17 @@ from permix.runtime.threads import run_in_threads
 # A part of the rows, which one thread handles, has about so many entries; there are at most so many parts.
 PART_ENTRIES = 100_000
 MOST_PARTS = 64
+# What one E-step finds: Σ ln density, Σ p y (items, K) and Σ p (K,); and what else it fills where given.
+Weighed = tuple[float, Array, Array]
+Wanted = Array | None
 
 
 @dataclass(frozen=True, eq=False)
 class AngleData:
-    """Rows of a table of rankings.
-
-    Attributes
-    ----------
-    rankings : Rankings
-        As given: full rankings, top lists, rankings of subsets, in any mixture.
-    scores : ndarray (items,)
-        y of the ranks.
-    """
+    """Rows of a table of rankings: full ones, top lists, rankings of subsets, in any mixture."""
 
     rankings: Rankings
-    scores: Array
+    scores: Array  # y of the ranks
     n_jobs: int | None = None
 
     @classmethod
@@ -48,25 +43,20 @@ class AngleData:
         """Item names."""
         return self.rankings.items
 
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self.rankings.n_items
-
     @cached_property
     def n_agents(self) -> int:
         """Number of agents."""
         return self.rankings.n_agents
 
     @cached_property
-    def is_full(self) -> bool:
-        """Whether every row ranks every item."""
-        return self.rankings.is_full
-
-    @cached_property
     def counts(self) -> Array:
         """Agents of each row, as floats."""
         return self.rankings.counts.astype(np.float64)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return self.rankings.n_items
 
     @cached_property
     def parts(self) -> list[tuple[int, int]]:
@@ -78,6 +68,11 @@ class AngleData:
     def over_parts(self, task: Callable[[tuple[int, int]], Any]) -> list[Any]:
         """Return ``task(part)`` for all parts in their order, in threads where there are several."""
         return run_in_threads(task, self.parts, self.n_jobs)
+
+    @cached_property
+    def is_full(self) -> bool:
+        """Whether every row ranks every item."""
+        return self.rankings.is_full
 
     @cached_property
     def sum_of_scores(self) -> Array:
@@ -92,17 +87,9 @@ class AngleData:
         return np.asarray(sum(self.over_parts(add)))
 
     def weighed(
-        self,
-        tilts: Array,
-        offsets: Array,
-        *,
-        probabilities: Array | None = None,
-        densities: Array | None = None,
-    ) -> tuple[float, Array, Array]:
-        """One E-step over full rows: Σ ln density, Σ p y (items, K) and Σ p (K,).
-
-        ``tilts`` has shape (K, items); ``probabilities`` and ``densities`` are filled where given.
-        """
+        self, tilts: Array, offsets: Array, *, probabilities: Wanted = None, densities: Wanted = None
+    ) -> Weighed:
+        """One E-step over full rows, tilts (K, items); ``probabilities`` and ``densities`` are filled."""
         from permix.angle.mixture_jit import responsibilities
 
         k = len(offsets)
@@ -110,25 +97,22 @@ class AngleData:
         shares = np.empty((0, k)) if probabilities is None else probabilities
         values = np.empty(0) if densities is None else densities
 
-        def weigh(part: tuple[int, int]) -> tuple[float, Array, Array]:
-            sums, masses = np.zeros((self.n_items, k)), np.zeros(k)
-            total = responsibilities(
-                *part,
-                self.rankings.orders,
-                self.counts,
-                self.scores,
-                by_item,
-                offsets,
-                shares,
-                values,
-                sums,
-                masses,
-            )
-            return total, sums, masses
+        known = (self.rankings.orders, self.counts, self.scores, by_item, offsets)
 
-        results = self.over_parts(weigh)
-        total = float(sum(result[0] for result in results))
-        return total, sum(result[1] for result in results), sum(result[2] for result in results)
+        def weigh(part: tuple[int, int], sums: Array, masses: Array) -> float:
+            return responsibilities(*part, *known, shares, values, sums, masses)
+
+        return self.added_up(weigh, k)
+
+    def added_up(self, task: Callable[[tuple[int, int], Array, Array], float], k: int) -> Weighed:
+        """Return the sums of all parts, each of which returns a number and adds to sums and masses."""
+
+        def run(part: tuple[int, int]) -> Weighed:
+            sums, masses = np.zeros((self.n_items, k)), np.zeros(k)
+            return task(part, sums, masses), sums, masses
+
+        totals, sums, masses = zip(*self.over_parts(run), strict=True)
+        return float(sum(totals)), sum(sums), sum(masses)
 
     def total_log_density(self, tilts: Array, offsets: Array) -> float:
         """Return Σ ln density over all agents; for one component Σ y says it without a pass."""
@@ -163,21 +147,15 @@ def are_top_lists(rankings: Rankings) -> bool:
 def as_rankings(data: Any, items: tuple[Label, ...] | None = None) -> Rankings:
     """Return data as rankings over the given items, where a model has them already.
 
-    Parameters
-    ----------
-    data : Rankings, Preferences, or 2-D integer array
-        Preferences must amount to rankings without ties. Rows of an array are orderings, best first, padded
-        by -1; what they leave out is below.
-    items : tuple, optional
-        Item names of a fitted model.
+    Preferences must amount to rankings without ties. Rows of an array are orderings, best first, padded by
+    -1; what they leave out is below.
     """
     if isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind in "iu":
         data = Rankings.from_orders(data, items=items)
     if not isinstance(data, Rankings | Preferences):
         raise DataError(
-            f"angle-based models take Rankings, Preferences without ties, or a 2-D integer array of "
-            "orderings, "
-            f"not {type(data).__name__}; see Rankings.from_orders, Rankings.from_ranks"
+            "angle-based models take Rankings, Preferences without ties, or a 2-D integer array of "
+            f"orderings, not {type(data).__name__}; see Rankings.from_orders, Rankings.from_ranks"
         )
     if len(data) == 0:
         raise DataError("there are no rows; pass at least one")
@@ -189,8 +167,7 @@ def as_rankings(data: Any, items: tuple[Label, ...] | None = None) -> Rankings:
         data = rankings_of(data)
     if data.n_items < 3:
         raise DataError(
-            f"there are {data.n_items} items, but an angle needs three or more: two items can be ranked "
-            "in two "
-            "ways only, and their shares say all"
+            f"there are {data.n_items} items, but an angle needs three or more: two items can be ranked in "
+            "two ways only, and their shares say all"
         )
     return data

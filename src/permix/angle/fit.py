@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import lgamma
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,12 +14,11 @@ from permix.angle.ascent import VariationalPosterior
 from permix.angle.components import AngleComponents, AnglePrior, largest_concentration
 from permix.angle.data import AngleData, are_top_lists
 from permix.angle.direct import Evidence, resample
-from permix.angle.gibbs.moves import gibbs_sweep
 from permix.angle.gibbs.state import AngleChainModel, AngleState
 from permix.angle.gibbs.stochastic_em import stochastic_em
 from permix.angle.parameters import AngleParameters
 from permix.angle.predictive import AnglePosteriorDraws, DirectionPosterior, Predictive
-from permix.angle.restarts import best_of_restarts, check_size
+from permix.angle.restarts import best_of_restarts
 from permix.angle.rows import (
     joint_log_probabilities,
     normalized,
@@ -30,6 +29,7 @@ from permix.angle.top_lists import TopLists
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions import annealing_cost, is_cheap
+from permix.distributions.angle.concentration import draw_from_grid
 from permix.distributions.base import Estimate
 from permix.errors import Argument, DataError, Message, PermixWarning
 from permix.posterior import warn_if_chains_disagree
@@ -55,57 +55,37 @@ CHECKED_ITEMS = 16
 
 @dataclass(frozen=True, eq=False)
 class AngleFit:
-    """A fitted mixture with all that is needed to use it.
-
-    Attributes
-    ----------
-    settings : AngleParameters
-    components : AngleComponents
-        Point estimates, the largest component first: maximum likelihood, or the posterior means of κθ. (Of κ
-        alone they would make a component about which nothing is known as concentrated as the prior's mean.)
-    probabilities : ndarray (rows, K)
-        P(component | what the row says) for the rows that were fitted.
-    counts : int array (rows,)
-        How many agents each of those rows stands for.
-    log_likelihood : Estimate
-        ln P(data) at the point estimates.
-    objective : float or None
-        Evidence lower bound of variational inference; ln P(data) with the parameters integrated out, by
-        quadrature (κ up to the largest at which probabilities stay below one); None otherwise.
-    history : ndarray
-        Log-likelihood or evidence bound after every pass of the best run.
-    restart_objectives : ndarray
-        What each start reached.
-    variational : VariationalPosterior or None
-    evidence : Evidence or None
-        Of one component by quadrature: N, β, m and the prior, which say all.
-    draws : Draws or None
-        Of SIR, quadrature and all chains.
-    guarded : bool array (K,)
-        Components that the approximate normalizer would have made more concentrated than probabilities allow.
-    agreed : int array (K,)
-        How many items all members of a component put first, where that makes the likelihood unbounded in the
-        concentration; else 0.
-    converged, interrupted : bool
-    """
+    """A fitted mixture with all that is needed to use it."""
 
     model: ClassVar[str] = "AngleMixture"
 
     settings: AngleParameters
+    # Point estimates, the largest component first: maximum likelihood, or the posterior means of κθ. (Of κ
+    # alone they would make a component about which nothing is known as concentrated as the prior's mean.)
     components: AngleComponents
+    # P(component | what the row says) for the rows that were fitted (rows, K), and the agents of each row.
     probabilities: Array
     counts: Array
+    # ln P(data) at the point estimates.
     log_likelihood: Estimate
-    objective: float | None
-    history: Array
-    restart_objectives: Array
-    variational: VariationalPosterior | None
-    evidence: Evidence | None
-    draws: Draws | None
+    # Components that the approximate normalizer would have made more concentrated than probabilities allow.
     guarded: Array
+    # How many items all members of a component put first, where that makes the likelihood unbounded in the
+    # concentration; else 0.
     agreed: Array
-    converged: bool
-    interrupted: bool
+    # Evidence lower bound of variational inference; ln P(data) with the parameters integrated out, by
+    # quadrature (κ up to the largest at which probabilities stay below one); None otherwise.
+    objective: float | None = None
+    # Log-likelihood or evidence bound after every pass of the best run, and what each start reached.
+    history: Array = field(default_factory=lambda: np.empty(0))
+    restart_objectives: Array = field(default_factory=lambda: np.empty(0))
+    variational: VariationalPosterior | None = None
+    # Of one component by quadrature: N, β, m and the prior, which say all.
+    evidence: Evidence | None = None
+    # Of SIR, quadrature and all chains.
+    draws: Draws | None = None
+    converged: bool = True
+    interrupted: bool = False
 
     @property
     def labels(self) -> Array:
@@ -146,11 +126,11 @@ class AngleFit:
         if self.components.normalizer == "exact":
             return [Estimate(0.0)] * self.components.n_components
         if self.components.n_items <= CHECKED_ITEMS:
-            return [Estimate(gap) for gap in self.components.exact_log_sums() - self.components.log_sums]
+            return [Estimate(gap) for gap in self.components.log_sums_by("exact") - self.components.log_sums]
         # Importance sampling says how far the von Mises–Fisher sum is off; here, how far the one in use.
         k = self.components.n_components
         errors = [self.components.component(number).normalizer_error() for number in range(k)]
-        shifts = self.components.log_sums - replace(self.components, normalizer="vmf").log_sums
+        shifts = self.components.log_sums - self.components.log_sums_by("vmf")
         return [
             Estimate(float(error) - shift, error.standard_error)
             for error, shift in zip(errors, shifts, strict=True)
@@ -158,17 +138,11 @@ class AngleFit:
 
 
 def fit_angle(rankings: Rankings, settings: AngleParameters) -> AngleFit:
-    """Fit a mixture of angle-based models.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Full and incomplete rankings over three items or more, as
-        :func:`permix.angle.data.as_rankings` returns them.
-    settings : AngleParameters
-    """
+    """Fit a mixture of angle-based models to rankings as ``as_rankings`` returns them."""
     data = AngleData.of(rankings, settings.n_jobs)
-    check_size(data, settings)
+    if settings.n_components > data.n_agents:
+        asked = Argument("n_components", settings.n_components)
+        raise DataError(Message(asked, f" is more than the {data.n_agents} agents; ask for fewer"))
     settings.normalizer_for(data.n_items)  # refuses before any work
     AnglePrior.of(settings, data.items)  # the same
     way = settings.way_for(data.n_items, data.is_full, are_top_lists(rankings))
@@ -176,6 +150,15 @@ def fit_angle(rankings: Rankings, settings: AngleParameters) -> AngleFit:
         raise DataError("store keeps chains while they run, and this fit has none; leave store out")
     ways = {"climb": _ascent, "sweeps": _stochastic_em, "chains": _chains, "draws": _direct}
     return ways[way](data, settings)
+
+
+def _fitted(
+    data: AngleData, settings: AngleParameters, components: AngleComponents, **found: Any
+) -> AngleFit:
+    """Return a fit with what all ways to it have in common."""
+    found.setdefault("agreed", np.zeros(components.n_components, dtype=np.int64))
+    counts, log_likelihood = np.array(data.rankings.counts), _log_likelihood(components, data)
+    return AngleFit(settings, components, counts=counts, log_likelihood=log_likelihood, **found)
 
 
 def _ascent(data: AngleData, settings: AngleParameters) -> AngleFit:
@@ -196,27 +179,20 @@ def _ascent(data: AngleData, settings: AngleParameters) -> AngleFit:
     if settings.n_components > 1:
         data.weighed(run.point.tilts[order], run.point.offsets[order], probabilities=probabilities)
     components = components.taken(order)
-    return AngleFit(
-        settings=settings,
-        components=components,
+    return _fitted(
+        data,
+        settings,
+        components,
         probabilities=probabilities,
-        counts=np.array(data.rankings.counts),
-        log_likelihood=_log_likelihood(components, data),
         objective=run.objective if vi else None,
         history=np.array(run.history),
         restart_objectives=climbed.reached,
         variational=None if q is None else q.taken(order),
-        evidence=None,
-        draws=None,
         guarded=run.point.guarded[order],
-        agreed=_none(components) if vi else _agreed(components, data),
+        agreed=np.zeros(len(order), np.int64) if vi else _agreed(components, data),
         converged=run.converged,
         interrupted=climbed.interrupted,
     )
-
-
-def _none(components: AngleComponents) -> Array:
-    return np.zeros(components.n_components, dtype=np.int64)
 
 
 def _agreed(components: AngleComponents, data: AngleData) -> Array:
@@ -226,7 +202,7 @@ def _agreed(components: AngleComponents, data: AngleData) -> Array:
     """
     _, sums, masses = data.weighed(components.tilts, components.offsets)
     least = np.cumsum(data.scores)[:-1]
-    agreed = _none(components)
+    agreed = np.zeros(components.n_components, dtype=np.int64)
     for k in np.flatnonzero(masses >= 1.0):
         reached = np.cumsum(np.sort(sums[:, k] / masses[k]))[:-1]
         first = np.flatnonzero(reached - least < 1e-6)
@@ -260,26 +236,22 @@ def _direct(data: AngleData, settings: AngleParameters) -> AngleFit:
             kappas = drawn.kappas
             length = float(np.mean(evidence.mean_tilts(kappas)))
         else:
-            kappas = np.array([_from_grid(rng, nodes, probabilities) for _ in range(n_draws)])
+            kappas = np.array([draw_from_grid(rng, nodes, probabilities) for _ in range(n_draws)])
             length = float(evidence.mean_tilts(nodes) @ probabilities)
         directions = evidence.directions_given(kappas, rng)
     components = AngleComponents(
         data.items, np.ones(1), evidence.direction[None, :], np.array([length]), "vmf"
     )
-    constant = (
-        prior.shape * np.log(prior.rate) - lgamma(prior.shape) - data.n_agents * lgamma(data.n_items + 1.0)
-    )
-    return AngleFit(
-        settings=settings,
-        components=components,
+    by_quadrature = settings.inference == "quadrature"
+    constant = prior.shape * np.log(prior.rate) - lgamma(prior.shape)
+    constant -= data.n_agents * lgamma(data.n_items + 1.0)
+    return _fitted(
+        data,
+        settings,
+        components,
         probabilities=np.ones((len(data.rankings), 1)),
-        counts=np.array(data.rankings.counts),
-        log_likelihood=_log_likelihood(components, data),
-        objective=log_integral + constant if settings.inference == "quadrature" else None,
-        history=np.empty(0),
-        restart_objectives=np.empty(0),
-        variational=None,
-        evidence=evidence if settings.inference == "quadrature" else None,
+        objective=log_integral + constant if by_quadrature else None,
+        evidence=evidence if by_quadrature else None,
         draws=Draws(
             {
                 "weights": np.ones((1, n_draws, 1)),
@@ -289,17 +261,8 @@ def _direct(data: AngleData, settings: AngleParameters) -> AngleFit:
             {"moves": [], "proposed": np.zeros((1, 0), int), "accepted": np.zeros((1, 0), int)},
             n_draws=n_draws,
         ),
-        agreed=_none(components),
         guarded=np.array([np.isfinite(evidence.cap) and bool(kappas.max() > 0.999 * evidence.cap)]),
-        converged=True,
-        interrupted=False,
     )
-
-
-def _from_grid(rng: np.random.Generator, nodes: Array, probabilities: Array) -> float:
-    from permix.distributions.angle.concentration_jit import draw_from_grid
-
-    return float(draw_from_grid(rng, nodes, probabilities))
 
 
 def _start(model: AngleChainModel, rng: np.random.Generator) -> AngleComponents:
@@ -330,6 +293,8 @@ def _start(model: AngleChainModel, rng: np.random.Generator) -> AngleComponents:
 
 
 def _chains(data: AngleData, settings: AngleParameters) -> AngleFit:
+    from permix.angle.gibbs.moves import gibbs_sweep
+
     model = AngleChainModel(data, settings)
     draws = run_chains(
         lambda rng: AngleState(model, rng, _start(model, rng)),
@@ -365,21 +330,14 @@ def _chains(data: AngleData, settings: AngleParameters) -> AngleFit:
     most = largest_concentration(data.n_items) if model.normalizer == "vmf" else np.inf
     probabilities = _shares(draws, data, components)
     warn_if_chains_disagree(draws)
-    return AngleFit(
-        settings=settings,
-        components=components,
+    return _fitted(
+        data,
+        settings,
+        components,
         probabilities=probabilities,
-        counts=np.array(data.rankings.counts),
-        log_likelihood=_log_likelihood(components, data),
-        objective=None,
         history=arrays["log_likelihood" if data.is_full else "completed_log_likelihood"].mean(axis=0),
-        restart_objectives=np.empty(0),
-        variational=None,
-        evidence=None,
         draws=draws,
-        agreed=_none(components),
         guarded=kappas.max(axis=(0, 1)) > 0.999 * most,
-        converged=True,
         interrupted=draws.interrupted,
     )
 
@@ -449,20 +407,13 @@ def _stochastic_em(data: AngleData, settings: AngleParameters) -> AngleFit:
         point, history, interrupted = stochastic_em(model, _start(model, rng), rng, follow)
     order = np.argsort(-point.components.weights, kind="stable")
     components = point.components.taken(order)
-    return AngleFit(
-        settings=settings,
-        components=components,
+    return _fitted(
+        data,
+        settings,
+        components,
         probabilities=row_probabilities(components, data.rankings),
-        counts=np.array(data.rankings.counts),
-        log_likelihood=_log_likelihood(components, data),
-        objective=None,
         history=np.array(history),
-        restart_objectives=np.empty(0),
-        variational=None,
-        evidence=None,
-        draws=None,
         guarded=point.guarded[order],
-        agreed=_none(components),
         converged=not interrupted,
         interrupted=interrupted,
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,9 +11,8 @@ from permix.angle.components import AnglePrior, is_expensive
 from permix.angle.data import AngleData
 from permix.angle.parameters import AngleParameters
 from permix.data.labels import Array
-from permix.distributions.angle import concentration_jit as kernels
 from permix.distributions.angle.bessel_jit import bessel_ratio
-from permix.errors import Argument, DataError, Message
+from permix.distributions.angle.concentration import INTERPRETED, newton_concentration
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
 from permix.runtime.seeds import seed_sequence
@@ -31,8 +29,7 @@ COARSE_TOL = 1e-5
 START_COSINE = 0.7
 
 
-@dataclass(frozen=True, eq=False)
-class Climbed:
+class Climbed(NamedTuple):
     """The best run, and what every start reached (scaled to all agents where tried on a part)."""
 
     run: Run
@@ -43,23 +40,11 @@ class Climbed:
 def best_of_restarts(data: AngleData, settings: AngleParameters) -> Climbed:
     """Fit full rankings by EM or variational inference."""
     prior = AnglePrior.of(settings, data.items)
-    check_size(data, settings)
     with at_most(settings.n_jobs), Display(settings.progress) as display:
         if settings.n_components == 1 and data.is_full:
             run = single(data, settings, prior)
             return Climbed(run, np.array([run.objective]), False)
         return _several(data, settings, prior, display)
-
-
-def check_size(data: AngleData, settings: AngleParameters) -> None:
-    """Refuse more components than agents."""
-    if settings.n_components > data.n_agents:
-        raise DataError(
-            Message(
-                Argument("n_components", settings.n_components),
-                f" is more than the {data.n_agents} agents; ask for fewer",
-            )
-        )
 
 
 def single(data: AngleData, settings: AngleParameters, prior: AnglePrior) -> Run:
@@ -69,9 +54,7 @@ def single(data: AngleData, settings: AngleParameters, prior: AnglePrior) -> Run
     if settings.inference == "em":
         point = first_point(np.zeros((1, data.n_items)), data, settings, prior)
         value = -np.inf
-        for _ in range(
-            settings.max_iter
-        ):  # once under the vMF normalizer; exact steps go on until they settle
+        for _ in range(settings.max_iter):  # once is enough under "vmf"; exact steps go on until they settle
             point = point.following(sums, n, data)
             before, value = value, data.total_log_density(point.tilts, point.offsets)
             if abs(value - before) <= 1e-12 * abs(value):
@@ -97,17 +80,9 @@ def first_point(tilts: Array, data: AngleData, settings: AngleParameters, prior:
     # As sure of the tilts as if each component had its share of the agents.
     lengths = n * bessel_ratio(0.5 * (t - 3.0), np.maximum(kappas, 1e-6))
     shapes = np.full(k, max(n, 1.0))
-    return Variational(
-        VariationalPosterior(
-            shapes,
-            shapes / np.maximum(kappas, 1e-6),
-            lengths,
-            directions,
-            np.full(k, prior.pseudo_count + n),
-            np.zeros(k, dtype=bool),
-        ),
-        prior,
-    )
+    rates, counts = shapes / np.maximum(kappas, 1e-6), np.full(k, prior.pseudo_count + n)
+    posterior = VariationalPosterior(shapes, rates, lengths, directions, counts, np.zeros(k, dtype=bool))
+    return Variational(posterior, prior)
 
 
 def seeded_tilts(data: AngleData, k: int, rng: np.random.Generator) -> Array:
@@ -122,7 +97,8 @@ def seeded_tilts(data: AngleData, k: int, rng: np.random.Generator) -> Array:
         share = weight / total if total > 0.0 else counts / counts.sum()
         chosen.append(int(rng.choice(len(y), p=share)))
         gap = np.minimum(gap, 1.0 - y @ y[chosen[-1]])
-    return np.asarray(kernels.newton_concentration(0.5 * (data.n_items - 3.0), START_COSINE) * y[chosen])
+    order = 0.5 * (data.n_items - 3.0)
+    return np.asarray(newton_concentration(order, START_COSINE, INTERPRETED) * y[chosen])
 
 
 def _several(data: AngleData, settings: AngleParameters, prior: AnglePrior, display: Display) -> Climbed:
@@ -138,13 +114,13 @@ def _several(data: AngleData, settings: AngleParameters, prior: AnglePrior, disp
     best: Run | None = None
     reached: list[float] = []
     with Interrupts() as interrupts:
+
+        def follow(objective: float) -> bool:
+            display.update(f"objective {objective:,.2f}", len(reached))
+            return not interrupts.stopped
+
         display.begin("trying starts", settings.n_init)
-        for start, seed in enumerate(seeds[:-1]):
-
-            def follow(objective: float, start: int = start) -> bool:
-                display.update(f"objective {objective:,.2f}", start)
-                return not interrupts.stopped
-
+        for seed in seeds[:-1]:
             # One component needs no seed: from all rankings alike there is one way up.
             tilts = np.zeros((1, data.n_items))
             if k > 1:
@@ -158,19 +134,9 @@ def _several(data: AngleData, settings: AngleParameters, prior: AnglePrior, disp
         assert best is not None
         if (trial is not data or quick is not settings) and not interrupts.stopped:
             display.begin(f"fitting all {data.n_agents:,} agents")
-
-            def follow_all(objective: float) -> bool:
-                display.update(f"objective {objective:,.2f}")
-                return not interrupts.stopped
-
             point = first_point(best.point.tilts, data, settings, prior)
             if quick is not settings:
-                point = Likelihood(
-                    best.point.components.weights,
-                    point.components.directions,
-                    point.components.concentrations,
-                    point.components.normalizer,
-                    data,
-                )
-            best = climb(point, data, settings.max_iter, settings.tol, follow_all)
+                found, weights = point.components, best.point.components.weights
+                point = Likelihood(weights, found.directions, found.concentrations, found.normalizer, data)
+            best = climb(point, data, settings.max_iter, settings.tol, follow)
     return Climbed(best, np.array(reached), interrupts.interrupted)

@@ -267,8 +267,7 @@ def known_errors(fit: AngleFit) -> list[float] | None:
     components = fit.components
     if components.normalizer != "vmf" or components.n_items > WARNED_ITEMS:
         return None
-    few = components.n_items <= CHECKED_ITEMS
-    truth = components.exact_log_sums() if few else components.balanced_log_sums()
+    truth = components.log_sums_by("exact" if components.n_items <= CHECKED_ITEMS else "balanced")
     return (truth - components.log_sums).tolist()
 
 

@@ -31,9 +31,7 @@ class AngleSelection(Selectable):
     """Mixtures of angle-based models are compared by agents held out, or by criteria."""
 
     parameters = AngleParameters
-
-    def read(self, data: Any, items: Any = None) -> Rankings:
-        return as_rankings(data, items)
+    read = staticmethod(as_rankings)
 
     def fit(self, table: Rankings, settings: AngleParameters) -> AngleFit:
         return fit_angle(table, settings)
@@ -92,17 +90,9 @@ class AngleSelection(Selectable):
         components = fits[0].components
         worst = np.nan
         if components.normalizer == "exact" or components.n_items <= MOST_CHECKED_ITEMS:
-            worst = max(
-                (
-                    float(error)
-                    for fit in fits
-                    for error, agents in zip(
-                        fit.normalizer_errors, fit.counts @ fit.probabilities, strict=True
-                    )
-                    if agents >= 1.0
-                ),
-                key=abs,
-            )
+            errors = [float(error) for fit in fits for error in fit.normalizer_errors]
+            agents = np.concatenate([fit.counts @ fit.probabilities for fit in fits])
+            worst = max(np.array(errors)[agents >= 1.0].tolist(), key=abs)
         return {
             "normalizer": components.normalizer,
             "normalizer_error": worst,

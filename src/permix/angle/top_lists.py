@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from permix.angle.data import AngleData
+from permix.angle.data import AngleData, Wanted, Weighed
 from permix.data.labels import Array
 from permix.runtime.threads import run_in_threads
 
@@ -19,13 +19,8 @@ class TopLists(AngleData):
     """Full rankings and top lists: one E-step is exact, by one table over subsets for each component."""
 
     def weighed(
-        self,
-        tilts: Array,
-        offsets: Array,
-        *,
-        probabilities: Array | None = None,
-        densities: Array | None = None,
-    ) -> tuple[float, Array, Array]:
+        self, tilts: Array, offsets: Array, *, probabilities: Wanted = None, densities: Wanted = None
+    ) -> Weighed:
         """One E-step: Σ ln density, Σ p E[y | list] (items, K) and Σ p (K,); see :class:`AngleData`."""
         from permix.distributions.angle.lists_jit import add_lists, weigh_lists
 
@@ -53,12 +48,8 @@ class TopLists(AngleData):
         shares *= self.counts
 
         def add(g: int) -> Array:
-            sums = np.zeros(t)
-            items, factors = tables[g]
-            flow = np.empty(1 << t)
-            add_lists(
-                listed, lengths, shares[g], self.scores, items, factors, rest[g], subsets[g], flow, sums
-            )
+            sums, scratch = np.zeros(t), (rest[g], subsets[g], np.empty(1 << t))
+            add_lists(listed, lengths, shares[g], self.scores, *tables[g], *scratch, sums)
             return sums
 
         return float(self.counts @ values), np.stack(self._of_all(add, k), axis=1), shares.sum(axis=1)

@@ -7,13 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from permix.angle.components import AngleComponents, AnglePrior, largest_concentration, work_space
+from permix.angle.components import AngleComponents, AnglePrior, largest_concentration
 from permix.angle.data import AngleData
 from permix.angle.mixture_jit import allocate
 from permix.angle.parameters import AngleParameters
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions_jit import completions_sweep, start_completions
+from permix.distributions.angle.normalizers import Tables, work_space
 from permix.errors import Argument, DataError, Message
 from permix.kernels.streams import draw_key
 from permix.runtime.seeds import RandomState, generator
@@ -75,23 +76,13 @@ class AngleState:
             self.orders = model.listed
         else:
             self.orders = np.empty((model.n_rows, t), dtype=np.int32)
-            key, tilts = draw_key(rng), self.tilts
+            key, known = draw_key(rng), self._known(self.tilts)
+            model.data.over_parts(lambda part: start_completions(key, 0, *part, *known, self.orders))
 
-            def begin(part: tuple[int, int]) -> None:
-                start_completions(
-                    key,
-                    0,
-                    *part,
-                    model.listed,
-                    model.lengths,
-                    model.below,
-                    self.labels,
-                    tilts,
-                    model.data.scores,
-                    self.orders,
-                )
-
-            model.data.over_parts(begin)
+    def _known(self, tilts: Array) -> tuple[Array, ...]:
+        """What completions of the rows depend on."""
+        model = self.model
+        return model.listed, model.lengths, model.below, self.labels, tilts, model.data.scores
 
     @property
     def tilts(self) -> Array:
@@ -123,42 +114,15 @@ class AngleState:
         keys = draw_key(rng), draw_key(rng)
         kept = np.empty((0, k)) if shares is None else shares
 
-        def run(part: tuple[int, int]) -> tuple[float, Array, Array]:
-            if not model.data.is_full:
-                completions_sweep(
-                    keys[0],
-                    0,
-                    *part,
-                    self.orders,
-                    model.listed,
-                    model.lengths,
-                    model.below,
-                    self.labels,
-                    tilts,
-                    model.data.scores,
-                    model.n_proposals,
-                )
-            sums, masses = np.zeros((model.data.n_items, k)), np.zeros(k)
-            total = allocate(
-                keys[1],
-                0,
-                *part,
-                self.orders,
-                self.labels,
-                by_item,
-                offsets,
-                model.data.scores,
-                soft,
-                kept,
-                sums,
-                masses,
-            )
-            return total, sums, masses
+        known, scores = self._known(tilts), model.data.scores
 
-        results = model.data.over_parts(run)
-        self.log_likelihood = float(sum(result[0] for result in results))
-        self.sums = sum(result[1] for result in results)
-        self.masses = sum(result[2] for result in results)
+        def run(part: tuple[int, int], sums: Array, masses: Array) -> float:
+            if not model.data.is_full:
+                completions_sweep(keys[0], 0, *part, self.orders, *known, model.n_proposals)
+            rows = (self.orders, self.labels, by_item, offsets, scores, soft, kept)
+            return allocate(keys[1], 0, *part, *rows, sums, masses)
+
+        self.log_likelihood, self.sums, self.masses = model.data.added_up(run, k)
 
     def move_to(self, g: int, tilts: Array) -> None:
         """Set κθ of a component."""
@@ -166,7 +130,7 @@ class AngleState:
         self.directions[g] = tilts / self.kappas[g]
 
     @cached_property
-    def tables(self) -> tuple[Array, Array]:
+    def tables(self) -> Tables:
         """Work space of the normalizer: tables over subsets, or nothing where it is balanced."""
         return work_space(self.normalizer, self.model.data.n_items)
 

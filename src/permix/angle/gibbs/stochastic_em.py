@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,21 +14,13 @@ from permix.angle.gibbs.state import AngleChainModel, AngleState
 EXACT_SWEEPS = 30
 
 
-class Swept(NamedTuple):
-    """Where the sweeps ended, and the log-likelihood of the completed rankings after each."""
-
-    point: Likelihood
-    history: list[float]
-    interrupted: bool
-
-
 def stochastic_em(
-    model: AngleChainModel,
-    start: AngleComponents,
-    rng: np.random.Generator,
-    follow: Callable[[], bool] | None = None,
-) -> Swept:
+    model: AngleChainModel, start: AngleComponents, rng: np.random.Generator, follow: Callable[[], bool]
+) -> tuple[Likelihood, list[float], bool]:
     """Draw completions in sweeps, and maximize given averaged sums.
+
+    Returns where the sweeps ended, the log-likelihood of the completed rankings after each, and whether
+    ``follow`` stopped them.
 
     Sums are averaged over the sweeps of the second half with weights 1/1, 1/2, 1/3, …, so that Monte Carlo
     errors die out; the first half finds the neighborhood.
@@ -52,16 +43,14 @@ def stochastic_em(
         sums += share * (state.sums - sums)
         masses += share * (state.masses - masses)
         point = point.following(sums, masses, data)
-        state.weights, state.kappas = (
-            point.components.weights,
-            np.maximum(point.components.concentrations, 1e-12),
-        )
-        state.directions = point.components.directions
+        found = point.components
+        state.weights, state.directions = found.weights, found.directions
+        state.kappas = np.maximum(found.concentrations, 1e-12)
         history.append(state.log_likelihood)
-        if follow is not None and not follow():
+        if not follow():
             interrupted = True
             break
     if state.normalizer != model.normalizer:  # interrupted before the last sweeps
         found = point.components
         point = Likelihood(found.weights, found.directions, found.concentrations, model.normalizer, data)
-    return Swept(point, history, interrupted)
+    return point, history, interrupted

@@ -13,6 +13,8 @@ import numpy as np
 from permix.data.labels import Array, Label, clean_items, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
+from permix.distributions.angle.normalizers import log_sum, log_sum_and_gradient, work_space
+from permix.distributions.angle.scores import standard_scores, vmf_log_sum
 from permix.distributions.base import (
     Distribution,
     Estimate,
@@ -84,10 +86,10 @@ class Angle(Distribution):
     >>> model = Angle({"salmon": 1.2, "tuna": 1.9, "egg": 2.9}, 5.0)
     >>> model
     Angle: 3 items, concentration 5, exact normalizer, mode salmon ≻ tuna ≻ egg
-    >>> model.log_prob([["salmon", "tuna", "egg"], ["egg", "tuna", "salmon"]]).round(3)
-    array([ -0.169, -10.117])
     >>> model.sample(2, random_state=1).n_items
     3
+    >>> model.log_prob([["salmon", "tuna", "egg"], ["egg", "tuna", "salmon"]]).round(3)
+    array([ -0.169, -10.117])
     """
 
     name: ClassVar[str] = "angle"
@@ -99,8 +101,6 @@ class Angle(Distribution):
         normalizer: Literal["auto", "exact", "balanced", "vmf"] = "auto",
         items: Iterable[object] | None = None,
     ) -> None:
-        from permix.distributions.angle.angle_jit import standard_scores
-
         values, self._items = _entries_and_items(direction, items)
         self._direction = _unit_direction(values, self._items)
         self._concentration = _concentration(concentration)
@@ -114,37 +114,23 @@ class Angle(Distribution):
         return read_only(self._direction)
 
     @property
+    def mode(self) -> tuple[Label, ...]:
+        """The most probable ranking, best first; where entries of the direction are equal, one of several."""
+        return tuple(self._items[index] for index in np.argsort(self._direction, kind="stable"))
+
+    @property
     def concentration(self) -> float:
         """κ, from 0."""
         return self._concentration
 
-    @property
-    def tilts(self) -> Array:
-        """κ θ, one number per item."""
-        return read_only(self._tilts)
+    def log_normalizer(self) -> float:
+        """Logarithm of Σ over all rankings of exp(κ θ'y), by the normalizer in use."""
+        return self._log_sum
 
     @property
     def normalizer(self) -> str:
         """The normalizer in use: "exact", "balanced" or "vmf"."""
         return self._normalizer
-
-    @property
-    def exact_draws(self) -> bool:
-        """Whether draws come from a table over all subsets (up to 20 items), or from the end of a chain."""
-        return self.n_items <= MOST_ITEMS_BY_DEFAULT
-
-    @property
-    def mode(self) -> tuple[Label, ...]:
-        """The most probable ranking, best first; where entries of the direction are equal, one of several."""
-        return tuple(self._items[index] for index in np.argsort(self._direction, kind="stable"))
-
-    def log_normalizer(self) -> float:
-        """Logarithm of Σ over all rankings of exp(κ θ'y), by the normalizer in use."""
-        if self._normalizer == "balanced":
-            from permix.distributions.angle.balanced_jit import balanced_log_sum
-
-            return float(balanced_log_sum(self._tilts, self._scores))
-        return self._exact_log_sum if self._normalizer == "exact" else self._vmf_log_sum
 
     def normalizer_error(self, n_samples: int = 256, random_state: RandomState = 0) -> Estimate:
         """Say how far the von Mises–Fisher approximation is off: ln(true sum) - ln(approximate sum), in nats.
@@ -176,8 +162,9 @@ class Angle(Distribution):
         from permix.distributions.angle.subset_table_jit import MOST_ITEMS
 
         n_samples = whole_number("n_samples", n_samples, 2)
+        approximate = vmf_log_sum(self._concentration, self.n_items)
         if self.n_items <= MOST_ITEMS:
-            return Estimate(self._exact_log_sum - self._vmf_log_sum)
+            return Estimate(log_sum("exact", self._tilts, self._scores) - approximate)
         key = stream_key(random_state)
         u, v = self._potentials
         orders = np.empty((n_samples, self.n_items), dtype=np.int32)
@@ -199,7 +186,12 @@ class Angle(Distribution):
                 PermixWarning,
                 stacklevel=2,
             )
-        return Estimate(largest + math.log(mean) - self._vmf_log_sum, relative_error)
+        return Estimate(largest + math.log(mean) - approximate, relative_error)
+
+    @property
+    def tilts(self) -> Array:
+        """κ θ, one number per item."""
+        return read_only(self._tilts)
 
     def log_prob(self, rankings: object, n_particles: int = 64, random_state: RandomState = 0) -> Array:
         """Log-probability of each row, whatever its count.
@@ -222,33 +214,30 @@ class Angle(Distribution):
         PermixWarning
             Where the von Mises–Fisher approximation gives a probability above one.
         """
-        from permix.distributions.angle.draws_jit import log_weight_rows
-
         if isinstance(rankings, Preferences):
             raise DataError(
                 "angle gives probabilities of rankings; write preferences that are lists as Rankings, with "
                 "unlisted='below' or 'unknown'"
             )
         table = rankings_over(rankings, self._items, of="direction")
-        out = np.zeros(len(table))
         if table.is_full:
-            orders = table.orders
-
-            def score(first: int, last: int) -> None:
-                log_weight_rows(first, last, orders, self._tilts, self._scores, out)
-
-            over_rows(score, len(table), self.n_items)
+            out = self._tilts[table.orders] @ self._scores
         else:
             from permix.distributions.angle.completions import log_compatible_sums
 
             sums, _ = log_compatible_sums(
                 table, self._tilts[None, :], n_particles=n_particles, random_state=random_state
             )
-            out[:] = sums[:, 0]
+            out = sums[:, 0]
         out -= self.log_normalizer()
         if self._normalizer == "vmf":
             self._warn_above_one(out)
         return out
+
+    @property
+    def exact_draws(self) -> bool:
+        """Whether draws come from a table over all subsets (up to 20 items), or from the end of a chain."""
+        return self.n_items <= MOST_ITEMS_BY_DEFAULT
 
     def sample(self, size: int = 1, random_state: RandomState = None) -> Rankings:
         """Draw full rankings independently; see :meth:`Distribution.sample`.
@@ -287,22 +276,9 @@ class Angle(Distribution):
         Exact under the exact normalizer; I_{(t-1)/2}(κ) / I_{(t-3)/2}(κ) times the direction under the
         von Mises–Fisher approximation.
         """
-        if self._normalizer == "balanced":
-            from permix.distributions.angle.balanced_jit import balanced_log_sum_and_mean
-
-            balanced = np.empty(self.n_items)
-            balanced_log_sum_and_mean(self._tilts, self._scores, balanced)
-            return balanced
-        if self._normalizer == "exact":
-            from permix.distributions.angle.subset_table_jit import log_sum_and_mean
-
-            mean, table, back = (
-                np.empty(self.n_items),
-                np.empty(1 << self.n_items),
-                np.empty(1 << self.n_items),
-            )
-            log_sum_and_mean(self._tilts, self._scores, table, back, mean)
-            return mean
+        if self._normalizer != "vmf":
+            tables = work_space(self._normalizer, self.n_items)
+            return log_sum_and_gradient(self._tilts, self._scores, tables)[1]
         from permix.distributions.angle.bessel_jit import bessel_ratio
 
         return np.asarray(bessel_ratio(0.5 * (self.n_items - 3), self._concentration) * self._direction)
@@ -372,16 +348,8 @@ class Angle(Distribution):
         )
 
     @cached_property
-    def _vmf_log_sum(self) -> float:
-        from permix.distributions.angle.angle_jit import vmf_log_sum
-
-        return float(vmf_log_sum(self._concentration, self.n_items))
-
-    @cached_property
-    def _exact_log_sum(self) -> float:
-        from permix.distributions.angle.subset_table_jit import log_sum_only
-
-        return float(log_sum_only(self._tilts, self._scores, np.empty(1 << self.n_items)))
+    def _log_sum(self) -> float:
+        return log_sum(self._normalizer, self._tilts, self._scores)
 
     @cached_property
     def _table(self) -> tuple[Array, Array, Array]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
+from permix.distributions.angle.scores import standard_scores
 from permix.distributions.base import whole_number
 from permix.errors import DataError
 from permix.runtime.seeds import RandomState, stream_key
@@ -50,15 +53,14 @@ def log_compatible_sums(
     >>> float(np.exp(log_sums[0, 0]).round(6)), float(errors[0, 0])
     (5.0, 0.0)
     """
-    from permix.distributions.angle.angle_jit import standard_scores
-    from permix.distributions.angle.completions_jit import annealed_log_sums, exact_log_sums, n_terms
+    from permix.distributions.angle.completions_jit import annealed_log_sums, exact_log_sums
 
     table = _tilts(tilts, rankings)
     n_particles = whole_number("n_particles", n_particles, 2)
     key = stream_key(random_state)
     n_items, n_components = rankings.n_items, len(table)
     scores = standard_scores(n_items)
-    terms = _by_length(n_terms, rankings)
+    terms = _n_terms(rankings)
     found = np.zeros((len(rankings), n_components))
     errors = np.zeros((len(rankings), n_components))
 
@@ -114,14 +116,11 @@ def _lists_log_sums(rankings: Rankings, rows: Array, tilts: Array, scores: Array
 
 def is_cheap(rankings: Rankings) -> Array:
     """Say which rows have a sum by table, exact and quick; the others need annealing."""
-    from permix.distributions.angle.completions_jit import n_terms
-
-    return np.asarray(_by_length(n_terms, rankings) <= MOST_TERMS)
+    return np.asarray(_n_terms(rankings) <= MOST_TERMS)
 
 
 def annealing_cost(row: Rankings, tilts: Array, n_particles: int = 64) -> float:
     """Return how many proposals annealing makes for one row, all components together."""
-    from permix.distributions.angle.angle_jit import standard_scores
     from permix.distributions.angle.completions_jit import annealing_plan
 
     listed, lengths, below = _rows(row, np.arange(1))
@@ -131,34 +130,14 @@ def annealing_cost(row: Rankings, tilts: Array, n_particles: int = 64) -> float:
 
 
 def sample_completions(
-    rankings: Rankings,
-    tilts: object,
-    labels: object = None,
-    *,
-    n_sweeps: int = 50,
-    random_state: RandomState = None,
+    rankings: Rankings, tilts: object, labels: Any = None, *, n_sweeps: int = 50, random_state: Any = None
 ) -> Array:
     """Draw, for every row, a full ranking that agrees with it.
 
-    Rows with few unlisted items are drawn exactly; the others by a Metropolis chain of ``n_sweeps`` sweeps,
-    each of as many proposals as there are items.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Full rankings, top lists and rankings of subsets; full rows come back as they are.
-    tilts : array (components, items)
-        Concentration times direction of each component.
-    labels : array of int (rows,), optional
-        Component of each row; the first for all when left out.
-    n_sweeps : int
-        Sweeps of the chain.
-    random_state : int, SeedSequence, Generator or None
-        Where the draws start from; each row has its own numbers, whatever the number of threads.
-
-    Returns
-    -------
-    ndarray of int32 (rows, items), orderings, best first
+    ``tilts`` (components, items) are concentration times direction; ``labels`` say the component of each
+    row, the first for all when left out. Rows with few unlisted items are drawn exactly; the others by a
+    Metropolis chain of ``n_sweeps`` sweeps, each of as many proposals as there are items. Each row has its
+    own random numbers, whatever the number of threads. Returns orderings (rows, items), best first.
 
     Examples
     --------
@@ -167,7 +146,6 @@ def sample_completions(
     >>> sample_completions(row, [[-90.0, 120.0, -30.0]], random_state=0)
     array([[2, 0, 1]], dtype=int32)
     """
-    from permix.distributions.angle.angle_jit import standard_scores
     from permix.distributions.angle.completions_jit import completions_sweep, start_completions
 
     table = _tilts(tilts, rankings)
@@ -220,12 +198,13 @@ def _rows(rankings: Rankings, rows: Array) -> tuple[Array, Array, Array]:
     return listed, rankings.lengths[rows], rankings.unlisted_below[rows]
 
 
-def _by_length(n_terms: object, rankings: Rankings) -> Array:
+def _n_terms(rankings: Rankings) -> Array:
     """Terms of the table of every row, asked for once for each length."""
-    assert callable(n_terms)
+    from permix.distributions.angle.completions_jit import n_terms
+
     out = np.empty(len(rankings))
     for below in (False, True):
         rows = rankings.unlisted_below == below
         for length in np.unique(rankings.lengths[rows]).tolist():
-            out[rows & (rankings.lengths == length)] = n_terms(length, below, rankings.n_items)
+            out[rows & (rankings.lengths == length)] = n_terms.py_func(length, below, rankings.n_items)
     return out
