@@ -246,9 +246,7 @@ class Unweighted(Permutation):
         return super().step(rng, state)
 
     def _log_count(self, state):
-        from permix.moves.permutation_jit import log_new_clusters
-
-        return lambda k: log_new_clusters(state.prior, k)
+        return state.prior.log_new_clusters
 
 
 @pytest.mark.parametrize(

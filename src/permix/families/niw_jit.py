@@ -220,19 +220,24 @@ def _merge(stats, source, target):
     strength_a = stats.prior_strength + stats.counts[target]
     strength_b = stats.prior_strength + n
     strength = strength_a + n
-    first = stats.cholesky[:, :, target].copy()
-    second = stats.cholesky[:, :, source].copy()
-    scale = (
-        np.dot(first, first.T)
-        + np.dot(second, second.T)
-        - np.dot(stats.prior_cholesky, stats.prior_cholesky.T)
-    )
-    a = stats.means[:, target] - stats.prior_mean
-    b = stats.means[:, source] - stats.prior_mean
-    both = (strength_a * a + strength_b * b) / strength
+    scale = np.empty((d, d))
     for i in range(d):
-        for j in range(d):
-            scale[i, j] += strength_a * a[i] * a[j] + strength_b * b[i] * b[j] - strength * both[i] * both[j]
+        for j in range(i + 1):
+            value = 0.0
+            for column in range(j + 1):
+                value += stats.cholesky[i, column, target] * stats.cholesky[j, column, target]
+                value += stats.cholesky[i, column, source] * stats.cholesky[j, column, source]
+                value -= stats.prior_cholesky[i, column] * stats.prior_cholesky[j, column]
+            a_i, b_i = (
+                stats.means[i, target] - stats.prior_mean[i],
+                stats.means[i, source] - stats.prior_mean[i],
+            )
+            a_j, b_j = (
+                stats.means[j, target] - stats.prior_mean[j],
+                stats.means[j, source] - stats.prior_mean[j],
+            )
+            both_i, both_j = strength_a * a_i + strength_b * b_i, strength_a * a_j + strength_b * b_j
+            scale[i, j] = value + strength_a * a_i * a_j + strength_b * b_i * b_j - both_i * both_j / strength
     # Far from the prior mean the sum above may lose all its digits: then the factor is not a number.
     for j in range(d):
         stats.sums[j, target] += stats.sums[j, source]

@@ -24,6 +24,11 @@ def kernel(function: Callable[..., object]) -> Any:
     return _kept(_once_for_all_constants(numba.njit(nogil=True)(function)))
 
 
+def inlined(function: Callable[..., object]) -> Any:
+    """Make ``function`` part of the text of kernels that call it: nothing is compiled for it alone."""
+    return _kept(numba.njit(nogil=True, inline="always")(function))
+
+
 def _kept(compiled: Any) -> Any:
     """Keep on disk what is compiled, found again by the content of its sources."""
     compiled._cache = ContentCache(compiled.py_func)

@@ -25,13 +25,10 @@ from permix.moves.permutation_jit import (
     exact_program,
     fill_scores,
     in_beam,
-    log_new_clusters,
-    log_weight_of_one_more,
-    write_size_weights,
 )
 from permix.moves.state import MixtureState, PartitionState, learned_concentration
 from permix.partitions.concentration_jit import draw_concentration, log_mean_power
-from permix.partitions.priors_jit import FiniteMixturePrior
+from permix.partitions.priors import PriorTables
 
 FloatArray = npt.NDArray[np.float64]
 Method = Literal["beam", "approximate", "exact"]
@@ -159,7 +156,7 @@ class Permutation(Move):
             n = state.n
             return lambda k: _log_mean_power(gamma.shape, gamma.rate, k, n) - math.lgamma(k + 1.0)
         prior = state.prior
-        return lambda k: float(log_new_clusters(prior, k)) - math.lgamma(k + 1.0)
+        return lambda k: prior.log_new_clusters(k) - math.lgamma(k + 1.0)
 
     def _slope(self, state: PartitionState, log_count: Callable[[int], float]) -> float:
         """Derivative of ln A(K) at K₀: for a Dirichlet process ln α - Ψ(K₀ + 1) (section 3.2, corrected)."""
@@ -171,9 +168,10 @@ class Permutation(Move):
         if gamma is not None and self.integrate:
             below = max(math.floor(at), 1)
             return log_count(below + 1) - log_count(below)
-        if isinstance(state.prior, FiniteMixturePrior):
+        prior = state.prior
+        if prior.discount < 0.0:
             at = min(at, state.prior_spec.most_clusters(state.n) - 0.5)
-        return float(log_weight_of_one_more(state.prior, at)) - float(digamma(at + 1.0))
+        return prior.opening_between(at) - float(digamma(at + 1.0))
 
     def _propose(self, rng: np.random.Generator, state: MixtureState, scratch: Scratch, slope: float) -> int:
         """Draw a clustering from the approximation; returns its number of groups, -1 when it is none."""
@@ -280,16 +278,14 @@ def scratch_for(
             "use method='beam'"
         )
     width = min(width, n)
-    size_weights = np.empty(n + 1)
-    # Only prior weights of joining enter, and these do not change with the concentration.
-    write_size_weights(state.prior, order == "uniform", size_weights)
     n_slots = 1 if table else width + 1
     return Scratch(
         key=key,
         order=np.empty(n, dtype=np.int64),
         firsts=np.empty(n + 1, dtype=np.int64),
         bounds=np.empty(n + 1, dtype=np.int64),
-        size_weights=size_weights,
+        # Only prior weights of joining enter, and these do not change with the concentration.
+        size_weights=size_weights(state.prior, order == "uniform"),
         stats=state.empty_clusters(n_slots),
         single=state.empty_clusters(1),
         kept_starts=np.empty((0 if table else n, n_slots), dtype=np.int32),
@@ -298,6 +294,17 @@ def scratch_for(
         sums=np.empty((n + 1 if method == "exact" else 1, n + 1)),
         work=np.empty(n + 1),
     )
+
+
+def size_weights(prior: PriorTables, uniform: bool) -> FloatArray:
+    """Ln of what B owes to a cluster's size m alone; m = 1 ... n.
+
+    ``uniform`` says whether the ordering is uniform within clusters: then it includes 1/m!.
+    """
+    steps = prior.joining[:-1]
+    if uniform:
+        steps = np.stack([steps, [-math.log(size) for size in range(1, len(prior.joining))]], axis=1).ravel()
+    return np.append(-np.inf, np.cumsum(steps)[int(uniform) :: 1 + int(uniform)])
 
 
 @functools.lru_cache(maxsize=10_000)

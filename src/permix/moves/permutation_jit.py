@@ -20,41 +20,6 @@ import numpy as np
 from permix.families.contract_jit import add, clear, clear_members, copy_cluster, extend, log_predictive
 from permix.kernels.jit import kernel
 from permix.kernels.random import NEGLIGIBLE, categorical_log, shuffle
-from permix.partitions.priors_jit import log_weight_existing, log_weight_new
-
-# --- the factors ----------------------------------------------------------------------------------
-
-
-@kernel
-def write_size_weights(prior, uniform, out):
-    """Fill ``out[m]`` with ln of what B owes to a cluster's size m alone; m = 1 ... len(out) - 1.
-
-    ``uniform`` says whether the ordering is uniform within clusters: then it includes 1/m!.
-    """
-    out[0] = -np.inf
-    total = 0.0
-    for size in range(1, out.shape[0]):
-        if size > 1:
-            total += log_weight_existing(prior, size - 1)
-        if uniform:
-            total -= math.log(size)
-        out[size] = total
-
-
-@kernel
-def log_new_clusters(prior, n_clusters):
-    """Return ln Π_{j<K} w_new(j)."""
-    total = 0.0
-    for j in range(n_clusters):
-        total += log_weight_new(prior, j)
-    return total
-
-
-@kernel
-def log_weight_of_one_more(prior, n_clusters):
-    """:func:`log_weight_new`, callable from Python; between whole numbers that of the smaller, or between."""
-    return log_weight_new(prior, n_clusters)
-
 
 # --- orderings ------------------------------------------------------------------------------------
 
@@ -414,7 +379,7 @@ def adopt_segments(stats, data, order, bounds, n_segments, labels, sizes, n_clus
     for segment in range(n_segments):
         first = bounds[segment + 1] if segment + 1 < n_segments else 0
         last = bounds[segment]
-        k = labels[order[first]]
+        k = np.int64(labels[order[first]])
         same = sizes[k] == last - first
         for place in range(first, last):
             if not same:

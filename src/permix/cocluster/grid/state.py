@@ -31,7 +31,6 @@ from permix.moves.state import (
 )
 from permix.partitions.labels import canonical_labels
 from permix.partitions.priors import PartitionPrior
-from permix.partitions.priors_jit import partition_log_prob
 
 Side = Literal["rows", "columns"]
 # Columns are thrown into groups at random for the first rows to be told apart by. One group would hide rows
@@ -162,7 +161,7 @@ class GridState(TwoSidedState):
         """Log prior of both partitions, and of what is learned of their concentrations."""
         value = 0.0
         for side in (self.rows, self.columns):
-            value += float(partition_log_prob(side.prior, np.sort(side.sizes_in_use)))
+            value += side.prior.log_prob(np.sort(side.sizes_in_use))
             gamma = learned_concentration(side.prior_spec)
             if gamma is not None:
                 value += log_gamma_density(gamma, side.concentration)
