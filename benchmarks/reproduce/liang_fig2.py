@@ -73,8 +73,7 @@ def program(data: np.ndarray, labels: np.ndarray, sizes: Sizes) -> Program:
         np.random.default_rng(sizes.seed), state.labels, state.sizes, state.n_clusters, order, firsts
     )
     slope = -float(digamma(state.n_clusters + 1.0))
-    single = state.empty_clusters(1)
-    points = (single, state.data, state.empty_scores, order, size_weights(state.prior, uniform=True))
+    points = (None, state.data, state.empty_scores, order, size_weights(state.prior, uniform=True))
     scores, sums = np.empty((n, n)), np.empty(n + 1)
     fill_scores(state.empty_clusters(1), *points, False, scores)
     approximate_program(scores, slope, sums)

@@ -66,7 +66,7 @@ class Compiled:
         )
 
     def scores(self, order):
-        fill_scores(self.scratch.stats, *self._points(order), self.kind == "markov", self.scratch.scores)
+        fill_scores(self.scratch.stats, *self._points(order), self.scratch.scores)
         return self.scratch.scores
 
     def beam(self, order, slope, tolerance, present=()):
@@ -74,7 +74,6 @@ class Compiled:
             self.scratch.stats,
             *self._points(order),
             slope,
-            self.kind == "markov",
             self.width,
             tolerance,
             np.array(present, np.int64),

@@ -152,15 +152,6 @@ def use_defaults(stats_class, *declared):
 
 
 @kernel
-def prior_predictive(stats, data, n_data, out):
-    """Write ln p(x_i) under an empty cluster for each datum; cluster 0 of ``stats`` must be empty."""
-    single = np.empty(1)
-    for i in range(n_data):
-        log_predictive(stats, data, i, 1, single)
-        out[i] = single[0]
-
-
-@kernel
 def seat_all(stats, data, labels, n_clusters):
     """Rebuild all statistics from labels (-1: in no cluster), free of the drift of incremental updates."""
     for k in range(n_clusters):

@@ -129,10 +129,7 @@ class GaussianNIW(Family):
             cholesky=np.zeros((d, d, capacity)),
             log_det=np.zeros(capacity),
             log_height=np.zeros(capacity),
-            quad_scale=np.zeros(capacity),
-            half_power=np.zeros(capacity),
             work=np.zeros((d, capacity)),
-            vector=np.zeros(d),
         )
 
     def decode(self, rows: np.ndarray) -> np.ndarray:

@@ -11,21 +11,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+import permix.moves.permutation_jit as program
 from permix.errors import DataError
 from permix.families.base import check_number
 from permix.moves.base import Info, Move, check_at_least
-from permix.moves.permutation_jit import (
-    approximate_program,
-    beam_program,
-    draw_approximate,
-    draw_beam,
-    draw_exact,
-    draw_markov_order,
-    draw_uniform_order,
-    exact_program,
-    fill_scores,
-    in_beam,
-)
 from permix.moves.state import MixtureState, PartitionState, learned_concentration
 from permix.partitions.concentration_jit import draw_concentration, log_mean_power
 from permix.partitions.priors import PriorTables
@@ -110,7 +99,7 @@ class Permutation(Move):
         self._draw_order(rng, state, scratch)
         log_count = self._log_count(state)
         if self.method == "exact":
-            n_segments = _draw_exact(rng, state, scratch, log_count, self.order == "markov")
+            n_segments = _draw_exact(rng, state, scratch, log_count)
             accepted = n_segments > 0
         else:
             slope = self._slope(state, log_count)
@@ -145,9 +134,9 @@ class Permutation(Move):
     def _draw_order(self, rng: np.random.Generator, state: MixtureState, scratch: Scratch) -> None:
         clusters = (state.labels, state.sizes, state.n_clusters, scratch.order, scratch.firsts)
         if self.order == "uniform":
-            draw_uniform_order(rng, *clusters)
+            program.draw_uniform_order(rng, *clusters)
         else:
-            draw_markov_order(rng, scratch.single, state.data, *clusters)
+            program.draw_markov_order(rng, scratch.single, state.data, *clusters)
 
     def _log_count(self, state: PartitionState) -> Callable[[int], float]:
         """Return ln A(K) as a function of K, up to a constant; the concentration may be summed over."""
@@ -175,26 +164,26 @@ class Permutation(Move):
 
     def _propose(self, rng: np.random.Generator, state: MixtureState, scratch: Scratch, slope: float) -> int:
         """Draw a clustering from the approximation; returns its number of groups, -1 when it is none."""
-        markov = self.order == "markov"
         points = scratch.points(state)
         if self.method == "approximate":
-            fill_scores(scratch.stats, *points, markov, scratch.scores)
-            approximate_program(scratch.scores, slope, scratch.sums[0])
-            return int(draw_approximate(rng, scratch.scores, scratch.sums[0], scratch.work, scratch.bounds))
-        beam_program(
+            program.fill_scores(scratch.stats, *points, scratch.scores)
+            program.approximate_program(scratch.scores, slope, scratch.sums[0])
+            return int(
+                program.draw_approximate(rng, scratch.scores, scratch.sums[0], scratch.work, scratch.bounds)
+            )
+        program.beam_program(
             scratch.stats,
             *points,
             slope,
-            markov,
             self.width,
             self.tolerance,
             scratch.firsts[:0],
             scratch.kept_starts,
             scratch.kept_terms,
         )
-        if not in_beam(scratch.kept_starts, scratch.firsts, state.n_clusters):
+        if not program.in_beam(scratch.kept_starts, scratch.firsts, state.n_clusters):
             return -1
-        return int(draw_beam(rng, scratch.kept_starts, scratch.kept_terms, scratch.bounds))
+        return int(program.draw_beam(rng, scratch.kept_starts, scratch.kept_terms, scratch.bounds))
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """K₀, where known."""
@@ -287,7 +276,7 @@ def scratch_for(
         # Only prior weights of joining enter, and these do not change with the concentration.
         size_weights=size_weights(state.prior, order == "uniform"),
         stats=state.empty_clusters(n_slots),
-        single=state.empty_clusters(1),
+        single=state.empty_clusters(1) if order == "markov" else None,
         kept_starts=np.empty((0 if table else n, n_slots), dtype=np.int32),
         kept_terms=np.empty((0 if table else n, n_slots)),
         scores=np.empty((n, n) if table else (0, 0)),
@@ -324,10 +313,11 @@ def _draw_exact(
     state: MixtureState,
     scratch: Scratch,
     log_count: Callable[[int], float],
-    markov: bool,
 ) -> int:
     """Draw from p(C | π, x) (section 3.1)."""
-    fill_scores(scratch.stats, *scratch.points(state), markov, scratch.scores)
-    exact_program(scratch.scores, scratch.sums)
+    program.fill_scores(scratch.stats, *scratch.points(state), scratch.scores)
+    program.exact_program(scratch.scores, scratch.sums)
     count_weights = np.array([-np.inf, *(log_count(k) for k in range(1, state.n + 1))])
-    return int(draw_exact(rng, scratch.scores, scratch.sums, count_weights, scratch.work, scratch.bounds))
+    return int(
+        program.draw_exact(rng, scratch.scores, scratch.sums, count_weights, scratch.work, scratch.bounds)
+    )

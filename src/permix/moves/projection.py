@@ -80,7 +80,6 @@ class Projection(Move):
                 scratch.stats,
                 *scratch.points(state),
                 slope,
-                False,
                 self.width,
                 self.tolerance,
                 scratch.firsts[: state.n_clusters],

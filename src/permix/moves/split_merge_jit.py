@@ -30,16 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permix.families.contract_jit import (
-    add,
-    clear,
-    clear_members,
-    copy_cluster,
-    extend,
-    log_marginal,
-    log_predictive,
-    merge,
-)
+import permix.families.contract_jit as contract
 from permix.kernels.jit import implements, inlined, kernel
 from permix.kernels.random import shuffle
 
@@ -160,7 +151,7 @@ def split_merge(
             log_proposal = log_launched
         work += 3 * size
         log_ratio += opening[n_merged]
-        clear_members(union_stats, data, room.order, 0, size, 0)
+        contract.clear_members(union_stats, data, room.order, 0, size, 0)
         n_first = empty_sides(data, sides_stats, room, size)
         log_ratio -= _log_pairs(n, n_first, size - n_first)
         # Not a number where both states are impossible: no such proposal is accepted.
@@ -206,11 +197,11 @@ def _log_pairs(n, n_a, n_b):
 def _log_merge(opening, totals, stats, sizes, a, b, n_clusters):
     """Log probability of the state with clusters a and b merged over that of the present one."""
     union = n_clusters  # a slot that is free
-    copy_cluster(stats, a, union)
-    merge(stats, b, union)
+    contract.copy_cluster(stats, a, union)
+    contract.merge(stats, b, union)
     log_likelihood = 0.0
     for k in (union, a, b):
-        value = log_marginal(stats, k)
+        value = contract.log_marginal(stats, k)
         log_likelihood += value if k == union else -value
     log_prior = totals[sizes[a] + sizes[b]] - totals[sizes[a]] - totals[sizes[b]] - opening[n_clusters - 1]
     return log_likelihood + log_prior
@@ -260,8 +251,8 @@ def _allocate(rng, joining, data, sides_stats, union_stats, room, size, forced):
     log_ratio = log_proposal = 0.0
     for turn in range(size):
         position = turn - 1 if turn > 1 else turn * (size - 1)
-        log_predictive(sides_stats, data, order[position], 2, scores)
-        extend(union_stats, data, order[position], union_start, 1, union_score)
+        contract.log_predictive(sides_stats, data, order[position], 2, scores)
+        contract.extend(union_stats, data, order[position], union_start, 1, union_score)
         to_a = scores[A] + joining[n_a]
         to_b = scores[B] + joining[n_b]
         if turn > 1:
@@ -275,7 +266,7 @@ def _allocate(rng, joining, data, sides_stats, union_stats, room, size, forced):
         else:
             log_ratio += to_b
             n_b += 1
-        add(sides_stats, data, order[position], sides[position])
+        contract.add(sides_stats, data, order[position], sides[position])
     return log_ratio, log_proposal
 
 
@@ -293,7 +284,9 @@ def empty_sides(data, sides_stats, room, size):
             sides[position], sides[n_a] = sides[n_a], sides[position]
             n_a += 1
     for side in range(2):
-        clear_members(sides_stats, data, order, 0 if side == A else n_a, n_a if side == A else size, side)
+        contract.clear_members(
+            sides_stats, data, order, 0 if side == A else n_a, n_a if side == A else size, side
+        )
     return n_a
 
 
@@ -309,8 +302,8 @@ def adopt(stats, data, labels, sizes, room, n_clusters, n_a, size, splitting):
     if splitting:
         second = n_clusters
         n_clusters += 1
-        clear_members(stats, data, room.order, 0, size, first)
-        clear(stats, second)
+        contract.clear_members(stats, data, room.order, 0, size, first)
+        contract.clear(stats, second)
         for k in (first, second):
             room.heads[k] = NOBODY
             sizes[k] = 0
@@ -319,7 +312,7 @@ def adopt(stats, data, labels, sizes, room, n_clusters, n_a, size, splitting):
             k = first if (side == A) == splitting else second
             for position in range(0 if side == A else n_a, n_a if side == A else size):
                 member = room.order[position]
-                add(stats, data, member, k)
+                contract.add(stats, data, member, k)
                 labels[member] = k
                 sizes[k] += 1
                 room.following[member] = room.heads[k]
@@ -328,7 +321,7 @@ def adopt(stats, data, labels, sizes, room, n_clusters, n_a, size, splitting):
         gone = first if a_is_smaller else second
         n_clusters -= 1
         if gone != n_clusters:
-            copy_cluster(stats, n_clusters, gone)
+            contract.copy_cluster(stats, n_clusters, gone)
             sizes[gone] = sizes[n_clusters]
             room.heads[gone] = room.heads[n_clusters]
             member = room.heads[gone]

@@ -11,7 +11,7 @@ import numpy as np
 
 from permix.errors import DataError
 from permix.families import Family
-from permix.families.contract_jit import prior_predictive, seat_all, total_log_marginal
+from permix.families.contract_jit import score_new_data, seat_all, total_log_marginal
 from permix.moves.gibbs_jit import gibbs_sweep
 from permix.moves.permutation_jit import adopt_segments
 from permix.partitions.labels import canonical_labels
@@ -83,23 +83,11 @@ class PartitionState(abc.ABC):
 
 
 class MixtureState(PartitionState):
-    """A partition of n data under a family and a partition prior.
+    """A partition of n data, which ``family.encode`` returned and nobody writes, under a partition prior.
 
-    Parameters
-    ----------
-    family : Family
-        Resolved for the data.
-    data
-        What ``family.encode`` returned; shared between chains, never written.
-    n : int
-        Number of data.
-    prior : PartitionPrior
-        A Dirichlet process whose concentration is a ``Gamma`` starts at that prior's mean.
-    empty_scores : array of shape (n,), optional
-        ln p(x_i) under an empty cluster, when the caller has it already.
+    A Dirichlet process whose concentration is a ``Gamma`` starts at that prior's mean. ``empty_scores`` are
+    ln p(x_i) under an empty cluster, where the caller has them already.
 
-    Notes
-    -----
     ``labels[i]`` is the cluster of datum i, 0 ... n_clusters - 1 without gaps, or -1 before it is seated.
     ``n_moved`` is how many data the last sweep moved, for display only. The first ``n_clusters`` slots of
     ``sizes`` and ``stats`` are in use.
@@ -243,9 +231,9 @@ class MixtureState(PartitionState):
 
 def score_empty(family: Family, data: Any, n: int) -> np.ndarray:
     """Return ln p(x_i) under an empty cluster for every datum."""
-    scores = np.empty(n)
-    prior_predictive(empty_statistics(family, data, 1), data, n, scores)
-    return scores
+    scores = np.empty((n, 1))
+    score_new_data(empty_statistics(family, data, 1), data, n, 1, scores)
+    return scores[:, 0]
 
 
 def empty_statistics(family: Family, data: Any, n_clusters: int) -> Any:

@@ -247,15 +247,32 @@ def _lay_out(
     capacity: int,
 ) -> tuple[Draws, tuple[int, int]]:
     """The draws for compiled code, and the space a run needs (number of tables, length of lists)."""
-    from permix.partitions.search_jit import Draws, lay_out
+    from permix.partitions.search_jit import Draws
 
     n_draws, n = distinct.shape
     # A list has one entry for its length and at most one for each member.
     longest = n_draws * n + int(n_clusters.sum())
     places = np.empty((n, n_draws), np.int32 if longest < 2**31 else np.int64)
-    all_places, n_tables, list_length = lay_out(distinct, n_clusters, capacity, places)
+    all_places = []
+    n_tables = list_length = 0
+    for m, labels in enumerate(distinct):
+        sizes = np.bincount(labels)
+        in_list = sizes < capacity
+        list_ends = list_length + np.cumsum(np.where(in_list, 1 + sizes, 0))
+        table_ends = n_tables + np.cumsum(~in_list)
+        all_places.append(np.where(in_list, list_ends - 1 - sizes, -table_ends))
+        places[:, m] = all_places[m][labels]
+        n_tables, list_length = int(table_ends[-1]), int(list_ends[-1])
     place_weights = np.repeat(weights, n_clusters)
-    draws = Draws(places, all_places, place_weights, weights, f, np.diff(f, append=0.0), float(weights.sum()))
+    draws = Draws(
+        places,
+        np.concatenate(all_places),
+        place_weights,
+        weights,
+        f,
+        np.diff(f, append=0.0),
+        float(weights.sum()),
+    )
     return draws, (n_tables, list_length)
 
 

@@ -19,20 +19,9 @@ TOLERANCE = 1e-9
 
 
 class Search:
-    """A partition that only ever gets better.
+    """A partition that only ever gets better; ``stop[0]`` is set by another thread to end the work early.
 
-    Parameters
-    ----------
-    draws : Draws
-        The draws as compiled code sees them.
-    max_clusters : int
-        Largest number of clusters.
-    space : tuple of int
-        Number of tables, and length of all lists, that the draws need.
-    rng : Generator
-        Source of randomness.
-    stop : ndarray of uint8, shape (1,)
-        Set to 1 by another thread to end the work early.
+    ``space`` is the number of tables, and the length of all lists, that the draws need.
     """
 
     def __init__(
@@ -94,7 +83,7 @@ class Search:
         """Unite the two clusters whose union helps most, if there are any."""
         from permix.partitions.search_jit import best_merge, insert_all, remove_all
 
-        first, second, change = best_merge(self.draws, self.state)
+        first, second, change = best_merge(self.draws, self.state, np.flatnonzero(self.state.sizes))
         if change >= -self.tolerance:
             return False
         members = np.flatnonzero(self.state.labels == first)

@@ -21,7 +21,7 @@ from permix.cocluster.cells.line_family import LineFamily
 from permix.cocluster.cells.line_moments import LineMomentFamily
 from permix.cocluster.grid.sides import Array, TwoSidedState
 from permix.errors import DataError
-from permix.families.contract_jit import prior_predictive
+from permix.families.contract_jit import score_new_data
 from permix.moves.state import (
     FIRST_CAPACITY,
     MixtureState,
@@ -66,7 +66,7 @@ class Axis:
             self._make_room(roomy(n_groups))
         self.family.group_by(labels, n_groups, self.data)
         self._grouped_by = labels.copy()
-        prior_predictive(self._empty, self.data, self.mixture.n, self.mixture.empty_scores)
+        score_new_data(self._empty, self.data, self.mixture.n, 1, self.mixture.empty_scores[:, None])
         self.mixture.refresh()
 
     def unseat(self) -> None:
