@@ -132,10 +132,6 @@ class GaussianNIW(Family):
             work=np.zeros((d, capacity)),
         )
 
-    def decode(self, rows: np.ndarray) -> np.ndarray:
-        """Drawn rows are in the user's units already."""
-        return rows
-
     def direction_scales(self, data: Any) -> np.ndarray:
         """Measure columns by the spread expected within a group."""
         return 1.0 / np.sqrt(np.diag(np.asarray(self.scale, dtype=np.float64)))

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from permix.errors import DataError, PermixWarning
 from permix.partitions.geometry import FloatArray, Loss, loss_scale, loss_table, losses_to
 from permix.partitions.labels import IntArray, as_draws, canonical_labels
-from permix.partitions.search import Search
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
 from permix.runtime.seeds import RandomState, generator
@@ -127,6 +126,8 @@ def point_estimate(
     >>> estimate.labels
     array([0, 0, 1, 1], dtype=int32)
     """
+    from permix.partitions.search import Search
+
     distinct, weights = collapse_draws(as_draws(draws))
     n = distinct.shape[1]
     n_runs = _default_runs(distinct.size) if n_runs is None else _positive(n_runs, "n_runs")
