@@ -66,8 +66,8 @@ def adjusted_rand(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
 
     Parameters
     ----------
-    a, b : array-like of int
-        As for :func:`variation_of_information`.
+    a, b : array-like of int, shape (n,)
+        Group of each observation.
 
     Examples
     --------
