@@ -136,7 +136,7 @@ def test_steps_reject_moves_with_a_mistake(name, monkeypatch):
         return proposal if labels in proposal else {labels: 1.0}
 
     assert twin_is_rejected(Uncorrected("beam", **SETTINGS), model.transition_matrix(uncorrected))
-    monkeypatch.setattr(permutation, "in_beam", lambda *arguments: True)
+    monkeypatch.setattr(permutation.program, "in_beam", lambda *arguments: True)
     # From outside the beam the ratio still weighs the numbers of clusters, as if both were inside.
     escaping = model.transition_matrix(lambda order, labels: escape(model, order, labels, *beam))
     assert twin_is_rejected(right, escaping)
