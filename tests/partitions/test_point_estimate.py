@@ -200,7 +200,7 @@ def test_bookkeeping_of_the_search(loss, n_clusters, capacity):
     empty = int(np.flatnonzero(state.sizes == 0)[0])
     search_kernel.insert_all(shared, state, largest, np.full(len(largest), empty, np.int32))
     before = objective()
-    first, second, change = search_kernel.best_merge(shared, state)
+    first, second, change = search_kernel.best_merge(shared, state, np.flatnonzero(state.sizes))
     assert change < 0
     state.labels[state.labels == first] = second
     assert objective() - before == pytest.approx(change)
@@ -220,7 +220,7 @@ def test_unions_by_trying_all():
         - before
         for a, b in combinations(range(6), 2)
     }
-    first, second, change = search_kernel.best_merge(shared, search.state)
+    first, second, change = search_kernel.best_merge(shared, search.state, np.flatnonzero(search.state.sizes))
     assert (first, second) == min(changes, key=changes.get)
     assert change / (weights.sum() * 40) == pytest.approx(changes[first, second])
 

@@ -40,22 +40,9 @@ MAX_TRIAL_STEPS = 20
 
 @dataclasses.dataclass
 class MixtureFit(EstimatedPartition):
-    """Draws of a mixture with all that is needed to use them.
+    """Draws of a mixture with all that is needed to use them; family and prior have their defaults filled in.
 
-    Attributes
-    ----------
-    settings : DPMixtureParameters
-        As asked for.
-    family, prior
-        As fitted, defaults filled in.
-    data
-        What ``family.encode`` made of the ``n`` observations.
-    draws : Draws
-        Kept draws of all chains.
-    estimate : PointEstimate
-        Partition that minimizes the posterior expected loss.
-    feature_names : tuple of str, optional
-        Names of the columns.
+    ``data`` are what ``family.encode`` made of the ``n`` observations.
     """
 
     model: ClassVar[str] = "DPMixture"

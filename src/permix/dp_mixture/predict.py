@@ -29,17 +29,7 @@ N_BATCHES = 20
 
 
 class MixturePredictive:
-    """Scores and draws new data under partitions of the data a mixture was fitted to.
-
-    Parameters
-    ----------
-    family, prior
-        As fitted; ``family`` is resolved.
-    data
-        The encoded data.
-    n : int
-        How many there are.
-    """
+    """Scores and draws new data under partitions of the n encoded data a mixture was fitted to."""
 
     def __init__(self, family: Family, prior: PartitionPrior, data: Any, n: int) -> None:
         self.family = family
@@ -91,11 +81,7 @@ class MixturePredictive:
         return total, errors
 
     def sample(
-        self,
-        rng: np.random.Generator,
-        size: int,
-        label_draws: npt.NDArray[Any],
-        concentrations: FloatArray,
+        self, rng: np.random.Generator, size: int, label_draws: npt.NDArray[Any], concentrations: FloatArray
     ) -> FloatArray:
         """Draw new data: a posterior draw, a cluster of it, a datum of that, for each row."""
         rows = np.empty((size, self.family.n_features))

@@ -54,9 +54,9 @@ class Family(abc.ABC):
     def statistics(self, capacity: int) -> NamedTuple:
         """Return statistics with room for ``capacity`` groups; the caller clears them."""
 
-    @abc.abstractmethod
     def decode(self, rows: np.ndarray) -> Any:
-        """Turn drawn rows back into the user's terms."""
+        """Turn drawn rows back into the user's terms, where they are not in these already."""
+        return rows
 
     def points(self, data: Any) -> tuple[np.ndarray, bool]:
         """Return encoded data as points to draw, and whether these are the user's columns as they are.

@@ -102,10 +102,6 @@ class Gaussian(Family):
             log_height=np.zeros(capacity),
         )
 
-    def decode(self, rows: np.ndarray) -> np.ndarray:
-        """Drawn rows are in the user's units already."""
-        return rows
-
     def points(self, data: Any) -> tuple[np.ndarray, bool]:
         """Multiply by the noise scale."""
         return data * np.asarray(self.noise_scale), True

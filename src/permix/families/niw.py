@@ -129,15 +129,8 @@ class GaussianNIW(Family):
             cholesky=np.zeros((d, d, capacity)),
             log_det=np.zeros(capacity),
             log_height=np.zeros(capacity),
-            quad_scale=np.zeros(capacity),
-            half_power=np.zeros(capacity),
             work=np.zeros((d, capacity)),
-            vector=np.zeros(d),
         )
-
-    def decode(self, rows: np.ndarray) -> np.ndarray:
-        """Drawn rows are in the user's units already."""
-        return rows
 
     def direction_scales(self, data: Any) -> np.ndarray:
         """Measure columns by the spread expected within a group."""

@@ -46,6 +46,13 @@ def kernel(function: Callable[..., object]) -> Any:
     return called
 
 
+def inlined(function: Callable[..., object]) -> Any:
+    """Make ``function`` part of the text of kernels that call it: nothing is compiled for it alone."""
+    compiled = numba.njit(pipeline_class=CalledCompiler, inline="always", **FLAGS)(function)
+    compiled._cache = ContentCache(function)
+    return compiled
+
+
 def ufunc(function: Callable[..., object]) -> Any:
     """Compile a function of numbers into a NumPy ufunc; compiled code calls it like any other kernel."""
     compiled: Any = numba.vectorize(nopython=True)(function)

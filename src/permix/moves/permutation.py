@@ -11,27 +11,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+import permix.moves.permutation_jit as program
 from permix.errors import DataError
 from permix.families.base import check_number
 from permix.moves.base import Info, Move, check_at_least
-from permix.moves.permutation_jit import (
-    approximate_program,
-    beam_program,
-    draw_approximate,
-    draw_beam,
-    draw_exact,
-    draw_markov_order,
-    draw_uniform_order,
-    exact_program,
-    fill_scores,
-    in_beam,
-    log_new_clusters,
-    log_weight_of_one_more,
-    write_size_weights,
-)
 from permix.moves.state import MixtureState, PartitionState, learned_concentration
 from permix.partitions.concentration_jit import draw_concentration, log_mean_power
-from permix.partitions.priors_jit import FiniteMixturePrior
+from permix.partitions.priors import PriorTables
 
 FloatArray = npt.NDArray[np.float64]
 Method = Literal["beam", "approximate", "exact"]
@@ -113,7 +99,7 @@ class Permutation(Move):
         self._draw_order(rng, state, scratch)
         log_count = self._log_count(state)
         if self.method == "exact":
-            n_segments = _draw_exact(rng, state, scratch, log_count, self.order == "markov")
+            n_segments = _draw_exact(rng, state, scratch, log_count)
             accepted = n_segments > 0
         else:
             slope = self._slope(state, log_count)
@@ -148,9 +134,9 @@ class Permutation(Move):
     def _draw_order(self, rng: np.random.Generator, state: MixtureState, scratch: Scratch) -> None:
         clusters = (state.labels, state.sizes, state.n_clusters, scratch.order, scratch.firsts)
         if self.order == "uniform":
-            draw_uniform_order(rng, *clusters)
+            program.draw_uniform_order(rng, *clusters)
         else:
-            draw_markov_order(rng, scratch.single, state.data, *clusters)
+            program.draw_markov_order(rng, scratch.single, state.data, *clusters)
 
     def _log_count(self, state: PartitionState) -> Callable[[int], float]:
         """Return ln A(K) as a function of K, up to a constant; the concentration may be summed over."""
@@ -159,7 +145,7 @@ class Permutation(Move):
             n = state.n
             return lambda k: _log_mean_power(gamma.shape, gamma.rate, k, n) - math.lgamma(k + 1.0)
         prior = state.prior
-        return lambda k: float(log_new_clusters(prior, k)) - math.lgamma(k + 1.0)
+        return lambda k: prior.log_new_clusters(k) - math.lgamma(k + 1.0)
 
     def _slope(self, state: PartitionState, log_count: Callable[[int], float]) -> float:
         """Derivative of ln A(K) at K₀: for a Dirichlet process ln α - Ψ(K₀ + 1) (section 3.2, corrected)."""
@@ -171,32 +157,33 @@ class Permutation(Move):
         if gamma is not None and self.integrate:
             below = max(math.floor(at), 1)
             return log_count(below + 1) - log_count(below)
-        if isinstance(state.prior, FiniteMixturePrior):
+        prior = state.prior
+        if prior.discount < 0.0:
             at = min(at, state.prior_spec.most_clusters(state.n) - 0.5)
-        return float(log_weight_of_one_more(state.prior, at)) - float(digamma(at + 1.0))
+        return prior.opening_between(at) - float(digamma(at + 1.0))
 
     def _propose(self, rng: np.random.Generator, state: MixtureState, scratch: Scratch, slope: float) -> int:
         """Draw a clustering from the approximation; returns its number of groups, -1 when it is none."""
-        markov = self.order == "markov"
         points = scratch.points(state)
         if self.method == "approximate":
-            fill_scores(scratch.stats, *points, markov, scratch.scores)
-            approximate_program(scratch.scores, slope, scratch.sums[0])
-            return int(draw_approximate(rng, scratch.scores, scratch.sums[0], scratch.work, scratch.bounds))
-        beam_program(
+            program.fill_scores(scratch.stats, *points, scratch.scores)
+            program.approximate_program(scratch.scores, slope, scratch.sums[0])
+            return int(
+                program.draw_approximate(rng, scratch.scores, scratch.sums[0], scratch.work, scratch.bounds)
+            )
+        program.beam_program(
             scratch.stats,
             *points,
             slope,
-            markov,
             self.width,
             self.tolerance,
             scratch.firsts[:0],
             scratch.kept_starts,
             scratch.kept_terms,
         )
-        if not in_beam(scratch.kept_starts, scratch.firsts, state.n_clusters):
+        if not program.in_beam(scratch.kept_starts, scratch.firsts, state.n_clusters):
             return -1
-        return int(draw_beam(rng, scratch.kept_starts, scratch.kept_terms, scratch.bounds))
+        return int(program.draw_beam(rng, scratch.kept_starts, scratch.kept_terms, scratch.bounds))
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """K₀, where known."""
@@ -280,24 +267,33 @@ def scratch_for(
             "use method='beam'"
         )
     width = min(width, n)
-    size_weights = np.empty(n + 1)
-    # Only prior weights of joining enter, and these do not change with the concentration.
-    write_size_weights(state.prior, order == "uniform", size_weights)
     n_slots = 1 if table else width + 1
     return Scratch(
         key=key,
         order=np.empty(n, dtype=np.int64),
         firsts=np.empty(n + 1, dtype=np.int64),
         bounds=np.empty(n + 1, dtype=np.int64),
-        size_weights=size_weights,
+        # Only prior weights of joining enter, and these do not change with the concentration.
+        size_weights=size_weights(state.prior, order == "uniform"),
         stats=state.empty_clusters(n_slots),
-        single=state.empty_clusters(1),
+        single=state.empty_clusters(1) if order == "markov" else None,
         kept_starts=np.empty((0 if table else n, n_slots), dtype=np.int32),
         kept_terms=np.empty((0 if table else n, n_slots)),
         scores=np.empty((n, n) if table else (0, 0)),
         sums=np.empty((n + 1 if method == "exact" else 1, n + 1)),
         work=np.empty(n + 1),
     )
+
+
+def size_weights(prior: PriorTables, uniform: bool) -> FloatArray:
+    """Ln of what B owes to a cluster's size m alone; m = 1 ... n.
+
+    ``uniform`` says whether the ordering is uniform within clusters: then it includes 1/m!.
+    """
+    steps = prior.joining[:-1]
+    if uniform:
+        steps = np.stack([steps, [-math.log(size) for size in range(1, len(prior.joining))]], axis=1).ravel()
+    return np.append(-np.inf, np.cumsum(steps)[int(uniform) :: 1 + int(uniform)])
 
 
 @functools.lru_cache(maxsize=10_000)
@@ -317,10 +313,11 @@ def _draw_exact(
     state: MixtureState,
     scratch: Scratch,
     log_count: Callable[[int], float],
-    markov: bool,
 ) -> int:
     """Draw from p(C | π, x) (section 3.1)."""
-    fill_scores(scratch.stats, *scratch.points(state), markov, scratch.scores)
-    exact_program(scratch.scores, scratch.sums)
+    program.fill_scores(scratch.stats, *scratch.points(state), scratch.scores)
+    program.exact_program(scratch.scores, scratch.sums)
     count_weights = np.array([-np.inf, *(log_count(k) for k in range(1, state.n + 1))])
-    return int(draw_exact(rng, scratch.scores, scratch.sums, count_weights, scratch.work, scratch.bounds))
+    return int(
+        program.draw_exact(rng, scratch.scores, scratch.sums, count_weights, scratch.work, scratch.bounds)
+    )

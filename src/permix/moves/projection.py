@@ -8,12 +8,7 @@ import numpy as np
 
 from permix.moves.base import Info, Move, check_at_least
 from permix.moves.permutation import Scratch, check_beam, scratch_for
-from permix.moves.permutation_jit import (
-    beam_program,
-    draw_beam,
-    log_new_clusters,
-    log_weight_of_one_more,
-)
+from permix.moves.permutation_jit import beam_program, draw_beam
 from permix.moves.projection_jit import order_along
 from permix.moves.state import MixtureState
 
@@ -78,13 +73,13 @@ class Projection(Move):
         )
         n_segments = -1
         # For a Dirichlet process w_new is the same for every new cluster, and nothing is approximated.
-        slope = float(log_weight_of_one_more(state.prior, state.n_clusters - 0.5))
+        prior = state.prior
+        slope = prior.opening_between(state.n_clusters - 0.5)
         for attempt in range(MAX_TRIES):
             beam_program(
                 scratch.stats,
                 *scratch.points(state),
                 slope,
-                False,
                 self.width,
                 self.tolerance,
                 scratch.firsts[: state.n_clusters],
@@ -92,7 +87,7 @@ class Projection(Move):
                 scratch.kept_terms,
             )
             n_segments = int(draw_beam(rng, scratch.kept_starts, scratch.kept_terms, scratch.bounds))
-            if n_segments <= 0 or log_new_clusters(state.prior, n_segments) > -np.inf:
+            if n_segments <= 0 or prior.log_new_clusters(n_segments) > -np.inf:
                 break
             # More clusters than a finite prior has components: make new ones less probable.
             slope -= 10.0 * 2.0**attempt

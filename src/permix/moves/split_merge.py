@@ -10,7 +10,7 @@ import numpy as np
 
 from permix.errors import DataError
 from permix.moves.base import Info, Move, check_at_least
-from permix.moves.split_merge_jit import Room, Sequential, split_merge, tabulate_joining, tabulate_opening
+from permix.moves.split_merge_jit import Sequential, split_merge
 from permix.moves.state import MixtureState
 
 PROPOSALS = ("sequential", "restricted-gibbs")
@@ -70,6 +70,7 @@ class SplitMerge(Move):
             return Info("split-merge", 0, 0)
         state.require_seated("split-merge")
         how = self._how()
+        prior = state.prior
         workspace = _WORKSPACES.get(state)
         if workspace is None:
             workspace = _WORKSPACES[state] = Workspace(state)
@@ -78,23 +79,20 @@ class SplitMerge(Move):
         while made < self.n_proposals:
             if state.n_clusters == state.capacity:
                 state.make_room(state.capacity + 1)
-            workspace.prepare(state)
             now_made, state.n_clusters, now_accepted, now_work = split_merge(
                 rng,
                 self.n_proposals - made,
                 how,
                 state.family.quick_marginal,
-                workspace.joining,
+                prior.joining,
                 workspace.totals,
-                workspace.opening,
+                prior.opening,
                 state.stats,
                 state.data,
                 state.labels,
                 state.sizes,
-                state.log_weights,
                 workspace.sides,
                 workspace.union,
-                workspace.room,
                 state.n_clusters,
             )
             made += now_made
@@ -112,34 +110,13 @@ class SplitMerge(Move):
 
 
 class Workspace:
-    """What proposals on one state write on, allocated once."""
+    """What proposals on one state need, made once."""
 
     def __init__(self, state: MixtureState) -> None:
-        n = state.n
         self.sides = state.empty_clusters(2)
         self.union = state.empty_clusters(1)
-        self.joining = np.zeros(n + 1)
-        self.totals = np.zeros(n + 1)
-        self.opening = np.zeros(state.capacity + 1)
         # These do not depend on the concentration.
-        tabulate_joining(state.prior, self.joining, self.totals)
-        self.room = Room(
-            order=np.empty(n, dtype=np.int64),
-            sides=np.empty(n, dtype=np.int64),
-            present=np.empty(n, dtype=np.int64),
-            scores=np.empty(2),
-            union_score=np.empty(1),
-            union_start=np.zeros(1, dtype=np.int64),
-            heads=np.empty(state.capacity, dtype=np.int64),
-            following=np.empty(n, dtype=np.int64),
-        )
-
-    def prepare(self, state: MixtureState) -> None:
-        """Follow the state's capacity and prior."""
-        if len(self.room.heads) != state.capacity:
-            self.room = self.room._replace(heads=np.empty(state.capacity, dtype=np.int64))
-            self.opening = np.zeros(state.capacity + 1)
-        tabulate_opening(state.prior, self.opening)
+        self.totals = np.append(0.0, np.cumsum(state.prior.joining[:-1]))
 
 
 # Kept outside of moves, which are copied from chain to chain; a workspace goes when its state goes.

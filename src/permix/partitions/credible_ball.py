@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.errors import DataError
-from permix.partitions.geometry import FloatArray, Loss, check_partition, loss_table, losses_to
+from permix.partitions.geometry import FloatArray, Loss, check_partition, loss_table, losses_to, n_clusters_of
 from permix.partitions.labels import IntArray, as_draws
 from permix.partitions.point_estimate import PointEstimate
 
@@ -54,7 +54,7 @@ class CredibleBall:
 
     def __repr__(self) -> str:
         def bound(partitions: IntArray) -> str:
-            clusters = sorted({_n_clusters(partition) for partition in partitions})
+            clusters = sorted({n_clusters_of(partition) for partition in partitions})
             return f"{len(partitions)} with {' or '.join(map(str, clusters))} clusters"
 
         name = {"vi": "variation of information, bits", "binder": "Binder, fraction of pairs"}[self.loss]
@@ -115,7 +115,7 @@ def credible_ball(
     members = distances <= radius + SAME_DISTANCE
 
     inside, reach = all_draws[members], distances[members]
-    n_clusters = np.array([_n_clusters(draw) for draw in inside])
+    n_clusters = np.array([n_clusters_of(draw) for draw in inside])
     return CredibleBall(
         level=float(level),
         coverage=float(members.mean()),
@@ -133,7 +133,3 @@ def _farthest(partitions: IntArray, distances: FloatArray) -> IntArray:
     """The distinct partitions at the greatest distance."""
     farthest: IntArray = np.unique(partitions[distances >= distances.max() - SAME_DISTANCE], axis=0)
     return farthest
-
-
-def _n_clusters(labels: IntArray) -> int:
-    return int(labels.max()) + 1 if len(labels) else 0

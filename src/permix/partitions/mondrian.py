@@ -145,11 +145,8 @@ class MondrianTree(NamedTuple):
     ) -> MondrianTree:
         """Rebuild a tree from axis, cut and time of its nodes in pre-order; what follows the last is ignored.
 
-        Raises
-        ------
-        DataError
-            If these are not the nodes of a tree: a cut outside its rectangle, a time before its parent's or
-            after the budget, nodes missing.
+        Refuses what are not the nodes of a tree: a cut outside its rectangle, a time before its parent's or
+        after the budget, nodes missing.
         """
         axes, places, moments = np.asarray(axis), np.asarray(cuts, float), np.asarray(times, float)
         if not axes.ndim == places.ndim == moments.ndim == 1 or not len(axes) == len(places) == len(moments):

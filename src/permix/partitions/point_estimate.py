@@ -14,7 +14,6 @@ import numpy.typing as npt
 from permix.errors import DataError, PermixWarning
 from permix.partitions.geometry import FloatArray, Loss, loss_scale, loss_table, losses_to
 from permix.partitions.labels import IntArray, as_draws, canonical_labels
-from permix.partitions.search import Search
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
 from permix.runtime.seeds import RandomState, generator
@@ -127,6 +126,8 @@ def point_estimate(
     >>> estimate.labels
     array([0, 0, 1, 1], dtype=int32)
     """
+    from permix.partitions.search import Search
+
     distinct, weights = collapse_draws(as_draws(draws))
     n = distinct.shape[1]
     n_runs = _default_runs(distinct.size) if n_runs is None else _positive(n_runs, "n_runs")
@@ -247,15 +248,32 @@ def _lay_out(
     capacity: int,
 ) -> tuple[Draws, tuple[int, int]]:
     """The draws for compiled code, and the space a run needs (number of tables, length of lists)."""
-    from permix.partitions.search_jit import Draws, lay_out
+    from permix.partitions.search_jit import Draws
 
     n_draws, n = distinct.shape
     # A list has one entry for its length and at most one for each member.
     longest = n_draws * n + int(n_clusters.sum())
     places = np.empty((n, n_draws), np.int32 if longest < 2**31 else np.int64)
-    all_places, n_tables, list_length = lay_out(distinct, n_clusters, capacity, places)
+    all_places = []
+    n_tables = list_length = 0
+    for m, labels in enumerate(distinct):
+        sizes = np.bincount(labels)
+        in_list = sizes < capacity
+        list_ends = list_length + np.cumsum(np.where(in_list, 1 + sizes, 0))
+        table_ends = n_tables + np.cumsum(~in_list)
+        all_places.append(np.where(in_list, list_ends - 1 - sizes, -table_ends))
+        places[:, m] = all_places[m][labels]
+        n_tables, list_length = int(table_ends[-1]), int(list_ends[-1])
     place_weights = np.repeat(weights, n_clusters)
-    draws = Draws(places, all_places, place_weights, weights, f, np.diff(f, append=0.0), float(weights.sum()))
+    draws = Draws(
+        places,
+        np.concatenate(all_places),
+        place_weights,
+        weights,
+        f,
+        np.diff(f, append=0.0),
+        float(weights.sum()),
+    )
     return draws, (n_tables, list_length)
 
 

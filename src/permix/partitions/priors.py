@@ -1,7 +1,18 @@
 """Priors over partitions, as the user writes them.
 
-Each specification is a frozen dataclass of plain numbers. Compiled code sees it through
-``spec.kernel(n)``, the NamedTuple on whose type :mod:`permix.partitions.priors_jit` dispatches.
+Each specification is a frozen dataclass of plain numbers. Samplers read it as tables, ``spec.tables(n)``, so
+that compiled code is the same for all priors.
+
+Dirichlet process and Pitman-Yor process are one two-parameter family (Pitman 1995, with concentration
+alpha and discount sigma, 0 for the Dirichlet process). With data seated in K clusters of sizes n_k the
+next one
+
+    joins cluster k        with weight n_k - sigma,
+    opens a new cluster    with weight alpha + K sigma.
+
+Finite mixtures have the first weight with sigma = -g for a pseudo-count g, and as the second whatever the
+prior on the number of components makes of it, be the number known (a finite symmetric Dirichlet: g (m - K)
+for m components) or not (a mixture of finite mixtures: g V_n(K+1)/V_n(K), Miller & Harrison 2018).
 """
 
 from __future__ import annotations
@@ -12,18 +23,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from permix.errors import DataError
+from permix.partitions.concentration import SMALLEST_CONCENTRATION, log_rising_factorial
 from permix.partitions.labels import IntArray, as_labels
 from permix.registries import PRIORS
 from permix.runtime.seeds import RandomState, generator
-
-if TYPE_CHECKING:
-    from permix.partitions.priors_jit import DirichletProcessPrior, FiniteMixturePrior, PitmanYorPrior
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -67,6 +76,44 @@ class Gamma:
         return {"prior": "Gamma", "shape": self.shape, "rate": self.rate}
 
 
+class PriorTables(NamedTuple):
+    """A prior over partitions of n data as samplers read it, in logs.
+
+    The weights are those of the last datum given all others.
+    """
+
+    joining: FloatArray  # (n + 1,) of joining a cluster of m members; 0 for the first, who has no choice
+    opening: FloatArray  # (n + 1,) of opening one beside K; minus infinity where there can be no more
+    concentration: float  # of the two-parameter family
+    discount: float
+    log_one: float  # of all n in one cluster, less Σ joining
+
+    def log_prob(self, sizes: npt.NDArray[np.int64]) -> float:
+        """Log probability of the partition of the n data with these cluster sizes."""
+        total = 0.0
+        for n_clusters, size in enumerate(sizes.tolist()):
+            if n_clusters:
+                total += self.opening[n_clusters]
+            total += log_rising_factorial(1.0 - self.discount, size - 1)
+        return float(total + self.log_one) if len(sizes) else 0.0
+
+    def log_new_clusters(self, n_clusters: int) -> float:
+        """Log of the product of the weights of opening the first so many clusters."""
+        return float(np.cumsum(self.opening[:n_clusters])[-1]) if n_clusters else 0.0
+
+    def opening_between(self, n_clusters: float) -> float:
+        """Log weight of opening a cluster beside a number of clusters that need not be whole."""
+        if self.discount >= 0.0:
+            return _log_two_parameter_opening(self.concentration, self.discount, n_clusters)
+        # In a straight line between whole numbers.
+        whole = int(n_clusters)
+        share = n_clusters - whole
+        below = float(self.opening[whole])
+        if share == 0.0 or below == -math.inf:
+            return below
+        return below + math.log(1.0 - share + share * math.exp(self.opening[whole + 1] - below))
+
+
 class PartitionPrior(ABC):
     """What priors over partitions share."""
 
@@ -78,15 +125,10 @@ class PartitionPrior(ABC):
         return cls(**settings)
 
     @abstractmethod
-    def kernel(self, n: int, concentration: float | None = None) -> tuple[Any, ...]:
-        """NamedTuple for compiled code.
+    def tables(self, n: int) -> PriorTables:
+        """Return what samplers of partitions of ``n`` observations read; never written to.
 
-        Parameters
-        ----------
-        n : int
-            Number of observations of the whole partition, the one being seated included.
-        concentration : float, optional
-            The present value of a concentration that is being learned.
+        A concentration that is to be learned stands at its prior mean.
         """
 
     @abstractmethod
@@ -132,9 +174,7 @@ class PartitionPrior(ABC):
         return self._log_prob_of_sizes(np.bincount(as_labels(labels)))
 
     def _log_prob_of_sizes(self, sizes: npt.NDArray[np.int64]) -> float:
-        from permix.partitions.priors_jit import partition_log_prob
-
-        return float(partition_log_prob(self.kernel(int(sizes.sum())), sizes))
+        return self.tables(int(sizes.sum())).log_prob(sizes)
 
     def sequential_log_weights(self, sizes: npt.ArrayLike, normalized: bool = True) -> FloatArray:
         """Log weights with which the next observation joins each group or opens a new one.
@@ -157,10 +197,8 @@ class PartitionPrior(ABC):
         return weights
 
     def _log_weights(self, sizes: npt.NDArray[np.int64]) -> FloatArray:
-        from permix.partitions.priors_jit import seat_log_weights
-
-        weights: FloatArray = seat_log_weights(self.kernel(int(sizes.sum()) + 1), sizes)
-        return weights
+        tables = self.tables(int(sizes.sum()) + 1)
+        return np.append(tables.joining[sizes], tables.opening[len(sizes)])
 
     def describe(self) -> dict[str, Any]:
         """Plain values for a JSON file; :func:`prior_from_description` is the way back."""
@@ -176,6 +214,16 @@ class _TwoParameter(PartitionPrior):
     def _two_parameters(self) -> tuple[float, float, float]:
         """Concentration, discount and largest number of groups in the two-parameter form."""
 
+    def tables(self, n: int) -> PriorTables:
+        """Return what samplers of partitions of ``n`` observations read."""
+        concentration, discount, _ = self._two_parameters()
+        log_one = -log_rising_factorial(concentration + 1.0, n - 1)
+        return PriorTables(_joining(discount, n), self._opening(n), concentration, discount, log_one)
+
+    def _opening(self, n: int) -> FloatArray:
+        concentration, discount, _ = self._two_parameters()
+        return _two_parameter_openings(concentration, discount, n)
+
     def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
         """Draw partitions of ``n`` observations; see :meth:`PartitionPrior.sample`."""
         from permix.partitions.priors_jit import sample_two_parameter
@@ -186,10 +234,12 @@ class _TwoParameter(PartitionPrior):
 
     def expected_clusters(self, n: int) -> float:
         """Prior mean of the number of groups of ``n`` observations."""
-        from permix.partitions.priors_jit import expected_two_parameter_clusters
-
         concentration, discount, _ = self._two_parameters()
-        return float(expected_two_parameter_clusters(concentration, discount, _count(n, "n")))
+        # Exact by recursion, because P(new | K) is linear in K.
+        expected = 1.0 if _count(n, "n") else 0.0
+        for seated in range(1, n):
+            expected += (concentration + discount * expected) / (concentration + seated)
+        return expected
 
 
 @dataclass(frozen=True)
@@ -224,26 +274,9 @@ class DirichletProcess(_TwoParameter):
         """Return the prior of a user who gives its name: unless given, the concentration is learned."""
         return cls(**{"concentration": Gamma(1.0, 1.0), **settings})
 
-    def kernel(self, n: int, concentration: float | None = None) -> DirichletProcessPrior:
-        """NamedTuple for compiled code.
-
-        Parameters
-        ----------
-        n : int
-            Number of observations; it does not matter here.
-        concentration : float, optional
-            The present value of a concentration that is being learned; left out, the number given to
-            the constructor, or the mean of its Gamma prior (where a sampler may start).
-        """
-        from permix.partitions.priors_jit import DirichletProcessPrior
-
-        if concentration is None:
-            given = self.concentration
-            concentration = given.mean if isinstance(given, Gamma) else given
-        return DirichletProcessPrior(float(concentration))
-
     def _two_parameters(self) -> tuple[float, float, float]:
-        return self.kernel(0).concentration, 0.0, math.inf
+        given = self.concentration
+        return given.mean if isinstance(given, Gamma) else given, 0.0, math.inf
 
     def _log_prob_of_sizes(self, sizes: npt.NDArray[np.int64]) -> float:
         if not isinstance(self.concentration, Gamma):
@@ -269,8 +302,6 @@ class DirichletProcess(_TwoParameter):
         gamma = self.concentration
         if not isinstance(gamma, Gamma):
             return super().sample(n, random_state, size)
-        from permix.partitions.priors_jit import SMALLEST_CONCENTRATION
-
         rng = generator(random_state)
         draws = 1 if size is None else _count(size, "size")
         values = np.maximum(rng.gamma(gamma.shape, 1.0 / gamma.rate, draws), SMALLEST_CONCENTRATION)
@@ -328,13 +359,6 @@ class PitmanYor(_TwoParameter):
                 f"PitmanYor.concentration must exceed -discount = {-discount}, not {self.concentration}"
             )
 
-    def kernel(self, n: int, concentration: float | None = None) -> PitmanYorPrior:
-        """NamedTuple for compiled code, whatever ``n``; ``concentration`` replaces the constructor's."""
-        from permix.partitions.priors_jit import PitmanYorPrior
-
-        value = self.concentration if concentration is None else float(concentration)
-        return PitmanYorPrior(value, self.discount)
-
     def _two_parameters(self) -> tuple[float, float, float]:
         return self.concentration, self.discount, math.inf
 
@@ -370,20 +394,12 @@ class FiniteDirichlet(_TwoParameter):
         object.__setattr__(self, "n", int(self.n))
         _store_positive(self, "pseudo_count")
 
-    def kernel(self, n: int, concentration: float | None = None) -> FiniteMixturePrior:
-        """NamedTuple for compiled code; there is no concentration to replace."""
-        _refuse_concentration(self, concentration)
-        return _tables(self, n)
-
     def most_clusters(self, n: int) -> int:
         """Largest number of groups that ``n`` observations can have."""
         return min(n, self.n)
 
-    def _log_tables(self, n: int) -> tuple[float, FloatArray]:
-        from permix.partitions.priors_jit import log_rising_factorial
-
-        log_one = -log_rising_factorial(self.n * self.pseudo_count + 1.0, max(n - 1, 0))
-        return log_one, np.log(self.pseudo_count * (self.n - np.arange(self.most_clusters(n))))
+    def _opening(self, n: int) -> FloatArray:
+        return _up_to(n, np.log(self.pseudo_count * (self.n - np.arange(self.most_clusters(n)))))
 
     def _two_parameters(self) -> tuple[float, float, float]:
         return self.n * self.pseudo_count, -self.pseudo_count, float(self.n)
@@ -426,15 +442,15 @@ class MixtureOfFiniteMixtures(PartitionPrior):
         if self.rate > MOST_RATE:
             raise DataError(f"MixtureOfFiniteMixtures.rate must be at most {MOST_RATE:,.0f}, not {self.rate}")
 
-    def kernel(self, n: int, concentration: float | None = None) -> FiniteMixturePrior:
-        """NamedTuple for compiled code; there is no concentration to replace."""
-        _refuse_concentration(self, concentration)
-        return _tables(self, n)
-
-    def _log_tables(self, n: int) -> tuple[float, FloatArray]:
+    @lru_cache(maxsize=8)  # noqa: B019 - specifications are few, small and hashable
+    def tables(self, n: int) -> PriorTables:
+        """Return what samplers of partitions of ``n`` observations read."""
         log_v = self._log_v(n, n)
         log_g = math.log(self.pseudo_count)
-        return log_g + float(log_v[1]) if n else 0.0, log_g + np.diff(log_v)
+        log_one = log_g + float(log_v[1]) if n else 0.0
+        discount = -self.pseudo_count
+        opening = _up_to(n, log_g + np.diff(log_v))
+        return PriorTables(_joining(discount, n), opening, math.nan, discount, log_one)
 
     def _log_v(self, n: int, most: int) -> FloatArray:
         """Log of V_n(t) = sum over k >= t of p(k) k! / (k - t)! / (γk)^(n), for t = 0 ... ``most``.
@@ -454,8 +470,6 @@ class MixtureOfFiniteMixtures(PartitionPrior):
 
     def _log_terms(self, k: npt.NDArray[np.int64], n: int) -> FloatArray:
         """Log of p(k) k! / (γk)^(n); there is no mixture of 0 groups."""
-        from permix.partitions.priors_jit import log_rising_factorial
-
         terms = np.full(len(k), -np.inf)
         for place, value in enumerate(k.tolist()):
             if value > 0:  # k! / (k - 1)! = k, and the (k - 1)! is Poisson's
@@ -500,8 +514,6 @@ class MixtureOfFiniteMixtures(PartitionPrior):
 
     def expected_clusters(self, n: int) -> float:
         """Prior mean of the number of groups of ``n`` observations."""
-        from permix.partitions.priors_jit import log_rising_factorial
-
         if _count(n, "n") == 0:
             return 0.0
         probabilities = self.n_components_probabilities(0, 0)
@@ -518,24 +530,33 @@ MORE_TERMS = 64
 
 
 @lru_cache(maxsize=8)
-def _tables(spec: FiniteDirichlet | MixtureOfFiniteMixtures, n: int) -> FiniteMixturePrior:
-    """What compiled code needs of a finite mixture; never written to."""
-    from permix.partitions.priors_jit import FiniteMixturePrior
+def _joining(discount: float, n: int) -> FloatArray:
+    """Log weights of joining a cluster of 0 ... n members."""
+    return np.array([0.0, *(math.log(size - discount) for size in range(1, n + 1))])
 
-    log_one, log_new = spec._log_tables(n)
-    return FiniteMixturePrior(spec.pseudo_count, float(log_one), log_new)
+
+@lru_cache(maxsize=8)
+def _two_parameter_openings(concentration: float, discount: float, n: int) -> FloatArray:
+    """Log weights of opening a cluster beside 0 ... n."""
+    if discount == 0.0:
+        return np.full(n + 1, math.log(concentration))
+    return np.array([_log_two_parameter_opening(concentration, discount, k) for k in range(n + 1)])
+
+
+def _log_two_parameter_opening(concentration: float, discount: float, n_clusters: float) -> float:
+    weight = concentration + discount * n_clusters
+    # The first datum opens a cluster even where concentration <= 0.
+    return math.log(weight) if weight > 0.0 else 0.0
+
+
+def _up_to(n: int, log_new: FloatArray) -> FloatArray:
+    """Log weights of opening a cluster beside 0 ... n, minus infinity beyond those given."""
+    return np.append(log_new, np.full(n + 1 - len(log_new), -np.inf))
 
 
 def _log_factorials(n: int) -> FloatArray:
     """Log of 0! ... (n - 1)!."""
     return np.cumsum(np.log(np.maximum(np.arange(n), 1)))
-
-
-def _refuse_concentration(spec: PartitionPrior, concentration: float | None) -> None:
-    if concentration is not None:
-        raise DataError(
-            f"{type(spec).__name__} has no concentration; its parameters are {' and '.join(spec._parameters)}"
-        )
 
 
 def prior_from_description(

@@ -64,18 +64,8 @@ def summary(tree: xr.DataTree | Draws, var_names: Sequence[str] | None = None) -
 def warn_if_chains_disagree(tree: xr.DataTree | Draws, threshold: float = THRESHOLD) -> dict[str, float]:
     """Issue a :class:`permix.errors.ConvergenceWarning` that names the quantities chains disagree on.
 
-    Parameters
-    ----------
-    tree : xarray.DataTree or Draws
-        As in ``posterior_`` of a fitted model, or what ``run_chains`` returned.
-    threshold : float
-        Largest R-hat that passes. With few draws R-hat is large by chance alone; what
-        independent draws would reach once in a thousand times passes too.
-
-    Returns
-    -------
-    dict of str to float
-        R-hat of each quantity that was named; empty when all is well.
+    Returns the R-hat of each of these. ``threshold`` is the largest that passes; with few draws R-hat is
+    large by chance alone, and what independent draws would reach once in a thousand times passes too.
     """
     offending: dict[str, float] = {}
     n_chains = 1

@@ -27,25 +27,11 @@ def to_datatree(
 ) -> xr.DataTree:
     """Turn draws into a DataTree that ArviZ understands.
 
-    Parameters
-    ----------
-    draws : Draws
-        What :func:`permix.sampling.run_chains` returned.
-    coords : dict, optional
-        Names along dimensions, for example ``{"observation": agents}``.
-    dims : dict, optional
-        Names of the axes of a quantity after chain and draw; ``labels`` has ``observation``.
-    attrs : dict, optional
-        Settings worth keeping with the draws: numbers and strings.
-    observed : dict of str to array, optional
-        Data for the group ``observed_data``.
-
-    Returns
-    -------
-    xarray.DataTree
-        Groups ``posterior`` (every quantity over chain and draw), ``sample_stats`` (``proposed``,
-        ``accepted`` and ``acceptance_rate`` over chain and move) and, if given, ``observed_data``.
-        The same draws give the same tree: there is no time stamp.
+    ``coords`` are names along dimensions, for example ``{"observation": agents}``; ``dims`` names of the
+    axes of a quantity after chain and draw; ``attrs`` settings worth keeping, numbers and strings;
+    ``observed`` data for the group ``observed_data``. The other groups are ``posterior`` (every quantity
+    over chain and draw) and ``sample_stats`` (``proposed``, ``accepted`` and ``acceptance_rate`` over chain
+    and move). The same draws give the same tree: there is no time stamp.
     """
     import xarray as xr
     from arviz_base import dict_to_dataset

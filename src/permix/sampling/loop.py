@@ -48,44 +48,17 @@ def run_chains(
     ``n_thin``-th of these. The draws depend on ``random_state`` and the settings alone: not on the
     number of threads, and not on how often a run with a store was killed and started again.
 
-    Parameters
-    ----------
-    make_state : callable, or a sequence with one for each chain
-        Makes the initial state of a chain from its generator.
-    move : Move
-        The step after burn-in; it must be exact.
-    n_draws, n_burn_in, n_thin, n_chains : int
-        Length of the chains, see above.
-    random_state : None, int, SeedSequence, Generator or RandomState
-        The seed; every chain gets a child of it.
-    n_jobs : int, optional
-        Chains that run at the same time; by default (or with -1) as many as there are processors.
-    progress : bool, optional
-        True shows a live display, False does not; by default it appears after two seconds in a
-        terminal or a notebook.
-    store : path, optional
-        Folder that keeps draws and states while the chains run. The same call on the same folder
-        goes on where the last one ended; a larger ``n_draws`` makes the chains longer.
-    fingerprint : dict
-        What identifies model and data, in values that JSON holds; a store made for another
-        fingerprint is refused.
-    burn_in_move : Move, optional
-        The step during burn-in, if it differs; it need not be exact.
-    checkpoint_seconds : float
-        Time between two writes to the store; 0 writes as often as possible.
+    ``make_state``, or one for each chain, makes the initial state of a chain from its generator; ``move``
+    must be exact, ``burn_in_move``, the step during burn-in if it differs, need not be. ``n_jobs`` chains
+    run at the same time (by default as many as there are processors). ``progress`` shows a live display, by
+    default after two seconds in a terminal or a notebook.
 
-    Returns
-    -------
-    Draws
+    ``store`` is a folder that keeps draws and states while the chains run, written every
+    ``checkpoint_seconds``. The same call on the same folder goes on where the last one ended; a larger
+    ``n_draws`` makes the chains longer. A store made for another ``fingerprint``, which identifies model and
+    data in values that JSON holds, is refused with a DataError, a damaged one with a FileFormatError.
 
-    Raises
-    ------
-    DataError
-        If a setting makes no sense, if the move is an optimizer, or if the store belongs to another run.
-    FileFormatError
-        If a file of the store is damaged.
-    KeyboardInterrupt
-        If the run was interrupted before all chains had kept a draw, or a second time.
+    Ctrl-C ends the chains early; before all have kept a draw, or a second time, it is a KeyboardInterrupt.
     """
     settings = _checked(n_draws, n_burn_in, n_thin, n_chains)
     if not move.exact:

@@ -12,15 +12,7 @@ if TYPE_CHECKING:
 
 
 class ChainDisplay(Display):
-    """One line per chain.
-
-    Parameters
-    ----------
-    monitors : sequence of Monitor
-        What the chains let others see.
-    progress : bool or None
-        As in :class:`permix.runtime.progress.Display`.
-    """
+    """One line per chain, of what its monitor lets others see."""
 
     def __init__(self, monitors: Sequence[Monitor], progress: bool | None) -> None:
         super().__init__(progress)

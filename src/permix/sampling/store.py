@@ -62,13 +62,7 @@ class ChainFolder:
         self._n_draws = 0
 
     def load(self) -> Saved | None:
-        """Read the chain, or None where nothing was written yet.
-
-        Raises
-        ------
-        FileFormatError
-            If a file is damaged or missing; the message names it and the way out.
-        """
+        """Read the chain, or None where nothing was written yet; refuse files that are damaged or missing."""
         self._path.mkdir(exist_ok=True)
         for leftover in self._path.glob(".*.tmp"):
             leftover.unlink()
@@ -113,10 +107,7 @@ class ChainFolder:
     def write(self, block: Block | None, snapshot: Snapshot, *, tally: Tally, seconds: float) -> None:
         """Add a block of draws and put ``snapshot`` in the place of the last one.
 
-        Raises
-        ------
-        OSError
-            If the disk is full, say; what the store held before still stands.
+        Where that fails, on a full disk, say, what the store held before still stands.
         """
         n_blocks, n_draws = self._n_blocks, self._n_draws
         if block is not None:
@@ -164,20 +155,10 @@ def open_store(
     new_seed: Mapping[str, Any],
     fingerprint: Mapping[str, Any],
 ) -> Iterator[Store]:
-    """Open the folder of a run, or begin one, and hold it for this process.
+    """Open the folder of a run, or begin one with ``new_seed``, and hold it for this process.
 
-    Parameters
-    ----------
-    path : path
-        The folder; it is made where it does not exist.
-    settings : dict
-        What may not change when a run is continued.
-    seed : dict or None
-        Description of the seed, None where the caller gave none: then that of the store counts.
-    new_seed : dict
-        The seed of a store that begins here.
-    fingerprint : dict
-        What identifies model and data.
+    ``settings`` may not change when a run is continued; without a ``seed`` that of the store counts.
+    ``fingerprint`` identifies model and data.
     """
     folder = Path(path)
     wanted = {"settings": dict(settings), "fingerprint": dict(fingerprint), "seed": dict(seed or new_seed)}

@@ -49,13 +49,13 @@ def transition_matrices(name, prior):
             for i in range(3):
                 scores = np.empty(mixture.capacity + 1)
                 n_options = conditional(
-                    mixture.prior,
+                    mixture.prior.joining,
+                    mixture.prior.opening,
                     mixture.stats,
                     mixture.data,
                     mixture.empty_scores,
                     mixture.labels,
                     mixture.sizes,
-                    mixture.log_weights,
                     mixture.n_clusters,
                     i,
                     scores,

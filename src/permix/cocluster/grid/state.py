@@ -21,7 +21,7 @@ from permix.cocluster.cells.line_family import LineFamily
 from permix.cocluster.cells.line_moments import LineMomentFamily
 from permix.cocluster.grid.sides import Array, TwoSidedState
 from permix.errors import DataError
-from permix.families.contract_jit import prior_predictive
+from permix.families.contract_jit import score_new_data
 from permix.moves.state import (
     FIRST_CAPACITY,
     MixtureState,
@@ -31,7 +31,6 @@ from permix.moves.state import (
 )
 from permix.partitions.labels import canonical_labels
 from permix.partitions.priors import PartitionPrior
-from permix.partitions.priors_jit import partition_log_prob
 
 Side = Literal["rows", "columns"]
 # Columns are thrown into groups at random for the first rows to be told apart by. One group would hide rows
@@ -67,7 +66,7 @@ class Axis:
             self._make_room(roomy(n_groups))
         self.family.group_by(labels, n_groups, self.data)
         self._grouped_by = labels.copy()
-        prior_predictive(self._empty, self.data, self.mixture.n, self.mixture.empty_scores)
+        score_new_data(self._empty, self.data, self.mixture.n, 1, self.mixture.empty_scores[:, None])
         self.mixture.refresh()
 
     def unseat(self) -> None:
@@ -162,7 +161,7 @@ class GridState(TwoSidedState):
         """Log prior of both partitions, and of what is learned of their concentrations."""
         value = 0.0
         for side in (self.rows, self.columns):
-            value += float(partition_log_prob(side.prior, np.sort(side.sizes_in_use)))
+            value += side.prior.log_prob(np.sort(side.sizes_in_use))
             gamma = learned_concentration(side.prior_spec)
             if gamma is not None:
                 value += log_gamma_density(gamma, side.concentration)
