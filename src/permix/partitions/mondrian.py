@@ -229,14 +229,21 @@ def sample_mondrian(
     """Draw a Mondrian partition of a rectangle (algorithm 1)."""
     budget = check_budget(budget)
     rectangle = check_rectangle(rectangle)
+    return MondrianTree.from_preorder(*draw_cuts(rng, rectangle, 0.0, budget), budget, rectangle)
+
+
+def draw_cuts(
+    rng: np.random.Generator, rectangle: Rectangle, born: float, budget: float
+) -> tuple[list[int], list[float], list[float]]:
+    """Draw axis, cut and time, in pre-order, of what a rectangle that came to be at ``born`` is cut into."""
     axis: list[int] = []
     cuts: list[float] = []
     times: list[float] = []
-    waiting = [(list(rectangle), 0.0)]
+    waiting = [(list(rectangle), born)]
     while waiting:
         here, born = waiting.pop()
         height, width = here[1] - here[0], here[3] - here[2]
-        time = born + rng.exponential(1.0) / (height + width) if height + width > 0 else math.inf
+        time = born + rng.standard_exponential() / (height + width) if height + width > 0 else math.inf
         if time > budget:
             axis.append(-1)
             cuts.append(math.nan)
@@ -252,4 +259,4 @@ def sample_mondrian(
         first[2 * kind + 1] = second[2 * kind] = cut
         waiting.append((second, time))
         waiting.append((first, time))
-    return MondrianTree.from_preorder(axis, cuts, times, budget, rectangle)
+    return axis, cuts, times

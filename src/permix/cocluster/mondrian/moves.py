@@ -9,15 +9,15 @@ import numpy as np
 from permix.cocluster.mondrian.cuts_jit import change_cuts
 from permix.cocluster.mondrian.rotate_jit import rotate_cuts
 from permix.cocluster.mondrian.shift_jit import (
-    draw_cuts,
     draw_times,
-    random_node,
     redraw_subtree,
     shift_cuts,
     stretch_cuts,
 )
 from permix.cocluster.mondrian.state import MondrianState
+from permix.cocluster.mondrian.tree_jit import HIGH, LEAF, LOW, PARENT, TIME
 from permix.moves.base import Cycle, Info, Move, check_at_least
+from permix.partitions.mondrian import draw_cuts
 
 
 @dataclasses.dataclass
@@ -33,7 +33,7 @@ class PlaceLines(Move):
 
 @dataclasses.dataclass
 class ChangeCuts(Move):
-    """Add cuts and remove them by reversible jump; lines between neighbouring cuts are divided anew.
+    """Add cuts and remove them by reversible jump; lines between neighboring cuts are divided anew.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class ChangeCuts(Move):
 
 @dataclasses.dataclass
 class ShiftCuts(Move):
-    """Move cuts: between their neighbours with the lines beside them, and past lines that stay.
+    """Move cuts: between their neighbors with the lines beside them, and past lines that stay.
 
     Parameters
     ----------
@@ -137,22 +137,16 @@ class RedrawSubtree(Move):
         """Draw nodes and what is to be below them."""
         accepted = 0
         for _ in range(self.n_proposals):
-            top = random_node(rng, state.tree)
-            axes, cuts, times = draw_cuts(rng, state.tree, top, state.budget)
+            links, numbers = state.tree.links, state.tree.numbers
+            nodes = np.flatnonzero(state.tree.axis >= LEAF)
+            top = int(nodes[int(rng.random() * len(nodes))])
+            rectangle = numbers[top, [LOW, HIGH, LOW + 1, HIGH + 1]].tolist()
+            born = float(numbers[links[top, PARENT], TIME]) if links[top, PARENT] >= 0 else 0.0
+            axes, cuts, times = (np.array(each) for each in draw_cuts(rng, rectangle, born, state.budget))
             # Drawn first: what is drawn must not depend on how much room there is.
             state.make_room(len(axes))
-            accepted += redraw_subtree(
-                rng,
-                state.data.law,
-                state.tree,
-                state.spare,
-                state.lines,
-                state.places,
-                top,
-                axes,
-                cuts,
-                times,
-            )
+            data = (state.data.law, state.tree, state.spare, state.lines, state.places)
+            accepted += redraw_subtree(rng, *data, top, axes, cuts, times)
         return Info("redraw", self.n_proposals, int(accepted))
 
 

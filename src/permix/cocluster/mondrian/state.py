@@ -19,7 +19,6 @@ from permix.cocluster.mondrian.tree_jit import (
     LEAF,
     Tree,
     copy_tree,
-    count_leaves,
     log_density,
     new_tree,
     nodes_below,
@@ -128,7 +127,7 @@ class MondrianState:
     @property
     def n_blocks(self) -> int:
         """Number of leaves."""
-        return int(count_leaves(self.tree))
+        return int(np.count_nonzero(self.tree.axis == LEAF))
 
     def log_likelihood(self) -> float:
         """Log marginal likelihood of all cells given the blocks.
@@ -159,7 +158,7 @@ class MondrianState:
         return MondrianTree.from_preorder(*self.preorder(), self.budget)
 
     def intervals(self, axis: int) -> np.ndarray:
-        """Number of the interval between neighbouring cuts that each row or column is in."""
+        """Number of the interval between neighboring cuts that each row or column is in."""
         cuts = np.sort(self.tree.cut[self.tree.axis == axis])
         return np.searchsorted(cuts, self.places[axis], side="right")
 
