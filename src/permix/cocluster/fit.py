@@ -41,8 +41,6 @@ from permix.posterior.estimated import by_size, nearest_partition
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
-# Predictions are averaged over at most this many draws, evenly spaced over all chains.
-MAX_PREDICTIVE_DRAWS = 200
 Array = npt.NDArray[Any]
 # Predictions are averaged over at most so many draws, evenly spaced.
 MAX_PREDICTIVE_DRAWS = 200

@@ -160,7 +160,7 @@ def _longer(array, more):
 
 @kernel
 def _divide(rng, n_scans, law, data, places, inside, room, bounds, log_sides, forced):
-    """Divide the lines between neighboring cuts anew; ``forced``, keep the present division and find ln q of it.
+    """Divide the lines between neighboring cuts anew; ``forced``, keep them and find ln q.
 
     Lines of the node that are beyond the neighboring cuts stay on their side. The launch state comes from
     sequential allocation in random order and further scans.

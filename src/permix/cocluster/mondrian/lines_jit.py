@@ -66,30 +66,34 @@ def _listed(room, slot, n_active):
     return a
 
 
-def _levels_by_interval(data, line, intervals, room):
-    n_slots = room.slots.shape[0]
-    for a in range(n_slots):
+@kernel
+def _list_all(room):
+    """List all slots, in order; returns how many there are."""
+    for a in range(room.slots.shape[0]):
         _listed(room, a, a)
         room.seen[a] = -1
+    return room.slots.shape[0]
+
+
+def _levels_by_interval(data, line, intervals, room):
+    n_active = _list_all(room)
     for cell in range(data.starts[line], data.starts[line + 1]):
         g = intervals[data.others[cell]]
         if g >= 0:
             room.cells[g + 1] += 1
             room.sums[g + 1, data.codes[cell]] += 1
-    return n_slots
+    return n_active
 
 
 def _numbers_by_interval(data, line, intervals, room):
-    for a in range(2):
-        _listed(room, a, a)
-        room.seen[a] = -1
+    n_active = _list_all(room)
     for cell in range(data.starts[line], data.starts[line + 1]):
         g = intervals[data.others[cell]]
         if g >= 0:
             room.cells[g + 1] += 1
             room.sums[g + 1, 0] += data.codes[cell]
             room.sums[g + 1, 1] += data.codes[cell] * data.codes[cell]
-    return 2
+    return n_active
 
 
 def _bases_by_interval(data, line, intervals, room):

@@ -47,17 +47,8 @@ class MondrianData:
     @classmethod
     def of(cls, matrix: EncodedMatrix) -> MondrianData:
         """Return those of a matrix."""
-        family = matrix.family
-        return cls(
-            matrix.law,
-            matrix.by_row,
-            matrix.by_column,
-            matrix.n_rows,
-            matrix.n_columns,
-            family.n_slots,
-            family.sums_dtype,
-            matrix.log_constant,
-        )
+        cells = (matrix.n_rows, matrix.n_columns, matrix.family.n_slots, matrix.family.sums_dtype)
+        return cls(matrix.law, matrix.by_row, matrix.by_column, *cells, matrix.log_constant)
 
 
 class MondrianState:
@@ -103,17 +94,8 @@ class MondrianState:
 
     def sweep(self, rng: np.random.Generator, axis: int) -> int:
         """Draw the coordinate of every row (axis 0) or column (axis 1) given all else."""
-        return int(
-            SWEEPS[type(self.data.by_row)](
-                rng,
-                axis,
-                self.data.law,
-                self.tree,
-                self.lines[axis],
-                self.places[axis],
-                self.places[1 - axis],
-            )
-        )
+        sweep, others = SWEEPS[type(self.data.by_row)], self.places[1 - axis]
+        return int(sweep(rng, axis, self.data.law, self.tree, self.lines[axis], self.places[axis], others))
 
     def refresh(self) -> None:
         """Number nodes in pre-order and recompute statistics, so that resumed chains go on the same way."""
@@ -193,14 +175,8 @@ class MondrianState:
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """Everything that cannot be recomputed."""
-        axis, cuts, times = self.preorder()
-        return {
-            "rows": self.places[0].copy(),
-            "columns": self.places[1].copy(),
-            "axis": axis,
-            "cuts": cuts,
-            "times": times,
-        }
+        places = {"rows": self.places[0].copy(), "columns": self.places[1].copy()}
+        return {**places, **dict(zip(("axis", "cuts", "times"), self.preorder(), strict=True))}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take back what ``checkpoint`` gave."""
