@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from permix.cocluster import mixed_predict as blocks_mixed
-from permix.cocluster.block_predict import BlockSums, level_values
+from permix.cocluster.block_predict import level_values
+from permix.cocluster.cells.encoded_matrix import BlockSums
 from permix.cocluster.mixed_predict import MixedDraw, MixedPredictive
 from tests.cocluster.test_block_predict import (
     FAMILIES,
@@ -203,10 +204,8 @@ def test_rows_are_folded_once_for_all_answers(case, monkeypatch):
     values = list(cells.values())
     new = matrix_of(family, {(0, 0): values[0], (0, 3): values[1], (1, 2): values[2]}, (2, SHAPE[1]))
     labels = np.array([0, 1, 0, 1])
-    shares, evidence = (
-        predictive.row_answers(new, labels, weigh=False).shares,
-        predictive.row_answers(new).log_evidence,
-    )
+    shares = predictive.row_answers(new, labels, weigh=False).shares
+    evidence = predictive.row_answers(new).log_evidence
     folds = []
     real = blocks_mixed.fold_row
     monkeypatch.setattr(blocks_mixed, "fold_row", lambda *given: folds.append(real(*given)))
@@ -240,4 +239,4 @@ def test_a_new_row_has_one_answer_whatever_comes_with_it(case):
     np.testing.assert_allclose(
         predictive.new_row_values(new, rows, columns), table[rows, columns], rtol=1e-12
     )
-    assert predictive.row_log_evidence(new)[2] == pytest.approx(0.0, abs=1e-12)
+    assert predictive.row_answers(new).log_evidence[2] == pytest.approx(0.0, abs=1e-12)

@@ -19,12 +19,11 @@ from permix.cocluster.bases import by_blocks
 from permix.cocluster.block_predict import (
     BlockDraw,
     BlockPredictive,
-    BlockSums,
     block_sums,
     grid_draw,
     mondrian_draw,
 )
-from permix.cocluster.cells.encoded_matrix import EncodedMatrix, encode_matrix
+from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix, encode_matrix
 from permix.cocluster.cells.families import CellFamily, CellValueError
 from permix.cocluster.chains import Engine, grid_engine, mixed_engine, mondrian_engine
 from permix.cocluster.mixed_predict import MixedDraw, MixedPredictive

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from permix.cocluster.block_predict import BlockSums, Predictive, level_values
+from permix.cocluster.block_predict import Predictive, level_values
 from permix.cocluster.cells.blocks_jit import CountLaw, MomentLaw
-from permix.cocluster.cells.encoded_matrix import EncodedMatrix
+from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix
 from permix.cocluster.cells.families import CategoricalCells
 from permix.cocluster.grid.mixed_fold_jit import fold_row, weigh_row
 from permix.cocluster.grid.mixed_jit import MixedCells

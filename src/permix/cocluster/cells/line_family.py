@@ -181,7 +181,9 @@ class LineMomentFamily(LineFamily):
         """Return room for ``capacity`` clusters, all empty."""
         shape = (self.group_capacity, capacity)
         counts = np.zeros(shape, dtype=np.int64)
-        return LineMomentStats(*self.law, *self.tables, self.n_groups, counts, np.zeros((3, *shape)))
+        by_count, by_sum = self.tables
+        values = np.zeros((3, *shape))
+        return LineMomentStats(*self.law, by_count, by_sum, self.n_groups, counts, values)
 
 
 def line_family(matrix: EncodedMatrix, group_capacity: int) -> LineFamily:

@@ -143,12 +143,12 @@ def _change(stats, data, i, k, sign):
 
 @implements(contract.add, LineMomentStats)
 def _add(stats, data, i, k):
-    _change(stats, data, i, k, 1)
+    _change(stats, data, i, np.int64(k), 1)
 
 
 @implements(contract.remove, LineMomentStats)
 def _remove(stats, data, i, k):
-    _change(stats, data, i, k, -1)
+    _change(stats, data, i, np.int64(k), -1)
 
 
 @implements(contract.clear_members, LineMomentStats)

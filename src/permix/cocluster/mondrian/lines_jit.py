@@ -90,9 +90,10 @@ def _numbers_by_interval(data, line, intervals, room):
     for cell in range(data.starts[line], data.starts[line + 1]):
         g = intervals[data.others[cell]]
         if g >= 0:
+            number = data.codes[cell]
             room.cells[g + 1] += 1
-            room.sums[g + 1, 0] += data.codes[cell]
-            room.sums[g + 1, 1] += data.codes[cell] * data.codes[cell]
+            room.sums[g + 1, 0] += number
+            room.sums[g + 1, 1] += number * number
     return n_active
 
 
