@@ -164,7 +164,7 @@ def test_text_labels_and_frames():
 )
 def test_messages_name_the_base_and_the_place(given, shape, message):
     with pytest.raises(DataError, match=message):
-        as_bases(given, shape, column_names=("red", "blue", "green"))
+        as_bases(given, shape, names=(None, ("red", "blue", "green")))
 
 
 def test_packed_bases_come_back_and_damaged_ones_do_not():

@@ -111,10 +111,7 @@ class Bases:
 
 
 def as_bases(
-    given: Iterable[Any],
-    shape: tuple[int, int] | None = None,
-    row_names: Names = None,
-    column_names: Names = None,
+    given: Iterable[Any], shape: tuple[int, int] | None = None, names: tuple[Names, Names] = (None, None)
 ) -> Bases:
     """Bring base co-clusterings into one form.
 
@@ -125,8 +122,8 @@ def as_bases(
         cell of the matrix; or a fitted co-clustering. Labels and ids are whole numbers from 0, or text.
     shape : (int, int), optional
         Rows and columns of the matrix; default those of the first base.
-    row_names, column_names : sequence of str, optional
-        For messages.
+    names : (sequence of str, sequence of str), optional
+        Of rows and of columns, for messages.
 
     Examples
     --------
@@ -144,7 +141,7 @@ def as_bases(
         )
     made: list[tuple[Array, Array, Array]] = []
     for position, base in enumerate(listed):
-        reader = _Reader(f"base {position + 1}", row_names, column_names)
+        reader = _Reader(f"base {position + 1}", *names)
         made.append(reader.read(base, shape))
         found = (len(made[-1][0]), len(made[-1][1]))
         if shape is None:

@@ -17,12 +17,10 @@ import numpy.typing as npt
 from permix.cocluster.block_predict_jit import (
     add_table,
     add_weighted,
-    count_levels,
     merge_own,
     score_rows,
-    sum_numbers,
 )
-from permix.cocluster.cells.encoded_matrix import EncodedMatrix
+from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix, grid_table
 from permix.cocluster.cells.families import CategoricalCells, CellFamily
 from permix.partitions.priors import PartitionPrior
 
@@ -66,70 +64,37 @@ class BlockDraw(NamedTuple):
         return found
 
 
-class BlockSums(NamedTuple):
-    """Cells of each block, and what they add up to: ``n`` (blocks,), ``sums`` (blocks, slots)."""
-
-    n: Array
-    sums: Array
-
-
 def grid_draw(row_labels: Array, column_labels: Array, row_prior: PartitionPrior) -> BlockDraw:
-    """Return the blocks of a grid: every group of rows by every group of columns.
+    """Return the blocks of a grid: every group of rows by every group of columns, 0 ... without gaps.
 
-    Parameters
-    ----------
-    row_labels, column_labels : ndarray of int
-        Groups, 0 ... without gaps.
-    row_prior : PartitionPrior
-        At the concentration of the draw, where that is learned.
+    ``row_prior`` is at the concentration of the draw, where that is learned.
     """
     sizes = np.bincount(row_labels)
     weights = row_prior.sequential_log_weights(sizes)
-    n_columns = int(column_labels.max()) + 1
-    table = np.arange(len(sizes) * n_columns).reshape(len(sizes), n_columns)
+    table = grid_table(len(sizes), int(column_labels.max()) + 1)
     return BlockDraw(_classes(row_labels), _classes(column_labels), table, weights[:-1], float(weights[-1]))
 
 
 def mondrian_draw(
     row_labels: Array, column_labels: Array, table: Array, row_lengths: FloatArray
 ) -> BlockDraw:
-    """Return the blocks of a Mondrian.
+    """Return the blocks of a Mondrian, by the intervals between neighboring cuts.
 
-    Parameters
-    ----------
-    row_labels, column_labels : ndarray of int
-        Number of the interval, between neighboring cuts, in which each row and each column is.
-    table : ndarray of int
-        Block by row interval and column interval.
-    row_lengths : ndarray
-        Length of each row interval: a new row falls anywhere.
+    A new row falls anywhere, into an interval with the probability that is its length.
     """
     with np.errstate(divide="ignore"):
         weights = np.log(np.asarray(row_lengths, dtype=np.float64))
-    return BlockDraw(
-        _classes(row_labels),
-        _classes(column_labels),
-        np.ascontiguousarray(table, dtype=np.int64),
-        weights,
-        -np.inf,
-    )
+    table = np.ascontiguousarray(table, dtype=np.int64)
+    return BlockDraw(_classes(row_labels), _classes(column_labels), table, weights, -np.inf)
 
 
-def block_sums(matrix: EncodedMatrix, draw: BlockDraw, n_blocks: int | None = None) -> BlockSums:
-    """Add up the filled cells of every block; ``n_blocks`` may count some at the end that hold no cell."""
-    n = draw.n_blocks if n_blocks is None else n_blocks
-    return _added_up(matrix, draw.row_classes, draw.column_classes, draw.table, n)
+def block_sums(matrix: EncodedMatrix, draw: BlockDraw) -> BlockSums:
+    """Add up the filled cells of every block."""
+    return matrix.block_sums(*draw[:3], draw.n_blocks)
 
 
 class Predictive(Generic[AnyDraw]):
-    """Predictions averaged over draws.
-
-    Parameters
-    ----------
-    matrix : EncodedMatrix
-        The cells the draws were made for.
-    draws : sequence
-    """
+    """Predictions averaged over draws, which were made for the cells of a matrix."""
 
     def __init__(self, matrix: EncodedMatrix, draws: Sequence[AnyDraw]) -> None:
         self.matrix = matrix
@@ -163,15 +128,7 @@ class BlockPredictive(Predictive[BlockDraw]):
     def values(self, rows: Array | None = None, columns: Array | None = None) -> FloatArray:
         """Return, for cells of fitted rows, the probability of every level, or the mean.
 
-        Parameters
-        ----------
-        rows, columns : ndarray of int, optional
-            The cells; by default all, row by row.
-
-        Returns
-        -------
-        ndarray of shape (cells, values), or (rows, columns, values)
-            Values are the levels, or one mean.
+        Shape (cells, values), or by default, all cells, (rows, columns, values).
         """
         out = self._nothing(self.matrix.n_rows, rows)
         for draw in self.draws:
@@ -208,18 +165,7 @@ class BlockPredictive(Predictive[BlockDraw]):
 
         Exact under every draw: a new row is of each class with its prior weight times the probability of the
         row's filled cells there, and these cells count among those of the blocks. Draws are weighed by the
-        probability they give to the row's cells.
-
-        Parameters
-        ----------
-        new : EncodedMatrix
-            Filled cells of the new rows, under the same family, over the same columns.
-        rows, columns : ndarray of int, optional
-            The cells asked for; by default all.
-
-        Returns
-        -------
-        ndarray of shape (cells, values), or (rows, columns, values)
+        probability they give to the row's cells. The shape is that of :meth:`values`.
         """
         out = self._nothing(new.n_rows, rows)
         unit = (1,) * (out.ndim - 1)
@@ -257,10 +203,9 @@ class BlockPredictive(Predictive[BlockDraw]):
                 n = np.append(n, np.zeros(n_groups, n.dtype))
                 sums = np.vstack([sums, np.zeros((n_groups, sums.shape[1]), sums.dtype)])
             weights = weights - np.logaddexp.reduce(weights)
-            cells = np.arange(new.n_rows * n_groups).reshape(new.n_rows, n_groups)
-            own = _added_up(new, every_row, draw.column_classes, cells, cells.size)
-            own_n = own.n.reshape(cells.shape)
-            own_sums = own.sums.reshape(*cells.shape, -1)
+            cells = grid_table(new.n_rows, n_groups)
+            own = new.block_sums(every_row, draw.column_classes, cells, cells.size)
+            own_n, own_sums = own.n[cells], own.sums[cells]
             joint = np.empty((new.n_rows, len(table)))
             score_rows(self.matrix.law, table, n, sums, own_n, own_sums, weights, joint)
             yield _Folded(joint, draw.column_classes, table, BlockSums(n, sums), own_n, own_sums)
@@ -312,17 +257,6 @@ def log_cells(family: CellFamily, codes: Array, blocks: Array, sums: BlockSums) 
 def _classes(labels: Array) -> npt.NDArray[np.int32]:
     """One type of labels, so that compiled code is compiled once."""
     return np.ascontiguousarray(labels, dtype=np.int32)
-
-
-def _added_up(
-    matrix: EncodedMatrix, row_classes: Array, column_classes: Array, table: Array, n_blocks: int
-) -> BlockSums:
-    family = matrix.family
-    n = np.zeros(n_blocks, dtype=np.int64)
-    sums: Array = np.zeros((n_blocks, family.n_slots), dtype=family.sums_dtype)
-    add = count_levels if family.has_levels else sum_numbers
-    add(*matrix.by_row, row_classes, column_classes, table, n, sums)
-    return BlockSums(n, sums)
 
 
 def _add(

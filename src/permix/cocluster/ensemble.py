@@ -16,17 +16,9 @@ from permix.cocluster.block_predict import BlockDraw, block_sums, log_cells
 from permix.cocluster.cells.blocks_jit import count_law
 from permix.cocluster.cells.encoded_matrix import EncodedMatrix
 from permix.cocluster.chains import Engine
-from permix.cocluster.fit import (
-    BlockFit,
-    CoClusterFit,
-    cocluster_draws,
-    drawn,
-    encoded,
-    estimates,
-    naming_cells,
-)
+from permix.cocluster.fit import BlockFit, CoClusterFit, cocluster_draws, drawn, encoded, estimates
 from permix.cocluster.parameters import EnsembleParameters
-from permix.cocluster.predict import as_fitted
+from permix.cocluster.predict import fitted_codes
 from permix.data.cells import Cells
 from permix.errors import Argument, DataError, Message, ParameterError
 from permix.estimators.checks import Choice
@@ -55,9 +47,7 @@ class EnsembleFit(BlockFit):
 
     def base_log_probability(self, held_out: Cells) -> FloatArray:
         """Return ln p of each filled cell (axis 1) given the blocks of each base (axis 0)."""
-        cells = as_fitted(held_out.aligned(self.known_cells), self.family)
-        with naming_cells(cells):
-            codes = self.family.encode(cells.values)
+        cells, codes = fitted_codes(self, held_out)
         rows = []
         for draw in base_draws(self.bases):
             sums = block_sums(self.known_matrix, draw)
@@ -95,7 +85,7 @@ def fit_ensemble(
         made, store, seed = _made_bases(cells, matrix, settings)
     else:
         names = (None, None) if cells is None else (cells.row_names, cells.column_names)
-        made = as_bases(bases, None if cells is None else cells.shape, *names)
+        made = as_bases(bases, None if cells is None else cells.shape, names)
         store, seed = settings.store, settings.random_state
     shape = (made.n_rows, made.n_columns)
     consensus = settings.replaced(store=store, random_state=seed)

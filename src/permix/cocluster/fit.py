@@ -19,12 +19,11 @@ from permix.cocluster.bases import by_blocks
 from permix.cocluster.block_predict import (
     BlockDraw,
     BlockPredictive,
-    BlockSums,
     block_sums,
     grid_draw,
     mondrian_draw,
 )
-from permix.cocluster.cells.encoded_matrix import EncodedMatrix, encode_matrix
+from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix, encode_matrix
 from permix.cocluster.cells.families import CellFamily, CellValueError
 from permix.cocluster.chains import Engine, grid_engine, mixed_engine, mondrian_engine
 from permix.cocluster.mixed_predict import MixedDraw, MixedPredictive
@@ -41,8 +40,6 @@ from permix.posterior.estimated import by_size, nearest_partition
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
-# Predictions are averaged over at most this many draws, evenly spaced over all chains.
-MAX_PREDICTIVE_DRAWS = 200
 Array = npt.NDArray[Any]
 # Predictions are averaged over at most so many draws, evenly spaced.
 MAX_PREDICTIVE_DRAWS = 200

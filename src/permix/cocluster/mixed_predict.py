@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from permix.cocluster.block_predict import BlockSums, Predictive, level_values
+from permix.cocluster.block_predict import Predictive, level_values
 from permix.cocluster.cells.blocks_jit import CountLaw, MomentLaw
-from permix.cocluster.cells.encoded_matrix import EncodedMatrix
+from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix
 from permix.cocluster.cells.families import CategoricalCells
 from permix.cocluster.grid.mixed_fold_jit import fold_row, weigh_row
 from permix.cocluster.grid.mixed_jit import MixedCells
@@ -116,15 +116,8 @@ class MixedPredictive(Predictive[MixedDraw]):
         """Return ln p(filled cells) of each new row, p averaged over draws, and its shares of given groups.
 
         A row has shares of the groups of rows of a draw, and of the cells in one of these, shares belong to
-        rows of each given group. Warns where the average of p rests on few of its terms.
-
-        Parameters
-        ----------
-        new : EncodedMatrix
-        labels : ndarray of int, optional
-            The given group, 0 ... without gaps, of each fitted row; shares are left out without them.
-        weigh : bool
-            Whether ln p is wanted.
+        rows of each given group: ``labels``, 0 ... without gaps, of the fitted rows. Shares are left out
+        without these, and ln p where not ``weigh``. Warns where the average of p rests on few of its terms.
         """
         belongs = [] if labels is None else self._belonging(labels)
         n_groups = belongs[0].shape[1] if belongs else 0
@@ -156,14 +149,6 @@ class MixedPredictive(Predictive[MixedDraw]):
             )
         return found._replace(shares=found.shares / n_tries)
 
-    def row_log_evidence(self, new: EncodedMatrix) -> FloatArray:
-        """Return ln p(filled cells of a new row) of each, p averaged over draws."""
-        return self.row_answers(new).log_evidence
-
-    def row_shares(self, new: EncodedMatrix, labels: Array) -> FloatArray:
-        """Return the shares of given groups of fitted rows in each new row."""
-        return self.row_answers(new, labels, weigh=False).shares
-
     def _belonging(self, labels: Array) -> list[FloatArray]:
         """Return, for each draw, which share of the cells of its groups of rows is of each given group."""
         member = np.eye(int(labels.max()) + 1)[labels]
@@ -173,10 +158,7 @@ class MixedPredictive(Predictive[MixedDraw]):
     def new_row_values(
         self, new: EncodedMatrix, rows: Array | None = None, columns: Array | None = None
     ) -> FloatArray:
-        """Return, for cells of new rows, the probability of every level, or the mean.
-
-        Parameters and result are those of :meth:`BlockPredictive.new_row_values`.
-        """
+        """Return what :meth:`BlockPredictive.new_row_values` does."""
         every_column = np.arange(self.matrix.n_columns)
         asked = dict.fromkeys(range(new.n_rows), every_column)
         if rows is not None:

@@ -87,9 +87,7 @@ class BlockPredictions:
         """
         if not held_out.n_cells:
             raise DataError("there is no filled cell, hence nothing to score")
-        cells = as_fitted(held_out.aligned(self.fit.known_cells), self.fit.family)
-        with naming_cells(cells):
-            codes = self.fit.family.encode(cells.values)
+        cells, codes = fitted_codes(self.fit, held_out)
         return self.fit.predictive.log_probability(cells.rows, cells.columns, codes)
 
     def score_cells(self, held_out: Cells) -> float:
@@ -169,6 +167,13 @@ def _among_new(asked: Cells, new: Cells) -> IntArray:
             "sides they must be the same"
         )
     return np.arange(new.n_rows)
+
+
+def fitted_codes(fit: BlockFit, held_out: Cells) -> tuple[Cells, Array]:
+    """Return further cells of the fitted rows, as these are named, and their encoded values."""
+    cells = as_fitted(held_out.aligned(fit.known_cells), fit.family)
+    with naming_cells(cells):
+        return cells, fit.family.encode(cells.values)
 
 
 def as_fitted(cells: Cells, family: CellFamily) -> Cells:

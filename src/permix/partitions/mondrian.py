@@ -152,13 +152,9 @@ class MondrianTree(NamedTuple):
         if not axes.ndim == places.ndim == moments.ndim == 1 or not len(axes) == len(places) == len(moments):
             raise DataError("a tree needs one axis, one cut and one time for each node")
         rectangles: list[Rectangle] = []
-        kinds: list[int] = []
-        positions: list[float] = []
         children: list[list[int]] = []
         budgets: list[float] = []
-        blocks: list[int] = []
         waiting: list[tuple[Rectangle, float, int, int]] = [(rectangle, 0.0, -1, 0)]
-        n_blocks = 0
         while waiting:
             here, born, parent, side = waiting.pop()
             node = len(rectangles)
@@ -172,11 +168,7 @@ class MondrianTree(NamedTuple):
             kind = int(axes[node])
             if kind not in (-1, 0, 1):
                 raise DataError(f"node {node} of the tree has axis {kind}; known are 0, 1 and -1 for a leaf")
-            kinds.append(kind)
-            blocks.append(n_blocks if kind < 0 else -1)
-            positions.append(math.nan if kind < 0 else float(places[node]))
             if kind < 0:
-                n_blocks += 1
                 continue
             cut, time = float(places[node]), float(moments[node])
             low, high = here[2 * kind], here[2 * kind + 1]
@@ -186,13 +178,15 @@ class MondrianTree(NamedTuple):
             first[2 * kind + 1] = second[2 * kind] = cut
             waiting.append((_as_rectangle(second), time, node, 1))
             waiting.append((_as_rectangle(first), time, node, 0))
+        kinds = axes[: len(rectangles)].astype(np.int64)
+        is_leaf = kinds < 0
         return cls(
             np.array(rectangles),
-            np.array(kinds, dtype=np.int64),
-            np.array(positions),
+            kinds,
+            np.where(is_leaf, np.nan, places[: len(kinds)]),
             np.array(children, dtype=np.int64),
             np.array(budgets, dtype=np.float64),
-            np.array(blocks, dtype=np.int64),
+            np.where(is_leaf, np.cumsum(is_leaf) - 1, -1),
         )
 
 
@@ -226,14 +220,21 @@ def sample_mondrian(
     """Draw a Mondrian partition of a rectangle (algorithm 1)."""
     budget = check_budget(budget)
     rectangle = check_rectangle(rectangle)
+    return MondrianTree.from_preorder(*draw_cuts(rng, rectangle, 0.0, budget), budget, rectangle)
+
+
+def draw_cuts(
+    rng: np.random.Generator, rectangle: Rectangle, born: float, budget: float
+) -> tuple[list[int], list[float], list[float]]:
+    """Draw axis, cut and time, in pre-order, of what a rectangle that came to be at ``born`` is cut into."""
     axis: list[int] = []
     cuts: list[float] = []
     times: list[float] = []
-    waiting = [(list(rectangle), 0.0)]
+    waiting = [(list(rectangle), born)]
     while waiting:
         here, born = waiting.pop()
         height, width = here[1] - here[0], here[3] - here[2]
-        time = born + rng.exponential(1.0) / (height + width) if height + width > 0 else math.inf
+        time = born + rng.standard_exponential() / (height + width) if height + width > 0 else math.inf
         if time > budget:
             axis.append(-1)
             cuts.append(math.nan)
@@ -249,4 +250,4 @@ def sample_mondrian(
         first[2 * kind + 1] = second[2 * kind] = cut
         waiting.append((second, time))
         waiting.append((first, time))
-    return MondrianTree.from_preorder(axis, cuts, times, budget, rectangle)
+    return axis, cuts, times

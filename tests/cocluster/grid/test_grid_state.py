@@ -11,7 +11,7 @@ from permix.cocluster.grid.moves import OnColumns, OnRows, grid_moves
 from permix.cocluster.grid.state import GridState, seat_all_lines
 from permix.datasets import make_grid_coclusters
 from permix.errors import DataError
-from permix.moves import Gibbs, Projection, SplitMerge
+from permix.moves import Gibbs, SplitMerge
 from permix.moves.state import FIRST_CAPACITY
 from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma
 from permix.sampling import run_chains
@@ -237,19 +237,6 @@ def test_runs_in_chains_and_reports_moves_by_axis(name):
     assert {"row gibbs", "column gibbs", "row split-merge", "column split-merge"} <= set(
         draws.statistics["moves"]
     )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["categorical", "gaussian"])
-def test_projection_climbs(name):
-    """The optimiser for burn-in takes lines as well; caches stay right, and it is refused as exact."""
-    _, state = state_of(name, seed=6)
-    rng = np.random.default_rng(0)
-    climb = OnRows([Projection()])
-    assert not climb.exact
-    for _ in range(10):
-        climb.step(rng, state)
-        assert_same_caches(state.rows, fresh_twin(state).side("rows"))
 
 
 @pytest.mark.parametrize("seed", [0, 7])

@@ -396,11 +396,10 @@ class GaussianCells(CellFamily):
 
     def encode(self, values: Array) -> Array:
         """Put numbers on the scale of the prior: sums of squares then lose no digits."""
-        assert self.prior_mean is not None
-        assert self.prior_scale is not None
+        mean, scale = self._units
         numbers = as_numbers(values, self.name)
         with np.errstate(over="ignore"):
-            codes = (numbers - self.prior_mean) / self.prior_scale
+            codes = (numbers - mean) / scale
         far = np.flatnonzero(np.abs(codes) > FARTHEST)
         if far.size:
             why = f"{numbers[far[0]]:g} is too far from the others to be compared with them"
@@ -414,8 +413,14 @@ class GaussianCells(CellFamily):
 
     def log_constant(self, codes: Array) -> float:
         """The change of scale."""
+        return -len(codes) * math.log(self._units[1])
+
+    @property
+    def _units(self) -> tuple[float, float]:
+        """Mean and standard deviation of the prior, once resolved."""
+        assert self.prior_mean is not None
         assert self.prior_scale is not None
-        return -len(codes) * math.log(self.prior_scale)
+        return self.prior_mean, self.prior_scale
 
     def _posterior(self, n: Array, sums: Array) -> tuple[Array, Array, Array, Array]:
         """Mean, strength, shape and rate given the cells of blocks."""
@@ -429,23 +434,20 @@ class GaussianCells(CellFamily):
         """Return ln of Student's t."""
         from scipy.special import gammaln
 
-        assert self.prior_scale is not None
         mean, strength, shape, rate = self._posterior(n, sums)
         spread = 2.0 * rate * (strength + 1.0) / strength
         value = gammaln(shape + 0.5) - gammaln(shape) - 0.5 * np.log(np.pi * spread)
-        return value - (shape + 0.5) * np.log1p((codes - mean) ** 2 / spread) - math.log(self.prior_scale)
+        return value - (shape + 0.5) * np.log1p((codes - mean) ** 2 / spread) - math.log(self._units[1])
 
     def means(self, n: Array, sums: Array) -> Array:
         """Posterior mean of the mean."""
-        assert self.prior_mean is not None
-        assert self.prior_scale is not None
-        return self.prior_mean + self.prior_scale * self._posterior(n, sums)[0]
+        mean, scale = self._units
+        return mean + scale * self._posterior(n, sums)[0]
 
     def parameters(self, n: Array, sums: Array) -> dict[str, Array]:
         """Posterior mean of the mean, and the standard deviation at the expected precision."""
-        assert self.prior_scale is not None
         _, _, shape, rate = self._posterior(n, sums)
-        return {"means": self.means(n, sums), "scales": self.prior_scale * np.sqrt(rate / shape)}
+        return {"means": self.means(n, sums), "scales": self._units[1] * np.sqrt(rate / shape)}
 
 
 def cell_family(family: CellFamily | str, pseudo_count: float = 1.0) -> CellFamily:
@@ -472,9 +474,7 @@ def as_numbers(values: Array, family: str) -> npt.NDArray[np.float64]:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         for position, value in enumerate(np.asarray(values, dtype=object).tolist()):
-            try:
-                float(value)
-            except (TypeError, ValueError):
+            if not _is_number(value):
                 text = f"{value!r} is not a number, and the family {family} takes numbers; "
                 way_out = _if_missing("say ", value, " if it stands for missing")
                 other = (Argument("family", "categorical"), " takes text")
@@ -505,7 +505,7 @@ def _with_levels(levels: list[Any]) -> Wording:
 def _is_number(value: Any) -> bool:
     try:
         float(value)
-    except ValueError:
+    except (TypeError, ValueError):
         return False
     return True
 

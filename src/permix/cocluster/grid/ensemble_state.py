@@ -72,10 +72,9 @@ class EnsembleGridState(TwoSidedState):
         """Log marginal likelihood of the bases' labels given the consensus."""
         return self.rows.log_likelihood() + self.columns.log_likelihood()
 
-    def log_joint(self, log_likelihood: float | None = None) -> float:
-        """Log of prior × marginal likelihood."""
-        known = self.log_likelihood() if log_likelihood is None else log_likelihood
-        return known + self.rows.log_prior() + self.columns.log_prior()
+    def log_prior(self) -> float:
+        """Log prior of both partitions, and of what is learned of their concentrations."""
+        return self.rows.log_prior() + self.columns.log_prior()
 
     def refresh(self) -> None:
         """Recompute all cached statistics from the labels."""

@@ -10,13 +10,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from permix.cocluster.cells.block_sums_jit import log_blocks
-from permix.cocluster.cells.encoded_matrix import EncodedMatrix
+from permix.cocluster.cells.block_sums_jit import add_cells, log_blocks
+from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix, grid_table
 from permix.cocluster.grid.mixed_jit import (
     COLUMNS,
     ROWS,
     MixedCells,
-    count_mixed_cells,
     log_memberships,
     mixed_sweep,
 )
@@ -96,7 +95,7 @@ class MixedState:
 
     def log_likelihood(self) -> float:
         """Log marginal likelihood of the cells given their clusters."""
-        value = log_blocks(self.matrix.law, self.mixed.cells, self.mixed.sums)
+        value = log_blocks(self.matrix.law, *self._flat)
         return float(value) + self.matrix.log_constant
 
     def log_prior(self) -> float:
@@ -142,7 +141,21 @@ class MixedState:
 
     def refresh(self) -> None:
         """Recompute all counts and sums from the clusters of cells."""
-        count_mixed_cells(self.matrix.law, *self.matrix.by_row, self.mixed)
+        mixed, matrix = self.mixed, self.matrix
+        for array in (mixed.row_counts, mixed.column_counts, mixed.cells, mixed.sums):
+            array.fill(0)
+        np.add.at(mixed.row_counts, (matrix.rows, mixed.clusters[ROWS]), 1)
+        np.add.at(mixed.column_counts, (matrix.by_row.others, mixed.clusters[COLUMNS]), 1)
+        # Every cell is a row and a column of its own here, whose classes are its clusters.
+        starts = np.arange(matrix.n_cells + 1)
+        each = (starts, starts[:-1].astype(np.int32), matrix.by_row.codes, *mixed.clusters)
+        add_cells(matrix.law, *each, grid_table(*mixed.cells.shape), *self._flat)
+
+    @property
+    def _flat(self) -> BlockSums:
+        """Cells and sums of blocks, one block after another: the same memory."""
+        mixed = self.mixed
+        return BlockSums(mixed.cells.reshape(-1), mixed.sums.reshape(mixed.cells.size, -1))
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """Everything that cannot be recomputed."""

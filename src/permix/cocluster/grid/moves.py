@@ -28,7 +28,6 @@ class OnSide(Compound):
     moves: Sequence[Move]
 
     side: ClassVar[Side]
-    prefix: ClassVar[str]
 
     def __post_init__(self) -> None:
         self.moves = checked(self.moves, type(self).__name__)
@@ -38,7 +37,7 @@ class OnSide(Compound):
         """One step of every move."""
         mixture = state.side(self.side)
         parts = [move.step(rng, mixture) for move in self.moves]
-        return combined(self.side, [part._replace(name=f"{self.prefix} {part.name}") for part in parts])
+        return combined(self.side, [part._replace(name=f"{self.side[:-1]} {part.name}") for part in parts])
 
     def _made_of(self, moves: Sequence[Move]) -> Self:
         return type(self)(moves)
@@ -46,30 +45,16 @@ class OnSide(Compound):
 
 @dataclasses.dataclass
 class OnRows(OnSide):
-    """Take moves of a mixture in turn on the rows, given the clusters of the columns.
-
-    Parameters
-    ----------
-    moves : sequence of moves
-        Such as ``[Gibbs(), SplitMerge()]``.
-    """
+    """Take moves of a mixture in turn on the rows, given the clusters of the columns."""
 
     side: ClassVar[Side] = "rows"
-    prefix: ClassVar[str] = "row"
 
 
 @dataclasses.dataclass
 class OnColumns(OnSide):
-    """Take moves of a mixture in turn on the columns, given the clusters of the rows.
-
-    Parameters
-    ----------
-    moves : sequence of moves
-        Such as ``[Gibbs(), SplitMerge()]``.
-    """
+    """Take moves of a mixture in turn on the columns, given the clusters of the rows."""
 
     side: ClassVar[Side] = "columns"
-    prefix: ClassVar[str] = "column"
 
 
 def grid_moves(n_rows: int, n_columns: int) -> Move:

@@ -29,8 +29,12 @@ class TwoSidedState(abc.ABC):
         """Log marginal likelihood given both partitions."""
 
     @abc.abstractmethod
-    def log_joint(self, log_likelihood: float | None = None) -> float:
-        """Log of prior × marginal likelihood, which is given where it is known."""
+    def log_prior(self) -> float:
+        """Log prior of both partitions, and of what is learned of their concentrations."""
+
+    def log_joint(self) -> float:
+        """Log of prior × marginal likelihood, what a draw is weighed by."""
+        return self.log_prior() + self.log_likelihood()
 
     @abc.abstractmethod
     def refresh(self) -> None:
@@ -46,7 +50,7 @@ class TwoSidedState(abc.ABC):
             "n_column_clusters": self.columns.n_clusters,
             "n_blocks": self.rows.n_clusters * self.columns.n_clusters,
             "log_likelihood": log_likelihood,
-            "log_joint": self.log_joint(log_likelihood),
+            "log_joint": self.log_prior() + log_likelihood,
         }
         for name, mixture in (("row", self.rows), ("column", self.columns)):
             if learned_concentration(mixture.prior_spec) is not None:

@@ -19,7 +19,6 @@ from permix.cocluster.mondrian.tree_jit import (
     LEAF,
     Tree,
     copy_tree,
-    count_leaves,
     log_density,
     new_tree,
     nodes_below,
@@ -48,17 +47,8 @@ class MondrianData:
     @classmethod
     def of(cls, matrix: EncodedMatrix) -> MondrianData:
         """Return those of a matrix."""
-        family = matrix.family
-        return cls(
-            matrix.law,
-            matrix.by_row,
-            matrix.by_column,
-            matrix.n_rows,
-            matrix.n_columns,
-            family.n_slots,
-            family.sums_dtype,
-            matrix.log_constant,
-        )
+        cells = (matrix.n_rows, matrix.n_columns, matrix.family.n_slots, matrix.family.sums_dtype)
+        return cls(matrix.law, matrix.by_row, matrix.by_column, *cells, matrix.log_constant)
 
 
 class MondrianState:
@@ -104,17 +94,8 @@ class MondrianState:
 
     def sweep(self, rng: np.random.Generator, axis: int) -> int:
         """Draw the coordinate of every row (axis 0) or column (axis 1) given all else."""
-        return int(
-            SWEEPS[type(self.data.by_row)](
-                rng,
-                axis,
-                self.data.law,
-                self.tree,
-                self.lines[axis],
-                self.places[axis],
-                self.places[1 - axis],
-            )
-        )
+        sweep, others = SWEEPS[type(self.data.by_row)], self.places[1 - axis]
+        return int(sweep(rng, axis, self.data.law, self.tree, self.lines[axis], self.places[axis], others))
 
     def refresh(self) -> None:
         """Number nodes in pre-order and recompute statistics, so that resumed chains go on the same way."""
@@ -128,7 +109,7 @@ class MondrianState:
     @property
     def n_blocks(self) -> int:
         """Number of leaves."""
-        return int(count_leaves(self.tree))
+        return int(np.count_nonzero(self.tree.axis == LEAF))
 
     def log_likelihood(self) -> float:
         """Log marginal likelihood of all cells given the blocks.
@@ -159,7 +140,7 @@ class MondrianState:
         return MondrianTree.from_preorder(*self.preorder(), self.budget)
 
     def intervals(self, axis: int) -> np.ndarray:
-        """Number of the interval between neighbouring cuts that each row or column is in."""
+        """Number of the interval between neighboring cuts that each row or column is in."""
         cuts = np.sort(self.tree.cut[self.tree.axis == axis])
         return np.searchsorted(cuts, self.places[axis], side="right")
 
@@ -194,14 +175,8 @@ class MondrianState:
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """Everything that cannot be recomputed."""
-        axis, cuts, times = self.preorder()
-        return {
-            "rows": self.places[0].copy(),
-            "columns": self.places[1].copy(),
-            "axis": axis,
-            "cuts": cuts,
-            "times": times,
-        }
+        places = {"rows": self.places[0].copy(), "columns": self.places[1].copy()}
+        return {**places, **dict(zip(("axis", "cuts", "times"), self.preorder(), strict=True))}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take back what ``checkpoint`` gave."""
