@@ -12,7 +12,7 @@ from permix.data.labels import Array
 from permix.distributions.angle.bessel_jit import bessel_ratio
 from permix.distributions.angle.concentration import LEAST, ConcentrationPosterior
 from permix.distributions.angle.scores import draw_direction
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 
 # Nodes of the grid: the whole posterior within e^-37 of its mode, about 17 standard deviations.
 N_NODES = 512
@@ -106,11 +106,9 @@ def resample(
     log_weights = evidence.log_weights(candidates, shape, rate)
     if not np.isfinite(log_weights).any():
         raise DataError(
-            Message(
-                "no candidate of SIR has any weight: the concentration is held at the largest value at which "
-                "probabilities stay below one; use ",
-                Argument("normalizer", "auto"),
-            )
+            "no candidate of SIR has any weight: the concentration is held at the largest value at which "
+            "probabilities stay below one; use ",
+            Argument("normalizer", "auto"),
         )
     weights = np.exp(log_weights - log_weights.max())
     weights /= weights.sum()

@@ -142,7 +142,7 @@ def fit_angle(rankings: Rankings, settings: AngleParameters) -> AngleFit:
     data = AngleData.of(rankings, settings.n_jobs)
     if settings.n_components > data.n_agents:
         asked = Argument("n_components", settings.n_components)
-        raise DataError(Message(asked, f" is more than the {data.n_agents} agents; ask for fewer"))
+        raise DataError(asked, f" is more than the {data.n_agents} agents; ask for fewer")
     settings.normalizer_for(data.n_items)  # refuses before any work
     AnglePrior.of(settings, data.items)  # the same
     way = settings.way_for(data.n_items, data.is_full, are_top_lists(rankings))

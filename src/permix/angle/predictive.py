@@ -18,7 +18,7 @@ from permix.distributions.angle.bessel_jit import log_sphere_moment
 from permix.distributions.angle.concentration import LEAST
 from permix.distributions.angle.gamma_jit import gamma_nodes
 from permix.distributions.angle.scores import draw_direction, standard_scores
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.estimators.checks import Choice
 from permix.runtime.seeds import RandomState
 from permix.sampling import Draws
@@ -122,22 +122,18 @@ class Predictive(NamedTuple):
         METHODS("method", method)
         if method == "quadrature" and self.closed is None and self.draws is None:
             raise DataError(
-                Message(
-                    "EM has no posterior to integrate over; ",
-                    Argument("method", "plug-in"),
-                    " is what there is",
-                )
+                "EM has no posterior to integrate over; ",
+                Argument("method", "plug-in"),
+                " is what there is",
             )
         if method == "second-order" and self.closed is None:
             raise DataError(
-                Message(
-                    Argument("method", "second-order"),
-                    " expands the posterior of one concentration per component, which ",
-                    Argument("inference", "vi"),
-                    ", and ",
-                    Argument("inference", "quadrature"),
-                    " with one component and full rankings, have",
-                )
+                Argument("method", "second-order"),
+                " expands the posterior of one concentration per component, which ",
+                Argument("inference", "vi"),
+                ", and ",
+                Argument("inference", "quadrature"),
+                " with one component and full rankings, have",
             )
         values, errors = np.empty(len(rankings)), np.zeros(len(rankings))
         full = rankings.lengths == rankings.n_items

@@ -42,15 +42,13 @@ class AngleSelection(Selectable):
     def check_criterion(self, criterion: str, table: Rankings, settings: AngleParameters) -> None:
         if criterion in ("dic", "waic") and settings.inference == "em":
             raise DataError(
-                Message(
-                    Argument("criterion", criterion),
-                    " averages over a posterior, which ",
-                    Argument("inference", "em"),
-                    " does not have; use ",
-                    Argument("criterion", "bic"),
-                    " or aic, or ",
-                    Argument("inference", "sir"),
-                )
+                Argument("criterion", criterion),
+                " averages over a posterior, which ",
+                Argument("inference", "em"),
+                " does not have; use ",
+                Argument("criterion", "bic"),
+                " or aic, or ",
+                Argument("inference", "sir"),
             )
         refuse_expensive_rows(
             table,

@@ -20,7 +20,7 @@ from permix.cocluster.fit import BlockFit, CoClusterFit, cocluster_draws, drawn,
 from permix.cocluster.parameters import EnsembleParameters
 from permix.cocluster.predict import fitted_codes
 from permix.data.cells import Cells
-from permix.errors import Argument, DataError, Message, ParameterError
+from permix.errors import Argument, DataError, ParameterError
 from permix.estimators.checks import Choice
 from permix.posterior import warn_if_chains_disagree
 from permix.runtime.seeds import seed_sequence
@@ -120,7 +120,7 @@ def _refuse_idle(settings: EnsembleParameters, *, has_matrix: bool, has_bases: b
     for name, why in idle.items():
         given = getattr(settings, name)
         if given != settings.declared[name].default:
-            raise DataError(Message(Argument(name, given), f" would change nothing: {why}"))
+            raise DataError(Argument(name, given), f" would change nothing: {why}")
 
 
 def _made_bases(

@@ -348,9 +348,7 @@ def encoded(cells: Cells, family: CellFamily) -> EncodedMatrix:
         family = family.resolve(cells.values)
         n_levels = family.n_slots
         if n_levels > MOST_LEVELS:
-            raise DataError(
-                Message(f"the cells have {n_levels:,} different values, too many to be levels: ", *OTHERS)
-            )
+            raise DataError(f"the cells have {n_levels:,} different values, too many to be levels: ", *OTHERS)
         matrix = encode_matrix(family, cells.rows, cells.columns, cells.values, cells.shape)
     if n_levels > MANY_LEVELS and (n_levels > 2 * MANY_LEVELS or n_levels > 0.2 * cells.n_cells):
         said = f"the cells have {n_levels} different values, and each is taken for a level of its own; "

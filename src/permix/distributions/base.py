@@ -234,11 +234,9 @@ class RankingDistribution(Distribution):
         long = np.flatnonzero(~table.unlisted_below & (table.lengths > 2))
         if len(long):
             raise DataError(
-                Message(
-                    f"{table.row_name(int(long[0]))} ranks {table.lengths[long[0]]} of {self.n_items} items "
-                    f"and leaves the rest unknown ({len(long)} such row(s)); ",
-                    *self._about_subsets.parts,
-                )
+                f"{table.row_name(int(long[0]))} ranks {table.lengths[long[0]]} of {self.n_items} items "
+                f"and leaves the rest unknown ({len(long)} such row(s)); ",
+                *self._about_subsets.parts,
             )
 
     @abc.abstractmethod

@@ -22,7 +22,7 @@ from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.seating import Centers, CollapsedSeating, ParallelSeating, seat
 from permix.dp_mallows.split_merge import ListClimb, ListSplitMerge
 from permix.dp_mallows.state import ListModel, ListState, list_model
-from permix.errors import Argument, DataError, Message, PermixWarning
+from permix.errors import Argument, DataError, PermixWarning
 from permix.moves import Concentration, Cycle, Move
 from permix.moves.balance import Opening
 from permix.partitions.point_estimate import PointEstimate, point_estimate
@@ -199,7 +199,7 @@ def exact_model(rankings: Rankings, settings: DPMallowsParameters) -> ListModel:
     initial = settings.n_initial_clusters
     if initial is not None and initial > rankings.n_agents:
         raise DataError(
-            Message(Argument("n_initial_clusters", initial), f" are more than the {rankings.n_agents} agents")
+            Argument("n_initial_clusters", initial), f" are more than the {rankings.n_agents} agents"
         )
     return list_model(
         np.asarray(rankings.orders),

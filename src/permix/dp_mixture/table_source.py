@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from permix.cli.command import Option, Source
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.registries import FAMILIES
 
 TABLE_OPTIONS: Mapping[str, Option] = {
@@ -77,9 +77,7 @@ class Table(NamedTuple):
             Argument("family", _for_text()),
             ".",
         )
-        raise DataError(
-            Message(f"column {column.name!r} of {self.file.name} is not numeric{example}.", *said)
-        )
+        raise DataError(f"column {column.name!r} of {self.file.name} is not numeric{example}.", *said)
 
     def like(self, columns: tuple[str, ...] | None, n_columns: int) -> Table:
         """Return the columns that a model was fitted to, in that order."""
@@ -96,12 +94,10 @@ class Table(NamedTuple):
         extra = [name for name in here if name not in columns]
         if extra:
             raise DataError(
-                Message(
-                    f"the model was not fitted to column {extra[0]!r} of {self.file}: name it with ",
-                    Argument("row_column"),
-                    " if it labels the rows, or leave it out with ",
-                    Argument("ignore", extra[0]),
-                )
+                f"the model was not fitted to column {extra[0]!r} of {self.file}: name it with ",
+                Argument("row_column"),
+                " if it labels the rows, or leave it out with ",
+                Argument("ignore", extra[0]),
             )
         return self._replace(rows=self.rows[[self.rows.columns[here.index(name)] for name in columns]])
 
@@ -118,14 +114,12 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
     if file.suffix in (".npy", ".npz"):
         if row_column is not None or ignore or header is not None:
             raise DataError(
-                Message(
-                    Argument("row_column"),
-                    ", ",
-                    Argument("ignore"),
-                    " and ",
-                    Argument("header"),
-                    f" are for CSV files; {file.name} has no column names",
-                )
+                Argument("row_column"),
+                ", ",
+                Argument("ignore"),
+                " and ",
+                Argument("header"),
+                f" are for CSV files; {file.name} has no column names",
             )
         rows = _read_numpy(file)
         return Table(file, rows, list(range(1, rows.shape[0] + 1)), "row")

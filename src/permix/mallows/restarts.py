@@ -11,7 +11,7 @@ import numpy as np
 from permix.data.labels import Array
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.mallows.em import Follow, MallowsEM, Run
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.start import first_components, seeded_center
@@ -171,8 +171,6 @@ def _check(profile: Profile, settings: MallowsParameters) -> None:
     n_agents = int(profile.counts[stated].sum())
     if settings.n_components > n_agents:
         raise DataError(
-            Message(
-                Argument("n_components", settings.n_components),
-                f" is more than the {n_agents} agents who said something",
-            )
+            Argument("n_components", settings.n_components),
+            f" is more than the {n_agents} agents who said something",
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.estimators.preference_input import as_preferences
 from permix.estimators.selectable import Selectable
 from permix.mallows.fit import MallowsFit, fit_mallows
@@ -30,12 +30,10 @@ class MallowsSelection(Selectable):
 
     def check_criterion(self, criterion: str, table: Preferences, settings: MallowsParameters) -> None:
         raise DataError(
-            Message(
-                Argument("criterion", criterion),
-                " counts parameters, but the central rankings of a MallowsMixture are not numbers that could "
-                "be counted; use ",
-                Argument("criterion", "held-out"),
-            )
+            Argument("criterion", criterion),
+            " counts parameters, but the central rankings of a MallowsMixture are not numbers that could "
+            "be counted; use ",
+            Argument("criterion", "held-out"),
         )
 
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.moves.balance import Balanced
 from permix.moves.base import Compound, Cycle, Move, RandomScan, Repeat
 from permix.moves.concentration import Concentration
@@ -38,14 +38,12 @@ def move_from(moves: Moves, name: str = "moves") -> Move:
     elif isinstance(moves, Iterable):
         listed = list(moves)
     else:
-        raise DataError(
-            Message(Argument(name, moves), f" must be a name, a move or a list of these; {_known(name)}")
-        )
+        raise DataError(Argument(name, moves), f" must be a name, a move or a list of these; {_known(name)}")
     if not listed:
-        raise DataError(Message(Argument(name), f" is empty; {_known(name)}"))
+        raise DataError(Argument(name), f" is empty; {_known(name)}")
     cycle = [_one_move(entry, name) for entry in listed]
     if all(isinstance(move, Concentration) for move in cycle):
-        raise DataError(Message("nothing in ", Argument(name), " changes the groups: add 'gibbs'"))
+        raise DataError("nothing in ", Argument(name), " changes the groups: add 'gibbs'")
     if not any(updates_concentration(move) for move in cycle):
         cycle.append(Concentration())
     return cycle[0] if len(cycle) == 1 else Cycle(cycle)
@@ -58,10 +56,10 @@ def _one_move(entry: Any, name: str) -> Move:
         move: Move = MOVES[entry]()
         return move
     if isinstance(entry, str) and entry == "auto":
-        raise DataError(Message("'auto' in ", Argument(name), f" stands alone; {_known(name)}"))
+        raise DataError("'auto' in ", Argument(name), f" stands alone; {_known(name)}")
     if isinstance(entry, type) and issubclass(entry, Move):
         raise DataError(f"{name} takes moves, not classes: write {entry.__name__}()")
-    raise DataError(Message(f"unknown move {entry!r} in ", Argument(name), f"; {_known(name)}"))
+    raise DataError(f"unknown move {entry!r} in ", Argument(name), f"; {_known(name)}")
 
 
 def _known(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.moves.balance import Opening
 from permix.moves.base import Cycle, Move
 from permix.moves.concentration import Concentration
@@ -29,14 +29,12 @@ def moves_of(moves: Moves, burn_in_moves: Moves, n_burn_in: int, n: int = 0) -> 
     if optimizers_in(following):
         names = ", ".join(optimizers_in(following))
         raise DataError(
-            Message(
-                f"{names} in ",
-                Argument("moves"),
-                " is an optimizer, for burn-in only: it does not leave the posterior invariant, so the draws "
-                "would be wrong. Name it in ",
-                Argument("burn_in_moves"),
-                ".",
-            )
+            f"{names} in ",
+            Argument("moves"),
+            " is an optimizer, for burn-in only: it does not leave the posterior invariant, so the draws "
+            "would be wrong. Name it in ",
+            Argument("burn_in_moves"),
+            ".",
         )
     learning = following.during_burn_in()
     if _is_auto(burn_in_moves):
@@ -44,9 +42,7 @@ def moves_of(moves: Moves, burn_in_moves: Moves, n_burn_in: int, n: int = 0) -> 
         return Opening(climb, min(MAX_CLIMBS, n_burn_in // 2), learning), following
     given = move_from(burn_in_moves, "burn_in_moves")
     if n_burn_in == 0:
-        raise DataError(
-            Message(Argument("burn_in_moves"), " are given, but ", Argument("n_burn_in"), " is 0")
-        )
+        raise DataError(Argument("burn_in_moves"), " are given, but ", Argument("n_burn_in"), " is 0")
     return (given if learning is following else Opening(given, n_burn_in // 2, learning)), following
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.partitions.priors import Gamma
 
 
@@ -23,10 +23,8 @@ def concentration_of(text: str) -> float | Gamma:
     numbers = [] if found is None else [_number(part) for part in found.groups()]
     if not numbers or None in numbers:
         raise DataError(
-            Message(
-                Argument("concentration", text),
-                " must be a number or gamma(SHAPE,RATE), such as 'gamma(1,1)'",
-            )
+            Argument("concentration", text),
+            " must be a number or gamma(SHAPE,RATE), such as 'gamma(1,1)'",
         )
     return Gamma(*(value for value in numbers if value is not None))
 

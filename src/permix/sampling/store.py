@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from permix.errors import Argument, DataError, FileFormatError, Message
+from permix.errors import Argument, DataError, FileFormatError
 from permix.files import atomic_writer, check_version, parse_json, read_archive, write_archive
 from permix.sampling.draws import Block, Tally, length
 from permix.sampling.lock import locked
@@ -225,11 +225,9 @@ def _refuse_differences(folder: Path, found: Mapping[str, Any], wanted: Mapping[
     if differences:
         said = [text for difference in differences for text in difference][1:]
         raise DataError(
-            Message(
-                f"the store {folder} belongs to another run: ",
-                *said,
-                ". Choose another folder, or delete this one to begin anew.",
-            )
+            f"the store {folder} belongs to another run: ",
+            *said,
+            ". Choose another folder, or delete this one to begin anew.",
         )
 
 

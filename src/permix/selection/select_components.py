@@ -259,28 +259,24 @@ def _refuse_for_criteria(criterion: str, rule: str, validation: Any, test_size: 
     """Refuse what makes sense for agents held out only."""
     if rule == "one-se":
         raise DataError(
-            Message(
-                Argument("rule", "one-se"),
-                " needs errors, which ",
-                Argument("criterion", criterion),
-                " does not have; use ",
-                Argument("rule", "best"),
-                ", or ",
-                Argument("criterion", "held-out"),
-            )
+            Argument("rule", "one-se"),
+            " needs errors, which ",
+            Argument("criterion", criterion),
+            " does not have; use ",
+            Argument("rule", "best"),
+            ", or ",
+            Argument("criterion", "held-out"),
         )
     given = {"validation": validation is not None, "test_size": test_size != TEST_SIZE}
     given["n_folds"] = n_folds is not None
     for name, is_given in given.items():
         if is_given:
             raise DataError(
-                Message(
-                    Argument("criterion", criterion),
-                    " is computed on all data, and nobody is held out; leave out ",
-                    Argument(name),
-                    ", or use ",
-                    Argument("criterion", "held-out"),
-                )
+                Argument("criterion", criterion),
+                " is computed on all data, and nobody is held out; leave out ",
+                Argument(name),
+                ", or use ",
+                Argument("criterion", "held-out"),
             )
 
 

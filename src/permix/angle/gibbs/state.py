@@ -15,7 +15,7 @@ from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions_jit import completions_sweep, start_completions
 from permix.distributions.angle.normalizers import Tables, work_space
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.kernels.streams import draw_key
 from permix.runtime.seeds import RandomState, generator
 
@@ -33,11 +33,9 @@ class AngleChainModel:
         self.summed = settings.n_components == 1 and data.is_full
         if data.n_agents > MOST_AGENTS and not self.summed:
             raise DataError(
-                Message(
-                    f"chains tell agents with the same row apart, and {data.n_agents:,} are too many for "
-                    f"that; take up to {MOST_AGENTS:,}, or full rankings with ",
-                    Argument("inference", "em"),
-                )
+                f"chains tell agents with the same row apart, and {data.n_agents:,} are too many for "
+                f"that; take up to {MOST_AGENTS:,}, or full rankings with ",
+                Argument("inference", "em"),
             )
         expands = np.any(data.rankings.counts != 1) and not self.summed
         self.rankings = data.rankings.expand() if expands else data.rankings

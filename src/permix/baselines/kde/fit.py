@@ -18,7 +18,7 @@ from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate, sample_size
 from permix.distributions.mallows import Mallows
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.runtime.progress import Display
 from permix.runtime.seeds import generator, seed_sequence
 
@@ -112,11 +112,9 @@ def fit_kde(preferences: Preferences, settings: KDEParameters) -> KDEFit:
         return KDEFit(settings, table, settings.dispersion, keys, np.zeros((0, 2)))
     if table.n_agents < 2:
         raise DataError(
-            Message(
-                "cross-validation leaves one agent out and needs another to predict it from, but there is "
-                "one agent only; pass a number from 0 to 1 as ",
-                Argument("dispersion"),
-            )
+            "cross-validation leaves one agent out and needs another to predict it from, but there is "
+            "one agent only; pass a number from 0 to 1 as ",
+            Argument("dispersion"),
         )
     dispersion, tried, interrupted = search_dispersion(split_rows(table), settings, keys, rng)
     return KDEFit(settings, table, dispersion, keys, tried, interrupted)

@@ -55,7 +55,7 @@ class CellValueError(DataError):
 
     def at(self, place: str) -> DataError:
         """Return the error with the place as the user calls it."""
-        return DataError(Message(f"{place}: ", *self.what))
+        return DataError(f"{place}: ", *self.what)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -171,11 +171,9 @@ class Conditioned(Given):
             priors = self.distribution.log_prob(Rankings._from_arrays(chain.orders, self.items))
             if not np.isfinite(priors).all():
                 raise DataError(
-                    Message(
-                        f"{n_burn_in} steps of the chain did not find a ranking of positive probability that "
-                        "agrees with the preferences; pass a larger ",
-                        Argument("n_burn_in"),
-                    )
+                    f"{n_burn_in} steps of the chain did not find a ranking of positive probability that "
+                    "agrees with the preferences; pass a larger ",
+                    Argument("n_burn_in"),
                 )
         if chain.trouble:
             warnings.warn(chain.trouble, PermixWarning, stacklevel=3)

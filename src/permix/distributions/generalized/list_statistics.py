@@ -9,7 +9,7 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 
 if TYPE_CHECKING:
     from permix.distributions.generalized.list_statistics_jit import ListStatistics
@@ -32,12 +32,10 @@ def top_lists(rankings: object, what: str = "rankings") -> Rankings:
     unknown = np.flatnonzero(~rankings.unlisted_below)
     if len(unknown):
         raise DataError(
-            Message(
-                f"{rankings.row_name(int(unknown[0]))} ranks a subset and leaves the rest unknown "
-                f"({len(unknown)} such row(s)); a generalized Mallows model takes top lists, whose unlisted "
-                "items are below. If that is what they are, build the rankings with ",
-                Argument("unlisted", "below"),
-            )
+            f"{rankings.row_name(int(unknown[0]))} ranks a subset and leaves the rest unknown "
+            f"({len(unknown)} such row(s)); a generalized Mallows model takes top lists, whose unlisted "
+            "items are below. If that is what they are, build the rankings with ",
+            Argument("unlisted", "below"),
         )
     return rankings.collapse()
 
