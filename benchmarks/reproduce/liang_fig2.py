@@ -75,7 +75,7 @@ def program(data: np.ndarray, labels: np.ndarray, sizes: Sizes) -> Program:
     slope = -float(digamma(state.n_clusters + 1.0))
     points = (None, state.data, state.empty_scores, order, size_weights(state.prior, uniform=True))
     scores, sums = np.empty((n, n)), np.empty(n + 1)
-    fill_scores(state.empty_clusters(1), *points, False, scores)
+    fill_scores(state.empty_clusters(1), *points, scores)
     approximate_program(scores, slope, sums)
     beams = []
     for width, tolerance in ((n, sizes.epsilon), (sizes.width, 0.0)):
@@ -85,7 +85,6 @@ def program(data: np.ndarray, labels: np.ndarray, sizes: Sizes) -> Program:
             state.empty_clusters(width + 1),
             *points,
             slope,
-            False,
             width,
             tolerance,
             firsts[:0],
