@@ -12,10 +12,11 @@ from permix.cli.rank_answers import N_PARTICLES, N_SAMPLES, membership, pairs_an
 from permix.cli.votes import Votes
 from permix.estimators.agent_answers import Questions, sample_rankings
 from permix.estimators.preference_input import as_preferences
-from permix.mallows.fit import MallowsFit, fit_mallows
+from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.posterior import DRAWS, MixturePosterior
 from permix.mallows.predict import complete, predict_proba
+from permix.mallows.results import MallowsFit
 
 
 def fit_data(votes: Votes, settings: MallowsParameters) -> MallowsFit:
@@ -49,7 +50,7 @@ def pairwise(fit: MallowsFit, data: NewData, question: Question) -> Answer:
     def ask(block: Any, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         rng = np.random.default_rng([question.seed, first])  # every block has numbers of its own
         n, n_items = len(block), components.n_items
-        posterior = MixturePosterior.of(components, block, max(N_PARTICLES, n_samples), rng)
+        posterior = MixturePosterior(components, block, max(N_PARTICLES, n_samples), rng)
         questions = Questions.all_pairs(n, n_items)
         means, spreads = posterior.before(questions, n_samples, rng)
         before, errors = np.zeros((2, n, n_items, n_items))

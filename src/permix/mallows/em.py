@@ -27,6 +27,10 @@ from permix.distributions.conditioning.agent_posteriors import (
 )
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.draws import log_mean_exp
+from permix.distributions.conditioning.partitioned_jit import best_decay
+from permix.distributions.conditioning.tournaments_jit import count_drawn
+from permix.kernels.comparisons import weigh_levels_compiled
+from permix.kernels.kemeny_search import improve_by_insertion, order_score
 from permix.mallows.parameters import MallowsParameters
 from permix.runtime.threads import over_rows
 
@@ -168,8 +172,6 @@ class MallowsEM:
         rows = profile.partitioned
         if not len(rows):
             return 0.0
-        from permix.kernels.comparisons import weigh_levels_compiled
-
         joint = partition_log_normalizers(components, profile)[0] + components.log_weights
         evidence = np.logaddexp.reduce(joint, axis=1)
         counts = profile.counts[rows]
@@ -236,9 +238,6 @@ class MallowsEM:
 
     def m_step(self, components: MallowsComponents, statistics: Statistics) -> MallowsComponents:
         """Maximise over weights, centers and dispersions, in this order (theorem 23)."""
-        from permix.distributions.conditioning.partitioned_jit import best_decay
-        from permix.kernels.kemeny_search import order_score
-
         centers, decays = components.centers.copy(), components.decays.copy()
         most = -math.log(self.settings.min_dispersion)
         for k in range(components.n_components):
@@ -253,8 +252,6 @@ class MallowsEM:
 
     def _center(self, wins: Array, start: Array) -> Array:
         """Kemeny ranking of a tournament: proven best, or a local search that never ends behind its start."""
-        from permix.kernels.kemeny_search import improve_by_insertion, order_score
-
         if self.settings.center_search == "exact":
             from permix.consensus.kemeny import kemeny
 
@@ -331,8 +328,6 @@ def _systematic(joint: Array, uniforms: Array, local: Array, cluster: Array, n_s
 
 def _add_tournaments(weights: Array, clusters: Array, places: Array, wins: Array) -> None:
     """Count drawn rankings, component by component; ``weights`` are whole numbers."""
-    from permix.distributions.conditioning.tournaments_jit import count_drawn
-
     order = np.lexsort((weights, clusters))
     ends = np.searchsorted(clusters[order], np.arange(len(wins) + 1))
 

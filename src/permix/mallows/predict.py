@@ -9,7 +9,6 @@ numbers whatever the number of threads.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,8 @@ from permix.estimators.agent_answers import (
     whole_number,
 )
 from permix.estimators.preference_input import as_preferences
-from permix.mallows.posterior import DRAWS, MixturePosterior, call, stream_keys
+from permix.mallows.posterior import DRAWS, MixturePosterior, stream_keys
+from permix.mallows.posterior_jit import consensus_rows, sp_rows
 from permix.runtime.seeds import RandomState, generator
 from permix.runtime.threads import over_rows
 
@@ -135,19 +135,16 @@ def _run_sp(
     posterior: MixturePosterior, size: int, chain: tuple[bool, int, int], rng: np.random.Generator
 ) -> tuple[Array, Array, Array]:
     """Return orderings and labels of the chain SP, and acceptance rates; ``chain``: step, burn-in, thin."""
-    from permix.mallows.posterior_jit import sp_rows
-
-    components, tables = posterior.components, posterior.tables
+    components = posterior.components
     n, length = posterior.n_agents, chain[1] + size * chain[2]
     orders = np.empty((n, size, components.n_items), dtype=np.int32)
     labels = np.empty((n, size), dtype=np.int64)
     accepted = np.zeros(n, dtype=np.int64)
     rows = np.arange(n)
-    jobs = Jobs.of(posterior.profile.arrays, rows, 0 * rows, tables.centers, tables.models)
-    logs = (components.log_weights, tables.log_totals)
+    jobs = Jobs.of(posterior.profile.arrays, rows, 0 * rows, components.centers, posterior.models)
+    logs = (components.log_weights, posterior.log_totals)
     work = (stream_keys(rng, 1)[0], jobs, *logs, *chain, orders, labels, accepted)
-    cost = components.n_items * components.n_components * length
-    over_rows(partial(call, sp_rows, work), n, cost)
+    over_rows(sp_rows, n, components.n_items * components.n_components * length, *work)
     return orders, labels, accepted / max(length, 1)
 
 
@@ -210,8 +207,6 @@ def complete(
     the other way round (Kendall distance) that local search finds from the ordering by expected rank.
     ``n_samples`` rankings are averaged over for agents without an exact way, and drawn for ranges of ranks.
     """
-    from permix.mallows.posterior_jit import consensus_rows
-
     n_samples = whole_number("n_samples", n_samples, 2)
     posterior, table, rng = _prepared(components, preferences, N_SAMPLES, random_state)
     n, n_items = len(table), components.n_items
@@ -224,9 +219,8 @@ def complete(
     for first in range(0, n, step):
         last = min(first + step, n)
         before, _ = posterior.before(Questions.all_pairs(n, n_items, first, last), n_samples, rng, ranges)
-        before = before.reshape(last - first, n_pairs)
-        work = (before, orders[first:last], means[first:last])
-        over_rows(partial(call, consensus_rows, work), last - first, 10 * n_pairs)
+        work = (before.reshape(last - first, n_pairs), orders[first:last], means[first:last])
+        over_rows(consensus_rows, last - first, 10 * n_pairs, *work)
     result = Rankings._from_arrays(orders, components.items, table.counts, table._agents)
     if ranges is None:
         return result
@@ -240,4 +234,4 @@ def _prepared(
     n_samples = whole_number("n_samples", n_samples, 2)
     table = as_preferences(preferences, components.items)
     rng = generator(random_state)
-    return MixturePosterior.of(components, table, n_samples, rng), table, rng
+    return MixturePosterior(components, table, n_samples, rng), table, rng

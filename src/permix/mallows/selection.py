@@ -9,9 +9,10 @@ from permix.data.preferences import Preferences
 from permix.errors import Argument, DataError
 from permix.estimators.preference_input import as_preferences
 from permix.estimators.selectable import Selectable
-from permix.mallows.fit import MallowsFit, fit_mallows
+from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.predict import score_samples
+from permix.mallows.results import MallowsFit
 
 
 class MallowsSelection(Selectable):

@@ -15,6 +15,11 @@ from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.distributions.conditioning.partitioned_jit import best_decay
+from permix.distributions.conditioning.tournaments_jit import disagreements
+from permix.kernels.comparisons import weigh_levels_compiled
+from permix.kernels.kemeny_search import improve_by_insertion
+from permix.kernels.pairwise_counts import preference_pair_counts
 from permix.mallows.parameters import MallowsParameters
 from permix.runtime.threads import over_rows
 
@@ -78,8 +83,6 @@ class _KMeans:
         return MallowsComponents(self.part.items, sizes / sizes.sum(), centers, decays)
 
     def _decays(self, shares: Array, min_dispersion: float) -> Array:
-        from permix.distributions.conditioning.partitioned_jit import best_decay
-
         n = self.part.n_items
         most, no_blocks = -math.log(min_dispersion), np.zeros(n + 1)
         # Not uniform: a component without any order would attract everybody alike.
@@ -115,8 +118,6 @@ class _KMeans:
         return self._consensus(self._pairs(mine) + 0.5 * others, consensus)
 
     def _consensus(self, pairs: Array, start: Array) -> Array:
-        from permix.kernels.kemeny_search import improve_by_insertion
-
         order = start.copy()
         improve_by_insertion(pairs - pairs.T, order, 1e-9 * max(1.0, float(pairs.max())))
         return order
@@ -124,13 +125,9 @@ class _KMeans:
     def _pairs(self, weights: Array) -> Array:
         n = self.part.n_items
         if not len(self.part.pairs):
-            from permix.kernels.comparisons import weigh_levels_compiled
-
             pairs: Array = np.zeros((n, n))
             weigh_levels_compiled(self.arrays, np.arange(len(weights)), weights, pairs, np.zeros(n))
             return pairs
-        from permix.kernels.pairwise_counts import preference_pair_counts
-
         # Rows without weight are left out, not only weighed by 0: most clusters are small.
         rows = np.flatnonzero(weights)
         part = self.part if len(rows) == len(weights) else self.part[rows]
@@ -144,9 +141,7 @@ class _KMeans:
         return self._distances(np.stack([order, order[::-1]])).sum(axis=1)
 
     def _distances(self, centers: Array) -> Array:
-        from permix.distributions.conditioning.tournaments_jit import disagreements
-
         out = np.empty((len(self.part), len(centers)), dtype=np.int64)
         work = (self.arrays, np.arange(len(self.part)), np.argsort(centers, axis=1), out)
-        over_rows(lambda first, last: disagreements(first, last, *work), len(self.part), 4 * len(centers))
+        over_rows(disagreements, len(self.part), 4 * len(centers), *work)
         return out.astype(np.float64)
