@@ -247,13 +247,31 @@ class RankingDistribution(Distribution):
     def expected_distance(self) -> float:
         """Expected Kendall distance from the center."""
 
-    @abc.abstractmethod
     def pairwise(self) -> Array:
-        """Matrix of P(item a before item b), by position in ``items``."""
+        """Matrix of P(item a before item b), by position in ``items``, 0 on the diagonal.
 
-    @abc.abstractmethod
+        Exact, in n³ operations.
+        """
+        from permix.distributions.insertion_jit import insertion_marginals
+
+        return self._by_item(insertion_marginals(self._insertion_probabilities("pairwise"))[1])
+
     def rank_marginals(self) -> Array:
-        """Matrix of P(item a has rank r), rows by position in ``items``, column 0 = best."""
+        """Matrix of P(item a has rank r), exact, in n³ operations.
+
+        Returns
+        -------
+        ndarray, shape (items, items)
+            Rows by position in ``items``; column 0 is the best rank. Rows and columns sum to one.
+        """
+        from permix.distributions.insertion_jit import insertion_marginals
+
+        places = insertion_marginals(self._insertion_probabilities("rank_marginals"))[0]
+        return np.ascontiguousarray(places.T[np.argsort(self._order)])
+
+    def _insertion_probabilities(self, what: str) -> Array:
+        """Matrix of insertion probabilities, asked for by the method ``what``."""
+        return np.exp(self.insertion_log_probabilities())
 
     @abc.abstractmethod
     def insertion_log_probabilities(self) -> Array:
@@ -261,6 +279,18 @@ class RankingDistribution(Distribution):
 
         Entries above the diagonal are minus infinity. It has n² entries.
         """
+
+    def describe(self) -> dict[str, Any]:
+        """Return name and parameters as plain JSON values; infinity, which JSON lacks, as text.
+
+        Insertion probabilities given as a function cannot be described.
+        """
+        about = {"name": self.name, "items": list(self.items), "center": list(self.center)}
+        return about | self._described()
+
+    @abc.abstractmethod
+    def _described(self) -> dict[str, Any]:
+        """Return the parameters beside the center as plain JSON values."""
 
     def condition(self, preferences: object) -> Any:
         """Return this distribution given what one agent said.

@@ -180,17 +180,19 @@ def predict_pairwise(
     posterior, _, rng = _prepared(components, table, N_SAMPLES, random_state)
     found = posterior.before(questions, n_samples, rng)
     if order is not None:
-        answers = [np.empty(len(order)) for _ in found]
-        for answer, values in zip(answers, found, strict=True):
-            answer[order] = values
-    else:
-        answers = [np.zeros((n, n_items, n_items)) for _ in found[: 1 + return_error]]
-        a, b = questions.first, questions.second
-        for which, answer in enumerate(answers):
-            values = found[which].reshape(n, -1)
-            answer[:, a, b] = values
-            answer[:, b, a] = values if which else 1.0 - values
-    return (answers[0], answers[1]) if return_error else answers[0]
+        means, errors = (values[np.argsort(order)] for values in found)
+        return (means, errors) if return_error else means
+    means = pair_matrices(n, questions, found[0], 1.0 - found[0])
+    return (means, pair_matrices(n, questions, found[1], found[1])) if return_error else means
+
+
+def pair_matrices(n: int, questions: Questions, values: Array, turned: Array) -> Array:
+    """Matrices (n, items, items) of answers about all pairs a < b, ``turned`` those about b and a."""
+    n_items = int(questions.second.max(initial=0)) + 1
+    out = np.zeros((n, n_items, n_items))
+    out[:, questions.first, questions.second] = values.reshape(n, -1)
+    out[:, questions.second, questions.first] = turned.reshape(n, -1)
+    return out
 
 
 def complete(
@@ -222,9 +224,7 @@ def complete(
         work = (before.reshape(last - first, n_pairs), orders[first:last], means[first:last])
         over_rows(consensus_rows, last - first, 10 * n_pairs, *work)
     result = Rankings._from_arrays(orders, components.items, table.counts, table._agents)
-    if ranges is None:
-        return result
-    return result, RankSummary(means, ranges[:, 0], ranges[:, 1])
+    return result if ranges is None else (result, RankSummary(means, ranges[:, 0], ranges[:, 1]))
 
 
 def _prepared(

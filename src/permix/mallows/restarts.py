@@ -17,7 +17,7 @@ from permix.mallows.parameters import MallowsParameters
 from permix.mallows.start import first_components, seeded_center
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
-from permix.runtime.seeds import seed_sequence
+from permix.runtime.seeds import seed_sequence, stream_key
 from permix.runtime.threads import at_most, run_in_threads
 
 # Rows in exact or in sampled steps beyond which starts are tried on a part of the agents.
@@ -40,7 +40,13 @@ class Climbed(NamedTuple):
 
 def best_of_restarts(profile: Profile, settings: MallowsParameters) -> Climbed:
     """Climb from ``settings.n_init`` starts and go on from the best."""
-    _check(profile, settings)
+    if not len(profile.stated):
+        raise DataError("no row says anything about any pair of items, so there is nothing to fit")
+    if settings.n_components > profile.n_agents:
+        raise DataError(
+            Argument("n_components", settings.n_components),
+            f" is more than the {profile.n_agents} agents who said something",
+        )
     # One start is enough where there is only one component: the consensus of all.
     n_restarts = settings.n_init if settings.n_components > 1 else 1
     seeds = seed_sequence(settings.random_state).spawn(n_restarts + 1)
@@ -51,34 +57,33 @@ def best_of_restarts(profile: Profile, settings: MallowsParameters) -> Climbed:
 
         def climb(index: int) -> Run:
             rng = np.random.default_rng(seeds[index])
-            em = MallowsEM(part, settings, _key(rng))
+            em = MallowsEM(part, settings, stream_key(rng))
             return em.climb(first_components(part, settings, rng), workers.follow(index))
 
         workers.phase = "trying starts"
         runs = workers.all(climb, n_restarts)
         reached = np.array([float(run.log_likelihood) for run in runs])
         best = runs[int(np.argmax(reached))]
-        em = MallowsEM(part, settings, _key(rng))
+        em = MallowsEM(part, settings, stream_key(rng))
         if em.exact and settings.n_components > 1:
             best = _relocated(em, best, rng, workers)
         if part is not profile:
             workers.phase = "all agents"
-            em = MallowsEM(profile, settings, _key(rng))
-            reached *= em.n_agents / MallowsEM(part, settings, _key(rng)).n_agents
+            em = MallowsEM(profile, settings, stream_key(rng))
+            reached *= em.n_agents / MallowsEM(part, settings, stream_key(rng)).n_agents
             best = workers.one(partial(em.climb, best.components, n_stochastic=0))
         if not em.exact:
             workers.phase = "averaging"
             best = workers.one(partial(em.average, best))
-    return Climbed(best, reached, _key(rng), workers.interrupted)
+    return Climbed(best, reached, stream_key(rng), workers.interrupted)
 
 
 def _race_track(profile: Profile, n_restarts: int, rng: np.random.Generator) -> Profile:
     """Return a random part of very many agents, to try starts on; the best goes on with everybody."""
-    stated = np.union1d(profile.partitioned, profile.sampled)
     cost = len(profile.partitioned) / MOST_EXACT + len(profile.sampled) / MOST_SAMPLED
     if n_restarts == 1 or cost <= 2.0:
         return profile
-    rows = np.sort(rng.choice(stated, int(len(stated) / cost), replace=False))
+    rows = np.sort(rng.choice(profile.stated, int(len(profile.stated) / cost), replace=False))
     return Profile.of(profile.preferences[rows])
 
 
@@ -91,7 +96,7 @@ def _relocated(em: MallowsEM, best: Run, rng: np.random.Generator, workers: _Wor
     workers.phase = "moving components"
     for _ in range(0, N_RELOCATIONS, AT_ONCE):
         attempts = [
-            (MallowsEM(em.profile, em.settings, _key(rng)), _moved(em, best.components, rng))
+            (MallowsEM(em.profile, em.settings, stream_key(rng)), _moved(em, best.components, rng))
             for _ in range(AT_ONCE)
         ]
 
@@ -115,10 +120,6 @@ def _moved(em: MallowsEM, components: MallowsComponents, rng: np.random.Generato
     decays[which] = np.median(decays)
     weights[which] = max(weights[which], 1.0 / k)
     return MallowsComponents(components.items, weights / weights.sum(), centers, decays)
-
-
-def _key(rng: np.random.Generator) -> Array:
-    return rng.integers(0, 2**64, size=2, dtype=np.uint64)
 
 
 class _Workers:
@@ -162,15 +163,3 @@ class _Workers:
     def one(self, task: Callable[[Follow], Run]) -> Run:
         """Run a single task, which may use all threads, and also after Ctrl-C: it then ends soon."""
         return self.all(lambda index: task(self.follow(index)), 1)[0]
-
-
-def _check(profile: Profile, settings: MallowsParameters) -> None:
-    stated = np.union1d(profile.partitioned, profile.sampled)
-    if not len(stated):
-        raise DataError("no row says anything about any pair of items, so there is nothing to fit")
-    n_agents = int(profile.counts[stated].sum())
-    if settings.n_components > n_agents:
-        raise DataError(
-            Argument("n_components", settings.n_components),
-            f" is more than the {n_agents} agents who said something",
-        )

@@ -32,19 +32,15 @@ def first_components(
     profile: Profile, settings: MallowsParameters, rng: np.random.Generator
 ) -> MallowsComponents:
     """Return components from k-means on a random part of the agents."""
-    rows = np.union1d(profile.partitioned, profile.sampled)
-    k = settings.n_components
+    rows, k = profile.stated, settings.n_components
     if len(rows) > PER_COMPONENT * k:
         rows = np.sort(rng.choice(rows, PER_COMPONENT * k, replace=False))
-    part = profile.preferences[rows]
-    clusters = _KMeans(part, k, rng)
-    return clusters.run(settings.min_dispersion)
+    return _KMeans(profile.preferences[rows], k, rng).run(settings.min_dispersion)
 
 
 def seeded_center(profile: Profile, rng: np.random.Generator) -> Array:
     """Return the ranking of an agent drawn at random, completed by the consensus of some others."""
-    rows = np.union1d(profile.partitioned, profile.sampled)
-    weights = profile.counts[rows]
+    rows, weights = profile.stated, profile.counts[profile.stated]
     chosen = rng.choice(rows, min(len(rows), PER_COMPONENT), p=weights / weights.sum())
     start = _KMeans(profile.preferences[chosen], 1, rng)
     return start.completed(0, start.consensus())
@@ -58,7 +54,9 @@ class _KMeans:
         self.arrays = part.arrays()
         self.counts = part.counts.astype(np.float64)
         self.everybody = self._pairs(self.counts)
-        self.stated = np.maximum(self._n_stated(), 1.0)
+        # Pairs that each row states, ties left out: those that the two ends of one center reverse.
+        order = np.arange(part.n_items, dtype=np.int32)
+        self.stated = np.maximum(self._distances(np.stack([order, order[::-1]])).sum(axis=1), 1.0)
 
     def run(self, min_dispersion: float) -> MallowsComponents:
         centers = self._far_apart()
@@ -79,15 +77,12 @@ class _KMeans:
         mine = distances[np.arange(len(labels)), labels]
         against = np.bincount(labels, weights=self.counts * mine, minlength=self.k)
         stated = np.bincount(labels, weights=self.counts * self.stated, minlength=self.k)
-        decays = self._decays((against + 0.1) / (stated + 1.0), min_dispersion)
-        return MallowsComponents(self.part.items, sizes / sizes.sum(), centers, decays)
-
-    def _decays(self, shares: Array, min_dispersion: float) -> Array:
         n = self.part.n_items
         most, no_blocks = -math.log(min_dispersion), np.zeros(n + 1)
         # Not uniform: a component without any order would attract everybody alike.
-        distances = np.minimum(shares, 0.45) * n * (n - 1) / 2
-        return np.array([best_decay(distance, 1.0, no_blocks, most) for distance in distances])
+        means = np.minimum((against + 0.1) / (stated + 1.0), 0.45) * n * (n - 1) / 2
+        decays = np.array([best_decay(mean, 1.0, no_blocks, most) for mean in means])
+        return MallowsComponents(self.part.items, sizes / sizes.sum(), centers, decays)
 
     def _far_apart(self) -> Array:
         """Choose agents with probability proportional to the distance from those chosen before."""
@@ -134,11 +129,6 @@ class _KMeans:
         # An order stated twice is the same order: repeats are no votes here.
         implied = np.ones(len(rows), dtype=np.bool_)
         return np.asarray(preference_pair_counts(part.arrays(), implied, weights[rows], n, repeats=False))
-
-    def _n_stated(self) -> Array:
-        """Pairs that each row states, ties left out: those that the two ends of one center reverse."""
-        order = np.arange(self.part.n_items, dtype=np.int32)
-        return self._distances(np.stack([order, order[::-1]])).sum(axis=1)
 
     def _distances(self, centers: Array) -> Array:
         out = np.empty((len(self.part), len(centers)), dtype=np.int64)

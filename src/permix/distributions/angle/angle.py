@@ -158,22 +158,13 @@ class Angle(Distribution):
         >>> round(error, 1), error.standard_error < 0.02
         (1.7, True)
         """
-        from permix.distributions.angle.draws_jit import sample_rows
         from permix.distributions.angle.subset_table_jit import MOST_ITEMS
 
         n_samples = whole_number("n_samples", n_samples, 2)
         approximate = vmf_log_sum(self._concentration, self.n_items)
         if self.n_items <= MOST_ITEMS:
             return Estimate(log_sum("exact", self._tilts, self._scores) - approximate)
-        key = stream_key(random_state)
-        u, v = self._potentials
-        orders = np.empty((n_samples, self.n_items), dtype=np.int32)
-        log_weights = np.empty(n_samples)
-
-        def draw(first: int, last: int) -> None:
-            sample_rows(key, first, last, self._tilts, self._scores, u, v, 0, orders, log_weights)
-
-        over_rows(draw, n_samples, self.n_items**2)
+        _, log_weights = self._importance_draws(n_samples, stream_key(random_state), 0)
         largest = float(log_weights.max())
         weights = np.exp(log_weights - largest)
         mean = float(weights.mean())
@@ -245,30 +236,24 @@ class Angle(Distribution):
         Up to 20 items the draws are exact. Beyond, each is an importance draw moved by 50 Metropolis
         exchanges per item, several times what the chain needs to forget where it began.
         """
-        t = self.n_items
-        key = stream_key(random_state)
-        out = np.empty((sample_size(size), t), dtype=np.int32)
-        if self.exact_draws:
-            from permix.distributions.angle.subset_table_jit import sample_table_rows
+        key, n, t = stream_key(random_state), sample_size(size), self.n_items
+        if not self.exact_draws:
+            orders, _ = self._importance_draws(n, key, EXCHANGES_PER_ITEM * t)
+            return Rankings._from_arrays(orders, self._items)
+        from permix.distributions.angle.subset_table_jit import sample_table_rows
 
-            items, factors, table = self._table
-
-            def draw(first: int, last: int) -> None:
-                sample_table_rows(key, first, last, items, factors, table, out)
-
-            over_rows(draw, len(out), t)
-        else:
-            from permix.distributions.angle.draws_jit import sample_rows
-
-            u, v = self._potentials
-            log_weights, n_exchanges = np.empty(len(out)), EXCHANGES_PER_ITEM * t
-
-            def draw(first: int, last: int) -> None:
-                model = (self._tilts, self._scores, u, v)
-                sample_rows(key, first, last, *model, n_exchanges, out, log_weights)
-
-            over_rows(draw, len(out), t * t)
+        table, out = self._table, np.empty((n, t), dtype=np.int32)
+        over_rows(lambda first, last: sample_table_rows(key, first, last, *table, out), n, t)
         return Rankings._from_arrays(out, self._items)
+
+    def _importance_draws(self, size: int, key: Array, n_exchanges: int) -> tuple[Array, Array]:
+        """Orderings drawn by importance, moved by so many exchanges each, and their log-weights before."""
+        from permix.distributions.angle.draws_jit import sample_rows
+
+        orders, log_weights = np.empty((size, self.n_items), dtype=np.int32), np.empty(size)
+        work = (self._tilts, self._scores, *self._potentials, n_exchanges, orders, log_weights)
+        over_rows(lambda first, last: sample_rows(key, first, last, *work), size, self.n_items**2)
+        return orders, log_weights
 
     def mean_scores(self) -> Array:
         """Mean of y for each item: the gradient of :meth:`log_normalizer` in the tilts.
@@ -302,10 +287,8 @@ class Angle(Distribution):
 
             return np.asarray(rank_marginals(self._tilts, self._scores))
         orders = self.sample(whole_number("n_samples", n_samples, 1), random_state).orders
-        counts = np.zeros((self.n_items, self.n_items))
-        for rank in range(self.n_items):
-            counts[:, rank] = np.bincount(orders[:, rank], minlength=self.n_items)
-        return counts / n_samples
+        counts = [np.bincount(items, minlength=self.n_items) for items in orders.T]
+        return np.stack(counts, axis=1) / n_samples
 
     def pairwise(self, n_samples: int = 1000, random_state: RandomState = 0) -> Array:
         """Matrix of P(item a before item b): exact up to 20 items, beyond the frequencies in draws.
@@ -364,8 +347,7 @@ class Angle(Distribution):
     def _potentials(self) -> tuple[Array, Array]:
         from permix.distributions.angle.draws_jit import balancing_potentials
 
-        u, v = balancing_potentials(self._tilts, self._scores)
-        return u, v
+        return tuple(balancing_potentials(self._tilts, self._scores))
 
     def _warn_above_one(self, log_probabilities: Array) -> None:
         above = int(np.count_nonzero(log_probabilities > 1e-9))

@@ -68,6 +68,16 @@ class Profile:
         """Statements for compiled code."""
         return self.preferences.arrays()
 
+    @cached_property
+    def stated(self) -> Array:
+        """Rows that said something."""
+        return np.union1d(self.partitioned, self.sampled)
+
+    @cached_property
+    def n_agents(self) -> int:
+        """How many agents said something."""
+        return int(self.counts[self.stated].sum())
+
     @property
     def counts(self) -> Array:
         """How many agents each row stands for."""

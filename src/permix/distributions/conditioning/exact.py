@@ -35,6 +35,7 @@ from permix.distributions.conditioning.downsets_jit import (
 )
 from permix.distributions.conditioning.draws import Jobs, amp_draws, log_mean_exp
 from permix.distributions.insertion_jit import insertion_marginals
+from permix.runtime.seeds import stream_key
 
 # Down-sets of a partial order beyond which exact sums are given up: 18 unrelated items have as many. They
 # take some tenths of a second.
@@ -116,7 +117,7 @@ class Partition:
 
     def sample(self, size: int, rng: np.random.Generator) -> Array:
         """Draw orderings from the posterior."""
-        return self.problem.amp(rng.integers(0, 2**64, size=2, dtype=np.uint64), size)[0]
+        return self.problem.amp(stream_key(rng), size)[0]
 
     def marginals(self) -> tuple[Array, Array]:
         """P(step has rank r) and P(step before step); within a group by insertion, groups independent."""

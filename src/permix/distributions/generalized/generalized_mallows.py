@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.distributions.base import RankingDistribution, read_only, sample_size
+from permix.distributions.base import Center, Items, RankingDistribution, read_only, sample_size
+from permix.distributions.mallows import Mallows
 from permix.errors import Argument, DataError, Message
 from permix.runtime.seeds import RandomState, stream_key
 from permix.runtime.threads import over_rows
@@ -69,9 +70,9 @@ class GeneralizedMallows(RankingDistribution):
 
     def __init__(
         self,
-        center: Sequence[object] | Rankings | Array,
+        center: Center,
         theta: float | Sequence[float] | Array,
-        items: Iterable[object] | None = None,
+        items: Items = None,
         *,
         beyond: float = 0.0,
     ) -> None:
@@ -285,15 +286,13 @@ class GeneralizedMallows(RankingDistribution):
 
         With decays that differ, a generalized Mallows model is not a repeated-insertion model.
         """
-        from permix.distributions.mallows import Mallows
-
-        if not self._is_mallows():
+        same = self._as_mallows()
+        if same is None:
             raise DataError(
                 "a generalized Mallows model whose theta differs between stages is not a repeated-insertion "
                 "model: it grows from the top, not by inserting the items of the center"
             )
-        decay = self._theta[0] if self.n_stages else 0.0
-        return Mallows(self.center, np.exp(-decay), self.items).insertion_log_probabilities()
+        return same.insertion_log_probabilities()
 
     def condition(self, preferences: object) -> ListContinuation | Any:
         """Return this distribution given the top list that one agent began.
@@ -318,35 +317,27 @@ class GeneralizedMallows(RankingDistribution):
         GeneralizedMallows: 2 items, theta 0.5, center a ≻ c
         """
         from permix.distributions.generalized.continuation import ListContinuation
-        from permix.distributions.mallows import Mallows
 
+        same = self._as_mallows()
         is_list = isinstance(preferences, Rankings) and preferences.unlisted_below.all()
-        if is_list or not self._is_mallows():
-            return ListContinuation(self, preferences)
+        return ListContinuation(self, preferences) if is_list or same is None else same.condition(preferences)
+
+    def _described(self) -> dict[str, Any]:
+        # JSON has no infinity.
+        return {"theta": [value if value < np.inf else "inf" for value in self._theta.tolist()]}
+
+    def _as_mallows(self) -> Mallows | None:
+        """Return the Mallows model that this is where all decays are equal."""
+        if not (self._theta == self._theta[:1]).all():
+            return None
         decay = self._theta[0] if self.n_stages else 0.0
-        return Mallows(self.center, np.exp(-decay), self.items).condition(preferences)
-
-    def describe(self) -> dict[str, Any]:
-        """Return name and parameters as plain JSON values; infinity, which JSON lacks, as text."""
-        return {
-            "name": self.name,
-            "items": list(self.items),
-            "center": list(self.center),
-            "theta": [value if value < np.inf else "inf" for value in self._theta.tolist()],
-        }
-
-    def _is_mallows(self) -> bool:
-        return bool((self._theta == self._theta[:1]).all())
+        return Mallows(self.center, np.exp(-decay), self.items)
 
     def _score_top_lists(self, table: Rankings, out: Array) -> None:
         from permix.distributions.generalized.generalized_mallows_jit import list_log_prob_rows
 
-        ranks = np.argsort(self._order)
-
-        def score(first: int, last: int) -> None:
-            list_log_prob_rows(first, last, table.orders, table.lengths, ranks, self._theta, out)
-
-        over_rows(score, len(table), table.orders.shape[1])
+        work = (table.orders, table.lengths, np.argsort(self._order), self._theta, out)
+        over_rows(list_log_prob_rows, len(table), table.orders.shape[1], *work)
 
     def _before(self, first: Array, second: Array) -> Array:
         return np.asarray(self.pairwise()[first, second])
