@@ -249,23 +249,19 @@ def _matrix(probabilities: Any, center: tuple[Label, ...]) -> Array:
         )
     matrix = np.zeros((n, n))
     for i, item in enumerate(center):
-        try:
-            row = np.asarray(rows[i], dtype=np.float64)
-        except (TypeError, ValueError):
-            raise DataError(f"the insertion probabilities of {item!r} are not numbers") from None
-        if row.ndim == 1 and len(row) == n and not row[i + 1 :].any():
-            row = row[: i + 1]
-        matrix[i, : i + 1] = _row(row, i + 1, item)
+        matrix[i, : i + 1] = _row(rows[i], i + 1, item, n)
     return matrix
 
 
-def _row(chances: Any, places: int, item: Label) -> Array:
-    """Check the insertion probabilities of one item and make them sum to one."""
+def _row(chances: Any, places: int, item: Label, padded: int = 0) -> Array:
+    """Check the insertion probabilities of one item, padded by zeros or not, and make them sum to one."""
     whose = f"the insertion probabilities of {item!r}"
     try:
         row = np.array(chances, dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError(f"{whose} are not numbers: {chances!r}") from None
+    if row.shape == (padded,) and not row[places:].any():
+        row = row[:places]
     if row.shape != (places,):
         raise DataError(
             f"{whose} have shape {row.shape}, but it can go to {places} place(s): give {places} number(s), "

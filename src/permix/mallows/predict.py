@@ -40,8 +40,6 @@ from permix.runtime.threads import over_rows
 BLOCK_BYTES = 2**27
 # Particles per agent and component behind P(z | v) where it has no exact sum.
 N_SAMPLES = 256
-METHODS = ("auto", "exact", "importance", "sp")
-STEPS = ("mmp", "amp")
 
 
 def predict_proba(
@@ -87,24 +85,17 @@ def sample_completions(
 ) -> Completions:
     """Draw full rankings that agree with each agent, and the components behind them: P(r, z | v).
 
-    Parameters
-    ----------
-    method : {"auto", "exact", "importance", "sp"}
-        "exact": independent draws from the posterior; refused where an agent has no exact way.
-        "importance": the component from P(z | v), the ranking from AMP's draws under that component,
-        resampled by importance weights while they are built, then some Gibbs sweeps over all items;
-        draws are independent, and exact in the limit of many sweeps.
-        "sp": the paper's chain, algorithm 3, of dependent draws. With many items it hardly ever changes the
-        component. "auto": exact where possible, else importance, agent by agent.
-    step : {"mmp", "amp"}
-        For "sp": the step of the ranking. "mmp" (independence Metropolis, equation 23) tends to the
-        posterior; "amp", as in the paper's experiments, takes every proposal, which is right only where
-        AMP is exact.
-    n_burn_in, n_thin : int
-        For "sp": steps before the first draw is kept, and from one draw to the next.
+    Method "exact" draws independently from the posterior; refused where an agent has no exact way.
+    "importance" takes the component from P(z | v), the ranking from AMP's draws under that component,
+    resampled by importance weights while they are built, then some Gibbs sweeps over all items; draws are
+    independent, and exact in the limit of many sweeps. "auto" is exact where possible, else importance, agent
+    by agent. "sp" is the paper's chain, algorithm 3, of dependent draws: ``n_burn_in`` steps before the first
+    is kept, ``n_thin`` from one to the next; with many items it hardly ever changes the component. Its ``step`` of the ranking is
+    "mmp" (independence Metropolis, equation 23), which tends to the posterior, or "amp", as in the paper's
+    experiments, which takes every proposal: right only where AMP is exact.
     """
-    one_of("method", method, METHODS)
-    one_of("step", step, STEPS)
+    one_of("method", method, ("auto", "exact", "importance", "sp"))
+    one_of("step", step, ("mmp", "amp"))
     size = sample_size(size)
     n_burn_in, n_thin = whole_number("n_burn_in", n_burn_in, 0), whole_number("n_thin", n_thin, 1)
     posterior, table, rng = _prepared(components, preferences, N_SAMPLES, random_state)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -27,6 +27,8 @@ MOST_SAMPLED = 1_500
 N_RELOCATIONS = 24
 AT_ONCE = 4
 N_STOCHASTIC_AGAIN = 5
+
+Task = Callable[[Follow], Run]
 
 
 class Climbed(NamedTuple):
@@ -53,29 +55,26 @@ def best_of_restarts(profile: Profile, settings: MallowsParameters) -> Climbed:
     rng = np.random.default_rng(seeds[-1])
     part = _race_track(profile, n_restarts, rng)
     with at_most(settings.n_jobs), Interrupts() as interrupts, Display(settings.progress) as display:
-        workers = _Workers(settings, interrupts, display)
+        run_all = partial(_run_all, settings.n_jobs, interrupts, display)
 
-        def climb(index: int) -> Run:
-            rng = np.random.default_rng(seeds[index])
+        def climb(seed: np.random.SeedSequence, follow: Follow) -> Run:
+            rng = np.random.default_rng(seed)
             em = MallowsEM(part, settings, stream_key(rng))
-            return em.climb(first_components(part, settings, rng), workers.follow(index))
+            return em.climb(first_components(part, settings, rng), follow)
 
-        workers.phase = "trying starts"
-        runs = workers.all(climb, n_restarts)
+        runs = run_all("trying starts", [partial(climb, seed) for seed in seeds[:-1]])
         reached = np.array([float(run.log_likelihood) for run in runs])
         best = runs[int(np.argmax(reached))]
         em = MallowsEM(part, settings, stream_key(rng))
         if em.exact and settings.n_components > 1:
-            best = _relocated(em, best, rng, workers)
+            best = _relocated(em, best, rng, run_all, interrupts)
         if part is not profile:
-            workers.phase = "all agents"
             em = MallowsEM(profile, settings, stream_key(rng))
             reached *= em.n_agents / MallowsEM(part, settings, stream_key(rng)).n_agents
-            best = workers.one(partial(em.climb, best.components, n_stochastic=0))
+            best = run_all("all agents", [partial(em.climb, best.components, n_stochastic=0)])[0]
         if not em.exact:
-            workers.phase = "averaging"
-            best = workers.one(partial(em.average, best))
-    return Climbed(best, reached, stream_key(rng), workers.interrupted)
+            best = run_all("averaging", [partial(em.average, best)])[0]
+    return Climbed(best, reached, stream_key(rng), interrupts.interrupted)
 
 
 def _race_track(profile: Profile, n_restarts: int, rng: np.random.Generator) -> Profile:
@@ -87,25 +86,27 @@ def _race_track(profile: Profile, n_restarts: int, rng: np.random.Generator) -> 
     return Profile.of(profile.preferences[rows])
 
 
-def _relocated(em: MallowsEM, best: Run, rng: np.random.Generator, workers: _Workers) -> Run:
+def _relocated(
+    em: MallowsEM,
+    best: Run,
+    rng: np.random.Generator,
+    run_all: Callable[[str, Sequence[Task]], list[Run]],
+    interrupts: Interrupts,
+) -> Run:
     """Take a component away and put it elsewhere; keep what climbs higher.
 
     The usual bad optimum has two components on one group of agents and one on two groups. Starting anew
     rarely mends that; moving one component does.
     """
-    workers.phase = "moving components"
     for _ in range(0, N_RELOCATIONS, AT_ONCE):
-        attempts = [
-            (MallowsEM(em.profile, em.settings, stream_key(rng)), _moved(em, best.components, rng))
-            for _ in range(AT_ONCE)
-        ]
-
-        def climb(index: int, attempts: list[tuple[MallowsEM, MallowsComponents]] = attempts) -> Run:
-            attempt, components = attempts[index]
-            return attempt.climb(components, workers.follow(index), N_STOCHASTIC_AGAIN)
-
-        best = max([best, *workers.all(climb, AT_ONCE)], key=lambda run: run.log_likelihood)
-        if workers.interrupted:
+        attempts = []
+        for _ in range(AT_ONCE):
+            again = MallowsEM(em.profile, em.settings, stream_key(rng))
+            moved = _moved(em, best.components, rng)
+            attempts.append(partial(again.climb, moved, n_stochastic=N_STOCHASTIC_AGAIN))
+        runs = run_all("moving components", attempts)
+        best = max([best, *runs], key=lambda run: run.log_likelihood)
+        if interrupts.interrupted:
             break
     return best
 
@@ -122,44 +123,24 @@ def _moved(em: MallowsEM, components: MallowsComponents, rng: np.random.Generato
     return MallowsComponents(components.items, weights / weights.sum(), centers, decays)
 
 
-class _Workers:
-    """Runs of EM in threads, a line about them on the terminal, and Ctrl-C that keeps what was reached."""
+def _run_all(
+    n_jobs: int | None, interrupts: Interrupts, display: Display, phase: str, tasks: Sequence[Task]
+) -> list[Run]:
+    """Run tasks in threads, with a line about them on the terminal.
 
-    def __init__(self, settings: MallowsParameters, interrupts: Interrupts, display: Display) -> None:
-        self.n_jobs = settings.n_jobs
-        self.interrupts = interrupts
-        self.display = display
-        self.phase = "starting"
-        self._reached: dict[int, tuple[int, float]] = {}
+    After Ctrl-C those that had begun end soon, with what they reached, and only the first still begins.
+    """
+    reached: dict[int, tuple[int, float]] = {}
+    display.begin(f"EM, {phase}", len(tasks) if len(tasks) > 1 else None)
 
-    @property
-    def interrupted(self) -> bool:
-        """Whether the user pressed Ctrl-C."""
-        return self.interrupts.interrupted
-
-    def follow(self, index: int) -> Follow:
-        """Let one task report and hear of Ctrl-C."""
-
+    def work(index: int) -> Run:
         def report(iteration: int, value: float) -> None:
-            self._reached[index] = (iteration, value)
-            reached = list(self._reached.values())
-            iteration, best = max(count for count, _ in reached), max(value for _, value in reached)
-            self.display.update(f"iteration {iteration} · log-likelihood {best:,.1f}")
+            reached[index] = (iteration, value)
+            iterations, values = zip(*list(reached.values()), strict=True)
+            display.update(f"iteration {max(iterations)} · log-likelihood {max(values):,.1f}")
 
-        return Follow(report, lambda: self.interrupts.stopped)
+        run = tasks[index](Follow(report, lambda: interrupts.stopped))
+        display.step()
+        return run
 
-    def all(self, task: Callable[[int], Run], n: int) -> list[Run]:
-        """Run tasks 0..n-1; after Ctrl-C those that had begun end soon, and only the first still begins."""
-        self._reached.clear()
-        self.display.begin(f"EM, {self.phase}", n if n > 1 else None)
-
-        def work(index: int) -> Run:
-            run = task(index)
-            self.display.step()
-            return run
-
-        return run_in_threads(work, range(n), self.n_jobs, interrupts=self.interrupts, least=1)
-
-    def one(self, task: Callable[[Follow], Run]) -> Run:
-        """Run a single task, which may use all threads, and also after Ctrl-C: it then ends soon."""
-        return self.all(lambda index: task(self.follow(index)), 1)[0]
+    return run_in_threads(work, range(len(tasks)), n_jobs, interrupts=interrupts, least=1)

@@ -34,23 +34,11 @@ def log_compatible_sums(
 ) -> tuple[Array, Array]:
     """Sum exp(Σ_r tilt of the item at rank r · score of rank r) over all full rankings that agree with a row.
 
-    Less the ln of the same sum over all rankings, this is the log-probability of an incomplete ranking.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Full rankings, top lists and rankings of a subset, in any mixture.
-    tilts : array (components, items)
-        Concentration times direction of each component.
-    n_particles : int
-        Annealed runs for each row that is too long for a table.
-    random_state : int, SeedSequence, Generator or None
-        Where these start from.
-
-    Returns
-    -------
-    log_sums, standard_errors : ndarrays (rows, components)
-        The error is 0 where the sum is exact: full rows, and rows with few unlisted items.
+    Less the ln of the same sum over all rankings, this is the log-probability of an incomplete ranking. Rows
+    are full rankings, top lists and rankings of a subset, in any mixture; ``tilts`` (components, items) are
+    concentration times direction. Rows too long for a table get ``n_particles`` annealed runs each, which
+    start from ``random_state``. Returns ln of the sums and standard errors, both (rows, components); an error
+    is 0 where the sum is exact: full rows, and rows with few unlisted items.
 
     Examples
     --------
