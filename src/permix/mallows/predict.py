@@ -90,9 +90,9 @@ def sample_completions(
     resampled by importance weights while they are built, then some Gibbs sweeps over all items; draws are
     independent, and exact in the limit of many sweeps. "auto" is exact where possible, else importance, agent
     by agent. "sp" is the paper's chain, algorithm 3, of dependent draws: ``n_burn_in`` steps before the first
-    is kept, ``n_thin`` from one to the next; with many items it hardly ever changes the component. Its ``step`` of the ranking is
-    "mmp" (independence Metropolis, equation 23), which tends to the posterior, or "amp", as in the paper's
-    experiments, which takes every proposal: right only where AMP is exact.
+    is kept, ``n_thin`` from one to the next; with many items it hardly ever changes the component. Its
+    ``step`` of the ranking is "mmp" (independence Metropolis, equation 23), which tends to the posterior, or
+    "amp", as in the paper's experiments, which takes every proposal: right only where AMP is exact.
     """
     one_of("method", method, ("auto", "exact", "importance", "sp"))
     one_of("step", step, ("mmp", "amp"))
