@@ -413,7 +413,7 @@ def distribution_from_description(description: Mapping[str, Any]) -> Distributio
 
     Examples
     --------
-    >>> from permix.distributions import Mallows
+    >>> from permix import Mallows
     >>> model = Mallows(["b", "a"], 0.5)
     >>> distribution_from_description(model.describe()) == model
     True

@@ -18,6 +18,8 @@ from permix.distributions.base import (
     sample_size,
     whole_number,
 )
+from permix.distributions.insertion_jit import general_steps, insertion_log_prob_rows
+from permix.distributions.mallows import Mallows
 from permix.errors import DataError
 from permix.runtime.seeds import RandomState, generator
 from permix.runtime.threads import over_rows
@@ -86,8 +88,6 @@ class RepeatedInsertion(RankingDistribution):
         array([[1. , 0. ],
                [0.2, 0.8]])
         """
-        from permix.distributions.mallows import Mallows
-
         model = Mallows(center, dispersion, items)
         return cls(model.center, np.exp(model.insertion_log_probabilities()), model.items)
 
@@ -108,8 +108,6 @@ class RepeatedInsertion(RankingDistribution):
     def sample(self, size: int = 1, random_state: RandomState = None) -> Rankings:
         """Draw full rankings exactly; see :meth:`Distribution.sample`."""
         if self._rule is None:
-            from permix.distributions.insertion_jit import general_steps
-
             return self._insert(general_steps(self._matrix), size, random_state)
         out = np.empty((sample_size(size), self.n_items), dtype=np.int32)
         index = {name: position for position, name in enumerate(self.items)}
@@ -179,8 +177,6 @@ class RepeatedInsertion(RankingDistribution):
         if self._rule is not None:
             self._score_by_rule(table, out)
             return
-        from permix.distributions.insertion_jit import insertion_log_prob_rows
-
         tails = np.zeros((0, 0))
         if not table.is_full:  # P(place >= j) at step i
             tails = np.ascontiguousarray(np.minimum(1.0, np.cumsum(self._matrix[:, ::-1], axis=1)[:, ::-1]))

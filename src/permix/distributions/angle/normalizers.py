@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from permix.data.labels import Array
+from permix.distributions.angle.balanced_jit import balanced_log_sum_and_mean
 from permix.distributions.angle.scores import vmf_log_sum
+from permix.distributions.angle.subset_table_jit import log_sum_and_mean
 
 # Two tables over subsets of the items, and whether sums are balanced: None where they are exact, for then
 # compiled code leaves balancing out altogether.
@@ -36,9 +38,5 @@ def log_sum_and_gradient(tilts: Array, scores: Array, tables: Tables) -> tuple[f
 def _log_sum(tilts: Array, scores: Array, tables: Tables, mean: Array) -> float:
     table, back, balanced = tables
     if balanced:
-        from permix.distributions.angle.balanced_jit import balanced_log_sum_and_mean
-
         return float(balanced_log_sum_and_mean(tilts, scores, mean))
-    from permix.distributions.angle.subset_table_jit import log_sum_and_mean
-
     return float(log_sum_and_mean(tilts, scores, table, back, mean))

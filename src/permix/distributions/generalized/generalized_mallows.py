@@ -10,6 +10,16 @@ import numpy as np
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.base import Center, Items, RankingDistribution, read_only, sample_size
+from permix.distributions.generalized.generalized_mallows_jit import (
+    list_log_prob_rows,
+    log_psi,
+    mean_skip,
+    sample_list_rows,
+    skip_probabilities,
+    skip_tables,
+    worse_first,
+)
+from permix.distributions.insertion_jit import insertion_marginals
 from permix.distributions.mallows import Mallows
 from permix.errors import Argument, DataError, Message
 from permix.runtime.seeds import RandomState, stream_key
@@ -208,8 +218,6 @@ class GeneralizedMallows(RankingDistribution):
         -------
         Rankings
         """
-        from permix.distributions.generalized.generalized_mallows_jit import sample_list_rows, skip_tables
-
         key = stream_key(random_state)
         sizes = list_lengths(lengths, sample_size(size), self.n_items)
         out = np.full((len(sizes), int(sizes.max(initial=0))), -1, dtype=np.int32)
@@ -228,16 +236,12 @@ class GeneralizedMallows(RankingDistribution):
 
     def entropy(self) -> float:
         """Entropy of full rankings in nats, Σ_j ln ψ_j + θ_j E[s_j], exact."""
-        from permix.distributions.generalized.generalized_mallows_jit import log_psi
-
         # An infinite decay never skips.
         paid = np.where(self._theta < np.inf, self._theta, 0.0) * self.expected_skips()
         return float((log_psi(self._theta, self._places_left()) + paid).sum())
 
     def expected_skips(self) -> Array:
         """Mean number of better items that each stage skips, one per stage."""
-        from permix.distributions.generalized.generalized_mallows_jit import mean_skip
-
         return np.asarray(mean_skip(self._theta, self._places_left()))
 
     def _places_left(self) -> Array:
@@ -262,8 +266,6 @@ class GeneralizedMallows(RankingDistribution):
         array([[0. , 0.8],
                [0.2, 0. ]])
         """
-        from permix.distributions.generalized.generalized_mallows_jit import worse_first
-
         against = worse_first(self._theta, self.n_items)
         return self._by_item(against + np.triu(1.0 - against.T, 1))
 
@@ -275,9 +277,6 @@ class GeneralizedMallows(RankingDistribution):
         ndarray, shape (items, items)
             Rows by position in ``items``; column 0 is the best rank. Rows and columns sum to one.
         """
-        from permix.distributions.generalized.generalized_mallows_jit import skip_probabilities
-        from permix.distributions.insertion_jit import insertion_marginals
-
         places = insertion_marginals(skip_probabilities(self._theta, self.n_items))[0]
         return np.ascontiguousarray(places[np.argsort(self._order), ::-1])
 
@@ -334,8 +333,6 @@ class GeneralizedMallows(RankingDistribution):
         return Mallows(self.center, np.exp(-decay), self.items)
 
     def _score_top_lists(self, table: Rankings, out: Array) -> None:
-        from permix.distributions.generalized.generalized_mallows_jit import list_log_prob_rows
-
         work = (table.orders, table.lengths, np.argsort(self._order), self._theta, out)
         over_rows(list_log_prob_rows, len(table), table.orders.shape[1], *work)
 
