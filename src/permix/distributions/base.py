@@ -44,11 +44,6 @@ class Estimate(float):
         self.standard_error = float(standard_error)
         return self
 
-    @classmethod
-    def from_draws(cls, values: Array) -> Self:
-        """Mean of independent draws, two or more, with its standard error."""
-        return cls(float(np.mean(values)), float(np.std(values, ddof=1)) / np.sqrt(len(values)))
-
     def __reduce__(self) -> tuple[type[Self], tuple[float, float]]:
         return type(self), (float(self), self.standard_error)
 
@@ -94,9 +89,11 @@ class Distribution(OverItems, abc.ABC):
         """Return name and parameters as plain JSON values."""
 
     def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return self.describe() == other.describe()
+        return self._identity() == other._identity() if type(other) is type(self) else NotImplemented
+
+    def _identity(self) -> object:
+        """What equal distributions have in common."""
+        return self.describe()
 
     def __hash__(self) -> int:
         return hash((type(self), self._items))

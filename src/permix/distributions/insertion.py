@@ -135,7 +135,8 @@ class RepeatedInsertion(RankingDistribution):
         if self._rule is None:
             return sum(of_step(self._matrix[i, : i + 1]) for i in range(self.n_items))
         grown = self._grown(whole_number("n_draws", n_draws, 2), random_state)
-        return Estimate.from_draws(np.array([sum(map(of_step, chances), 0.0) for _, chances in grown]))
+        values = np.array([sum(map(of_step, chances), 0.0) for _, chances in grown])
+        return Estimate(float(values.mean()), float(values.std(ddof=1)) / np.sqrt(len(values)))
 
     def _insertion_probabilities(self, what: str) -> Array:
         self._need_matrix(what)
@@ -151,17 +152,8 @@ class RepeatedInsertion(RankingDistribution):
         self._need_matrix("describe")
         return {"probabilities": [self._matrix[i, : i + 1].tolist() for i in range(self.n_items)]}
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, RepeatedInsertion):
-            return NotImplemented
-        return (
-            self.items == other.items
-            and self.center == other.center
-            and self._rule is other._rule
-            and np.array_equal(self._matrix, other._matrix)
-        )
-
-    __hash__ = RankingDistribution.__hash__
+    def _identity(self) -> object:
+        return self.items, self.center, self._rule, self._matrix.tolist()
 
     def _parameters_text(self) -> str:
         return "" if self._rule is None else f"function {getattr(self._rule, '__name__', 'given')}, "

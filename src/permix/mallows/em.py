@@ -82,14 +82,10 @@ class MallowsEM:
         self.settings = settings
         self.key = key
         n_sampled = len(profile.sampled)
+        self.exact = n_sampled == 0  # no Monte Carlo is needed
         self.n_sets = max(N_SETS, min(16, math.ceil(LEAST_DRAWS / max(n_sampled, 1))))
         self.n_agents = profile.n_agents
         self._active = np.ones((n_sampled, settings.n_components), dtype=np.bool_)
-
-    @property
-    def exact(self) -> bool:
-        """Whether no Monte Carlo is needed."""
-        return len(self.profile.sampled) == 0
 
     def climb(self, components: MallowsComponents, follow: Follow, n_stochastic: int = N_STOCHASTIC) -> Run:
         """Iterate until the likelihood stops rising.

@@ -61,11 +61,14 @@ class MixturePosterior:
         self.components = components
         self.profile = profile = Profile.of(agents)  # comparisons as levels where they amount to that
         self.models = geometric_models(components.decays, components.n_items)
-        n, n_components = len(agents), components.n_components
-        self.ways = ways = np.full(n, PARTITION)
+        self.n_agents, n_components = len(agents), components.n_components
+        self._cost_of_sums = 100 * n_components * components.n_items
+        self.ways = ways = np.full(self.n_agents, PARTITION)
         ways[profile.sampled] = DRAWS
-        self.limit = max(DOWN_SETS_EACH, DOWN_SETS_IN_ALL // n)  # down-sets up to which sums are exact
-        values, errors = np.zeros((2, n, n_components))
+        self.limit = max(
+            DOWN_SETS_EACH, DOWN_SETS_IN_ALL // len(ways)
+        )  # of exact sums
+        values, errors = np.zeros((2, len(ways), n_components))
 
         rows = np.flatnonzero(ways == DRAWS)
         if len(rows):
@@ -77,7 +80,7 @@ class MixturePosterior:
 
         rows = np.flatnonzero(ways != DOWN_SETS)
         n_sets = min(N_SETS, max(2, n_samples // 2))  # their spread gives the error
-        rest = profile if len(rows) == n else Profile.of(profile.preferences[rows])
+        rest = profile if len(rows) == len(ways) else Profile.of(profile.preferences[rows])
         values[rows], errors[rows] = log_normalizers(
             components, rest, max(1, n_samples // n_sets), stream_keys(rng, 1)[0], n_sets=n_sets
         )
@@ -99,15 +102,6 @@ class MixturePosterior:
     def log_totals(self) -> Array:
         """Logarithm of each component's sum over all rankings."""
         return np.array([log_normalizer(decay, self.components.n_items) for decay in self.components.decays])
-
-    @property
-    def _cost_of_sums(self) -> int:
-        return 100 * self.components.n_components * self.components.n_items
-
-    @property
-    def n_agents(self) -> int:
-        """Number of rows."""
-        return len(self.ways)
 
     @cached_property
     def probabilities(self) -> Array:
