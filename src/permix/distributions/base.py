@@ -179,7 +179,13 @@ class RankingDistribution(Distribution):
         if len(top) == len(table):
             self._score_top_lists(table, out)
             return out
-        self._refuse_subsets(table)
+        long = np.flatnonzero(~table.unlisted_below & (table.lengths > 2))
+        if len(long):
+            raise DataError(
+                f"{table.row_name(int(long[0]))} ranks {table.lengths[long[0]]} of {self.n_items} items "
+                f"and leaves the rest unknown ({len(long)} such row(s)); ",
+                *self._about_subsets.parts,
+            )
         scores = np.zeros(len(top))
         self._score_top_lists(table[top], scores)
         out[top] = scores
@@ -226,15 +232,6 @@ class RankingDistribution(Distribution):
             earlier_first, later_first = pair_order(decays, matrix, min(a, b), max(a, b))
             found[at] = earlier_first if a < b else later_first
         return np.asarray(found[row.reshape(-1)])
-
-    def _refuse_subsets(self, table: Rankings) -> None:
-        long = np.flatnonzero(~table.unlisted_below & (table.lengths > 2))
-        if len(long):
-            raise DataError(
-                f"{table.row_name(int(long[0]))} ranks {table.lengths[long[0]]} of {self.n_items} items "
-                f"and leaves the rest unknown ({len(long)} such row(s)); ",
-                *self._about_subsets.parts,
-            )
 
     @abc.abstractmethod
     def entropy(self) -> float:

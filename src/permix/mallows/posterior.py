@@ -65,9 +65,7 @@ class MixturePosterior:
         self._cost_of_sums = 100 * n_components * components.n_items
         self.ways = ways = np.full(self.n_agents, PARTITION)
         ways[profile.sampled] = DRAWS
-        self.limit = max(
-            DOWN_SETS_EACH, DOWN_SETS_IN_ALL // len(ways)
-        )  # of exact sums
+        self.limit = max(DOWN_SETS_EACH, DOWN_SETS_IN_ALL // len(ways))  # of exact sums
         values, errors = np.zeros((2, len(ways), n_components))
 
         rows = np.flatnonzero(ways == DRAWS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.errors import Argument, DataError
@@ -19,12 +17,8 @@ class MallowsSelection(Selectable):
     """Mixtures of Mallows models are compared by agents held out alone."""
 
     parameters = MallowsParameters
-
-    def read(self, data: Any, items: Any = None) -> Preferences:
-        return as_preferences(data, items)
-
-    def fit(self, table: Preferences, settings: MallowsParameters) -> MallowsFit:
-        return fit_mallows(table, settings)
+    read = staticmethod(as_preferences)
+    fit = staticmethod(fit_mallows)
 
     def score(self, fit: MallowsFit, table: Preferences, seed: int) -> tuple[Array, Array]:
         return score_samples(fit.components, table, random_state=seed)

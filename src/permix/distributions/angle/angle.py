@@ -216,11 +216,21 @@ class Angle(Distribution):
         if table.is_full:
             out = self._tilts[table.orders] @ self._scores
         else:
-            how = {"n_particles": n_particles, "random_state": random_state}
-            out = log_compatible_sums(table, self._tilts[None, :], **how)[0][:, 0]
+            tilts = self._tilts[None, :]
+            sums, _ = log_compatible_sums(table, tilts, n_particles=n_particles, random_state=random_state)
+            out = sums[:, 0]
         out -= self.log_normalizer()
-        if self._normalizer == "vmf":
-            self._warn_above_one(out)
+        above = int(np.count_nonzero(out > 1e-9)) if self._normalizer == "vmf" else 0
+        if above:
+            better = "exact" if self.n_items <= subsets.MOST_ITEMS else "balanced"
+            warnings.warn(
+                f"{above} of {len(out)} rows get a probability above 1, the largest "
+                f"exp({float(out.max()):.3g}): the von Mises–Fisher approximation fails at "
+                f"concentration {self._concentration:g} with {self.n_items} items; use "
+                f'normalizer="{better}"',
+                PermixWarning,
+                stacklevel=2,
+            )
         return out
 
     @property
@@ -332,19 +342,6 @@ class Angle(Distribution):
     @cached_property
     def _potentials(self) -> tuple[Array, Array]:
         return tuple(balancing_potentials(self._tilts, self._scores))
-
-    def _warn_above_one(self, log_probabilities: Array) -> None:
-        above = int(np.count_nonzero(log_probabilities > 1e-9))
-        if above:
-            better = "exact" if self.n_items <= subsets.MOST_ITEMS else "balanced"
-            warnings.warn(
-                f"{above} of {len(log_probabilities)} rows get a probability above 1, the largest "
-                f"exp({float(log_probabilities.max()):.3g}): the von Mises–Fisher approximation fails at "
-                f"concentration {self._concentration:g} with {self.n_items} items; use "
-                f'normalizer="{better}"',
-                PermixWarning,
-                stacklevel=3,
-            )
 
 
 def _entries_and_items(direction: object, items: Iterable[object] | None) -> tuple[Array, tuple[Label, ...]]:
