@@ -15,19 +15,19 @@ from permix.mallows.results import MallowsFit
 from permix.runtime.threads import at_most
 
 
-def fit_mallows(table: Preferences, settings: MallowsParameters) -> MallowsFit:
+def fit_mallows(preferences: Preferences, settings: MallowsParameters) -> MallowsFit:
     """Fit a mixture by (Monte Carlo) EM from several starts and keep the best."""
-    profile = Profile.of(table)
+    profile = Profile.of(preferences)
     climbed = best_of_restarts(profile, settings)
     components = climbed.best.components.sorted_by_weight()
     # Exact where sums are affordable, and otherwise with more particles than in a round.
     rng = np.random.default_rng(np.random.SeedSequence(climbed.key.tolist()))
     with at_most(settings.n_jobs):
-        posterior = MixturePosterior(components, table, 8 * settings.n_particles, rng)
+        posterior = MixturePosterior(components, preferences, 8 * settings.n_particles, rng)
     joint = posterior.log_joint
     probabilities = responsibilities(joint, np.logaddexp.reduce(joint, axis=1))
     if np.any(posterior.ways == DRAWS):
-        probabilities = same_for_equal_rows(probabilities, table)
+        probabilities = same_for_equal_rows(probabilities, preferences)
     return MallowsFit(
         settings=settings,
         components=components,

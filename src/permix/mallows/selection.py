@@ -18,7 +18,9 @@ class MallowsSelection(Selectable):
 
     parameters = MallowsParameters
     read = staticmethod(as_preferences)
-    fit = staticmethod(fit_mallows)
+
+    def fit(self, table: Preferences, settings: MallowsParameters) -> MallowsFit:
+        return fit_mallows(table, settings)
 
     def score(self, fit: MallowsFit, table: Preferences, seed: int) -> tuple[Array, Array]:
         return score_samples(fit.components, table, random_state=seed)
