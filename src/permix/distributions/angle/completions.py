@@ -8,14 +8,7 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.distributions.angle.completions_jit import (
-    annealed_log_sums,
-    annealing_plan,
-    completions_sweep,
-    exact_log_sums,
-    n_terms,
-    start_completions,
-)
+from permix.distributions.angle import completions_jit as jit
 from permix.distributions.angle.lists_jit import LEAST, weigh_lists
 from permix.distributions.angle.scores import standard_scores
 from permix.distributions.base import whole_number
@@ -77,7 +70,7 @@ def log_compatible_sums(
     if len(exact):
         sums = np.empty((len(exact), n_components))
         cost = int(n_components * (n_items + terms[exact].mean()))
-        over_rows(exact_log_sums, len(exact), cost, *_rows(rankings, exact), table, scores, sums)
+        over_rows(jit.exact_log_sums, len(exact), cost, *_rows(rankings, exact), table, scores, sums)
         found[exact] = sums
 
     others = np.flatnonzero(alone & (terms > MOST_TERMS))
@@ -86,7 +79,7 @@ def log_compatible_sums(
         sums, spread = np.empty((2, len(others), n_components))
 
         def anneal(first: int, last: int) -> None:
-            annealed_log_sums(key, first, last, *work, sums, spread)
+            jit.annealed_log_sums(key, first, last, *work, sums, spread)
 
         over_rows(anneal, len(others), n_components * n_particles * n_items)
         found[others], errors[others] = sums, spread
@@ -101,8 +94,8 @@ def is_cheap(rankings: Rankings) -> Array:
 def annealing_cost(row: Rankings, tilts: Array, n_particles: int = 64) -> float:
     """Return how many proposals annealing makes for one row, all components together."""
     listed, lengths, below = _rows(row, np.arange(1))
-    scores = standard_scores(row.n_items)
-    steps = sum(annealing_plan(listed[0], lengths[0], below[0], np.array(tilt), scores)[2] for tilt in tilts)
+    what, scores = (listed[0], lengths[0], below[0]), standard_scores(row.n_items)
+    steps = sum(jit.annealing_plan(*what, np.array(tilt), scores)[2] for tilt in tilts)
     return float(steps) * n_particles * float(row.n_items - lengths[0])
 
 
@@ -139,9 +132,9 @@ def sample_completions(
     orders = np.empty((len(rankings), n_items), np.int32)
 
     def draw(first: int, last: int) -> None:
-        start_completions(key, 0, first, last, *model, orders)
+        jit.start_completions(key, 0, first, last, *model, orders)
         for sweep in range(1, n_sweeps + 1):
-            completions_sweep(key, sweep, first, last, orders, *model, n_items)
+            jit.completions_sweep(key, sweep, first, last, orders, *model, n_items)
 
     over_rows(draw, len(rankings), n_items * n_sweeps)
     return orders
@@ -176,5 +169,5 @@ def _n_terms(rankings: Rankings) -> Array:
     for below in (False, True):
         rows = rankings.unlisted_below == below
         for length in np.unique(rankings.lengths[rows]).tolist():
-            out[rows & (rankings.lengths == length)] = n_terms.py_func(length, below, rankings.n_items)
+            out[rows & (rankings.lengths == length)] = jit.n_terms.py_func(length, below, rankings.n_items)
     return out

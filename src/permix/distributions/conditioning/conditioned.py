@@ -12,12 +12,7 @@ from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate, Given, RankingDistribution, sample_size, whole_number
-from permix.distributions.conditioning.amp_insertions_jit import (
-    GENERAL,
-    general_models,
-    geometric_models,
-    weighted_models,
-)
+from permix.distributions.conditioning import amp_insertions_jit as insertions
 from permix.distributions.conditioning.amp_jit import amp_log_prob, weighted_marginals
 from permix.distributions.conditioning.annealing import annealed_log_normalizer, can_anneal, is_affordable
 from permix.distributions.conditioning.bounds import Bounds, bounds
@@ -295,7 +290,7 @@ class Conditioned(Given):
         True
         """
         problem = self._problem
-        if problem.models.kind == GENERAL:
+        if problem.models.kind == insertions.GENERAL:
             raise DataError("the bounds of theorems 17 and 19 hold for Mallows models only")
         return bounds(problem.arrays, problem.ranks, problem.models.decays[0])
 
@@ -406,16 +401,16 @@ def _problem(distribution: RankingDistribution, preferences: Preferences) -> Pro
     if isinstance(distribution, Mallows):
         decays = np.array(distribution.decay)
         if distribution.is_weighted:
-            models = weighted_models(decays[None, :])
+            models = insertions.weighted_models(decays[None, :])
         else:
-            models = geometric_models(decays[:1], distribution.n_items)
+            models = insertions.geometric_models(decays[:1], distribution.n_items)
     elif isinstance(distribution, RepeatedInsertion):
         if callable(distribution.probabilities):
             raise DataError(
                 "insertion probabilities given as a function cannot be conditioned on preferences; give them "
                 "as a matrix, or draw from .sample(...) and keep the rankings that agree"
             )
-        models = general_models(np.array(distribution.probabilities)[None, :, :])
+        models = insertions.general_models(np.array(distribution.probabilities)[None, :, :])
     else:
         raise DataError(f"{type(distribution).__name__} cannot be conditioned on preferences")
     center = np.array(distribution.center_order, dtype=np.int32)

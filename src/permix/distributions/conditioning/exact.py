@@ -16,23 +16,9 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
+from permix.distributions.conditioning import amp_plans_jit as plans
+from permix.distributions.conditioning import downsets_jit as downsets
 from permix.distributions.conditioning.amp_insertions_jit import GENERAL, GEOMETRIC, step_probabilities
-from permix.distributions.conditioning.amp_plans_jit import (
-    make_plan,
-    relation_bits,
-    relation_matrix,
-    room_for_plan,
-)
-from permix.distributions.conditioning.downsets_jit import (
-    build_downsets,
-    complete_blocks,
-    downset_marginals,
-    edge_log_weights,
-    edge_probabilities,
-    extend_marginals,
-    sample_downsets,
-    sums_below,
-)
 from permix.distributions.conditioning.draws import Jobs, amp_draws, log_mean_exp
 from permix.distributions.insertion_jit import insertion_marginals
 from permix.runtime.seeds import stream_key
@@ -61,7 +47,7 @@ class Problem:
 
     @cached_property
     def plan(self) -> Any:
-        return make_plan(self.arrays, 0, self.ranks, room_for_plan(self.n_items))
+        return plans.make_plan(self.arrays, 0, self.ranks, plans.room_for_plan(self.n_items))
 
     @cached_property
     def is_possible(self) -> bool | None:
@@ -77,8 +63,8 @@ class Problem:
 
         # Do the preferences allow that these steps come after all earlier ones?
         n = self.n_items
-        steps, below, _ = relation_bits(self.arrays, 0, self.ranks)
-        better, worse = (steps[side] for side in np.nonzero(relation_matrix(below)))
+        steps, below, _ = plans.relation_bits(self.arrays, 0, self.ranks)
+        better, worse = (steps[side] for side in np.nonzero(plans.relation_matrix(below)))
         # The certain step before covers everything up to it.
         earlier = np.arange(n)
         later = certain[np.minimum(np.searchsorted(certain, earlier, side="right"), len(certain) - 1)]
@@ -155,11 +141,11 @@ class FewDownSets:
 
     @cached_property
     def _edge_weights(self) -> Array:
-        return np.asarray(edge_log_weights(self.lattice, self.problem.models, 0))
+        return np.asarray(downsets.edge_log_weights(self.lattice, self.problem.models, 0))
 
     @cached_property
     def _sums(self) -> Array:
-        return np.asarray(sums_below(self.lattice, self._edge_weights))
+        return np.asarray(downsets.sums_below(self.lattice, self._edge_weights))
 
     @property
     def log_normalizer(self) -> float:
@@ -170,27 +156,28 @@ class FewDownSets:
         """Draw orderings from the posterior."""
         problem = self.problem
         blocks = np.empty((size, self.last - self.first), dtype=np.int32)
-        sample_downsets(rng, self.lattice, self._edge_weights, self._sums, blocks)
+        downsets.sample_downsets(rng, self.lattice, self._edge_weights, self._sums, blocks)
         out = np.empty((size, problem.n_items), dtype=np.int32)
-        complete_blocks(rng, problem.models, 0, self.first, self.last, blocks, problem.center, out)
+        downsets.complete_blocks(rng, problem.models, 0, self.first, self.last, blocks, problem.center, out)
         return out
 
     def marginals(self) -> tuple[Array, Array]:
         """P(step has rank r) and P(step before step)."""
         first, last, n = self.first, self.last, self.problem.n_items
-        passed = edge_probabilities(self.lattice, self._edge_weights, self._sums)
+        passed = downsets.edge_probabilities(self.lattice, self._edge_weights, self._sums)
         at_rank, before = np.zeros((n, n)), np.zeros((n, n))
         block = slice(first, last)
-        found = downset_marginals(self.lattice, passed, last - first)
+        found = downsets.downset_marginals(self.lattice, passed, last - first)
         at_rank[block, : last - first], before[block, block] = found
         # Free items join at the lower end of the center, then at the upper end, where places count backwards.
         steps = np.arange(n)
         chances = step_probabilities(self.problem.models, 0, steps, np.zeros(n, dtype=np.int64), steps)
         while last < n:
-            extend_marginals(at_rank, before, first, last, chances[last - first])
+            downsets.extend_marginals(at_rank, before, first, last, chances[last - first])
             last += 1
         while first > 0:
-            extend_marginals(at_rank, before, first, last, chances[last - first, last - first :: -1].copy())
+            backwards = chances[last - first, last - first :: -1].copy()
+            downsets.extend_marginals(at_rank, before, first, last, backwards)
             first -= 1
         return at_rank, before
 
@@ -202,8 +189,8 @@ def exact_way(problem: Problem) -> tuple[Problem, Partition | FewDownSets | None
     """
     if problem.plan.partitioned:
         return problem, Partition(problem)
-    steps, below_bits, above_bits = relation_bits(problem.arrays, 0, problem.ranks)
-    below, above = relation_matrix(below_bits), relation_matrix(above_bits)
+    steps, below_bits, above_bits = plans.relation_bits(problem.arrays, 0, problem.ranks)
+    below, above = plans.relation_matrix(below_bits), plans.relation_matrix(above_bits)
     n = problem.n_items
     related = below.any(axis=1) | above.any(axis=1)
     n_above = above.sum(axis=1)
@@ -236,7 +223,7 @@ def exact_way(problem: Problem) -> tuple[Problem, Partition | FewDownSets | None
     inside = np.flatnonzero(related)
     numbers = steps[inside] - first
     whole[np.ix_(numbers, numbers)] = below[np.ix_(inside, inside)]
-    lattice = build_downsets(relation_rows(whole.T), relation_rows(whole), size, limit)
+    lattice = downsets.build_downsets(relation_rows(whole.T), relation_rows(whole), size, limit)
     return problem, FewDownSets(problem, first, last, lattice) if lattice.n_sets > 0 else None
 
 

@@ -10,15 +10,7 @@ import numpy as np
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.base import Center, Items, RankingDistribution, read_only, sample_size
-from permix.distributions.generalized.generalized_mallows_jit import (
-    list_log_prob_rows,
-    log_psi,
-    mean_skip,
-    sample_list_rows,
-    skip_probabilities,
-    skip_tables,
-    worse_first,
-)
+from permix.distributions.generalized import generalized_mallows_jit as stages
 from permix.distributions.insertion_jit import insertion_marginals
 from permix.distributions.mallows import Mallows
 from permix.errors import Argument, DataError, Message
@@ -221,10 +213,10 @@ class GeneralizedMallows(RankingDistribution):
         key = stream_key(random_state)
         sizes = list_lengths(lengths, sample_size(size), self.n_items)
         out = np.full((len(sizes), int(sizes.max(initial=0))), -1, dtype=np.int32)
-        thresholds, guide = skip_tables(self._theta[: out.shape[1]], self.n_items)
+        thresholds, guide = stages.skip_tables(self._theta[: out.shape[1]], self.n_items)
 
         def draw(first: int, last: int) -> None:
-            sample_list_rows(key, first, last, self._order, self._theta, thresholds, guide, sizes, out)
+            stages.sample_list_rows(key, first, last, self._order, self._theta, thresholds, guide, sizes, out)
 
         over_rows(draw, len(out), out.shape[1])
         return Rankings._from_arrays(out, self.items)
@@ -238,11 +230,11 @@ class GeneralizedMallows(RankingDistribution):
         """Entropy of full rankings in nats, Σ_j ln ψ_j + θ_j E[s_j], exact."""
         # An infinite decay never skips.
         paid = np.where(self._theta < np.inf, self._theta, 0.0) * self.expected_skips()
-        return float((log_psi(self._theta, self._places_left()) + paid).sum())
+        return float((stages.log_psi(self._theta, self._places_left()) + paid).sum())
 
     def expected_skips(self) -> Array:
         """Mean number of better items that each stage skips, one per stage."""
-        return np.asarray(mean_skip(self._theta, self._places_left()))
+        return np.asarray(stages.mean_skip(self._theta, self._places_left()))
 
     def _places_left(self) -> Array:
         return self.n_items - np.arange(self.n_stages)
@@ -266,7 +258,7 @@ class GeneralizedMallows(RankingDistribution):
         array([[0. , 0.8],
                [0.2, 0. ]])
         """
-        against = worse_first(self._theta, self.n_items)
+        against = stages.worse_first(self._theta, self.n_items)
         return self._by_item(against + np.triu(1.0 - against.T, 1))
 
     def rank_marginals(self) -> Array:
@@ -277,7 +269,7 @@ class GeneralizedMallows(RankingDistribution):
         ndarray, shape (items, items)
             Rows by position in ``items``; column 0 is the best rank. Rows and columns sum to one.
         """
-        places = insertion_marginals(skip_probabilities(self._theta, self.n_items))[0]
+        places = insertion_marginals(stages.skip_probabilities(self._theta, self.n_items))[0]
         return np.ascontiguousarray(places[np.argsort(self._order), ::-1])
 
     def insertion_log_probabilities(self) -> Array:
@@ -334,7 +326,7 @@ class GeneralizedMallows(RankingDistribution):
 
     def _score_top_lists(self, table: Rankings, out: Array) -> None:
         work = (table.orders, table.lengths, np.argsort(self._order), self._theta, out)
-        over_rows(list_log_prob_rows, len(table), table.orders.shape[1], *work)
+        over_rows(stages.list_log_prob_rows, len(table), table.orders.shape[1], *work)
 
     def _before(self, first: Array, second: Array) -> Array:
         return np.asarray(self.pairwise()[first, second])

@@ -15,11 +15,7 @@ from permix.convergence import split_r_hat
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
 from permix.distributions.base import aligned, chain_text, whole_number
-from permix.distributions.generalized.center_posterior_jit import (
-    draw_decays,
-    marginal_densities,
-    run_center_chain,
-)
+from permix.distributions.generalized import center_posterior_jit as center_posterior
 from permix.distributions.generalized.finite_beta_jit import StageTables, stage_tables
 from permix.distributions.generalized.generalized_mallows import GeneralizedMallows
 from permix.distributions.generalized.list_statistics import list_statistics, top_lists
@@ -190,7 +186,7 @@ def _all_centers(stats: ListStatistics, tables: StageTables) -> tuple[Array, Arr
     for stage in range(n_stages):
         # Totals that differ by rounding only may count as different: that costs time, not truth.
         values, which = np.unique(skips[:, stage], return_inverse=True)
-        logs += marginal_densities(tables, stats.lists, stage, values)[which]
+        logs += center_posterior.marginal_densities(tables, stats.lists, stage, values)[which]
     peak = logs.max()
     return orders, skips, logs, float(peak + np.log(np.exp(logs - peak).sum()))
 
@@ -203,7 +199,7 @@ def _by_enumeration(
     ranks, before = _rank_probabilities(orders, weights)
     drawn = rng.choice(len(orders), size=n_draws, p=weights / weights.sum())
     theta = np.empty((n_draws, skips.shape[1]))
-    draw_decays(stream_key(rng), tables, stats.lists, skips[drawn], theta)
+    center_posterior.draw_decays(stream_key(rng), tables, stats.lists, skips[drawn], theta)
     return {
         "centers": orders[drawn].astype(np.int32),
         "theta": theta,
@@ -229,7 +225,7 @@ def _by_chains(
 
     def run(chain: int, rounds: tuple[int, int, int]) -> float:
         place = (centers[chain], theta[chain], density[chain])
-        return float(run_center_chain(key, chain, stats, tables, *rounds, *place))
+        return float(center_posterior.run_center_chain(key, chain, stats, tables, *rounds, *place))
 
     run(0, (0, 0, 1))  # compile, or load from the cache, once
     rates = run_in_threads(lambda chain: run(chain, (n_burn_in, n_draws, n_thin)), range(n_chains))
