@@ -18,10 +18,10 @@ from permix.runtime.threads import at_most
 def fit_mallows(preferences: Preferences, settings: MallowsParameters) -> MallowsFit:
     """Fit a mixture by (Monte Carlo) EM from several starts and keep the best."""
     profile = Profile.of(preferences)
-    climbed = best_of_restarts(profile, settings)
-    components = climbed.best.components.sorted_by_weight()
+    best, reached, key, interrupted = best_of_restarts(profile, settings)
+    components = best.components.sorted_by_weight()
     # Exact where sums are affordable, and otherwise with more particles than in a round.
-    rng = np.random.default_rng(np.random.SeedSequence(climbed.key.tolist()))
+    rng = np.random.default_rng(np.random.SeedSequence(key.tolist()))
     with at_most(settings.n_jobs):
         posterior = MixturePosterior(components, preferences, 8 * settings.n_particles, rng)
     joint = posterior.log_joint
@@ -34,8 +34,8 @@ def fit_mallows(preferences: Preferences, settings: MallowsParameters) -> Mallow
         probabilities=probabilities,
         counts=np.array(profile.counts),
         log_likelihood=total_log_likelihood(joint, posterior.errors, profile.counts),
-        history=climbed.best.history,
-        restart_log_likelihoods=climbed.reached,
-        converged=climbed.best.converged,
-        interrupted=climbed.interrupted,
+        history=best.history,
+        restart_log_likelihoods=reached,
+        converged=best.converged,
+        interrupted=interrupted,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -31,17 +30,12 @@ N_STOCHASTIC_AGAIN = 5
 Task = Callable[[Follow], Run]
 
 
-class Climbed(NamedTuple):
-    """The best run, what every start reached, and numbers that name the random numbers to come."""
+def best_of_restarts(profile: Profile, settings: MallowsParameters) -> tuple[Run, Array, Array, bool]:
+    """Climb from ``settings.n_init`` starts and go on from the best.
 
-    best: Run
-    reached: Array
-    key: Array
-    interrupted: bool
-
-
-def best_of_restarts(profile: Profile, settings: MallowsParameters) -> Climbed:
-    """Climb from ``settings.n_init`` starts and go on from the best."""
+    Returns the best run, what every start reached, numbers that name the random numbers to come, and whether
+    the user stopped it.
+    """
     if not len(profile.stated):
         raise DataError("no row says anything about any pair of items, so there is nothing to fit")
     if settings.n_components > profile.n_agents:
@@ -74,7 +68,7 @@ def best_of_restarts(profile: Profile, settings: MallowsParameters) -> Climbed:
             best = run_all("all agents", [partial(em.climb, best.components, n_stochastic=0)])[0]
         if not em.exact:
             best = run_all("averaging", [partial(em.average, best)])[0]
-    return Climbed(best, reached, stream_key(rng), interrupts.interrupted)
+    return best, reached, stream_key(rng), interrupts.interrupted
 
 
 def _race_track(profile: Profile, n_restarts: int, rng: np.random.Generator) -> Profile:

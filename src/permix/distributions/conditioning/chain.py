@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -30,19 +30,14 @@ def is_few(effective: float, size: int) -> bool:
     return effective < min(max(FEW_EFFECTIVE, 0.05 * size), 0.5 * size)
 
 
-class Chain(NamedTuple):
-    """What came of it."""
-
-    orders: Array  # (draws, items), chain after chain
-    acceptance_rate: float  # share of AMP's proposals that were accepted
-    effective_size: float  # independent draws that tell as much about the mean distance from the center
-    trouble: str  # what a user should know, and do; empty where all is well
-
-
 def run_chain(
     problem: Problem, key: Array, size: int, n_burn_in: int, n_thin: int, local_moves: bool
-) -> Chain:
-    """Draw ``size`` states: of several chains with local moves, of one as published without."""
+) -> tuple[Array, dict[str, Any], str]:
+    """Draw ``size`` states: of several chains with local moves, of one as published without.
+
+    Returns orderings, chain after chain; how it went, for metadata; and what a user should know and do, empty
+    where all is well.
+    """
     n_chains = max(1, min(CHAINS, size)) if local_moves else 1
     length = -(-size // n_chains)
     how = (length, n_burn_in, n_thin, bool(local_moves))
@@ -65,7 +60,8 @@ def run_chain(
         trouble = (
             f"the draws depend on each other and count for {effective:.0f} of {size}; pass a larger n_thin"
         )
-    return Chain(states.reshape(-1, problem.n_items)[:size], rate, effective, trouble)
+    about = {"acceptance_rate": rate, "local_moves": bool(local_moves), "effective_size": effective}
+    return states.reshape(-1, problem.n_items)[:size], about, trouble
 
 
 def scale_reduction(orders: Array) -> float:

@@ -153,23 +153,20 @@ class Conditioned(Given):
     ) -> tuple[Array, dict[str, Any]]:
         """States of the chain MMP, and how it went; a warning where it went badly."""
         problem = self._problem
-        chain = run_chain(problem, stream_key(random_state), size, n_burn_in, n_thin, local_moves)
+        chain = (size, n_burn_in, n_thin, local_moves)
+        orders, about, trouble = run_chain(problem, stream_key(random_state), *chain)
         if problem.is_possible is None or np.isinf(problem.models.decays).any():
-            priors = self.distribution.log_prob(Rankings._from_arrays(chain.orders, self.items))
+            priors = self.distribution.log_prob(Rankings._from_arrays(orders, self.items))
             if not np.isfinite(priors).all():
                 raise DataError(
                     f"{n_burn_in} steps of the chain did not find a ranking of positive probability that "
                     "agrees with the preferences; pass a larger ",
                     Argument("n_burn_in"),
                 )
-        if chain.trouble:
-            warnings.warn(chain.trouble, PermixWarning, stacklevel=3)
-        self.acceptance_rate_ = chain.acceptance_rate
-        return chain.orders, {
-            "acceptance_rate": chain.acceptance_rate,
-            "local_moves": bool(local_moves),
-            "effective_size": chain.effective_size,
-        }
+        if trouble:
+            warnings.warn(trouble, PermixWarning, stacklevel=3)
+        self.acceptance_rate_ = about["acceptance_rate"]
+        return orders, about
 
     def log_normalizer(
         self, method: str = "auto", n_samples: int | None = None, random_state: RandomState = None
