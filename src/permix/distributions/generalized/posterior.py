@@ -212,10 +212,7 @@ def _by_enumeration(
 
 
 def _by_chains(
-    stats: ListStatistics,
-    tables: StageTables,
-    rounds: tuple[int, int, int, int],
-    rng: np.random.Generator,
+    stats: ListStatistics, tables: StageTables, rounds: tuple[int, int, int, int], rng: np.random.Generator
 ) -> dict[str, Any]:
     n_draws, n_burn_in, n_thin, n_chains = rounds
     centers = np.empty((n_chains, n_draws, stats.n_items), dtype=np.int32)
