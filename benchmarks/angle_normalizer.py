@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from benchmarks.timing import best_time, timed
-from permix.distributions import Angle
+from permix import Angle
 from permix.distributions.angle.normalizers import log_sum
 from permix.distributions.angle.scores import standard_scores
 from permix.distributions.angle.subset_table_jit import log_sum_and_mean

@@ -37,10 +37,12 @@ if TYPE_CHECKING:
     from permix.data.distances import distance as distance
     from permix.data.distances import distance_matrix as distance_matrix
     from permix.data.io.cells_io import read_cells as read_cells
-    from permix.distributions import Angle as Angle
-    from permix.distributions import GeneralizedMallows as GeneralizedMallows
-    from permix.distributions import Mallows as Mallows
-    from permix.distributions import RepeatedInsertion as RepeatedInsertion
+    from permix.distributions.angle.angle import Angle as Angle
+    from permix.distributions.generalized.generalized_mallows import (
+        GeneralizedMallows as GeneralizedMallows,
+    )
+    from permix.distributions.insertion import RepeatedInsertion as RepeatedInsertion
+    from permix.distributions.mallows import Mallows as Mallows
     from permix.dp_mallows.estimator import DPMallowsMixture as DPMallowsMixture
     from permix.dp_mixture.estimator import DPMixture as DPMixture
     from permix.estimators.archive import load as load
@@ -66,7 +68,7 @@ if TYPE_CHECKING:
 
 # Where each public name lives. Adding a name: one line here and one above for type checkers.
 _HOME = {
-    "Angle": "permix.distributions",
+    "Angle": "permix.distributions.angle.angle",
     "AngleClassifier": "permix.angle.classifier.estimator",
     "AngleMixture": "permix.angle.estimator",
     "BlurringMeanShift": "permix.baselines.mean_shift.estimator",
@@ -81,9 +83,9 @@ _HOME = {
     "Gamma": "permix.partitions",
     "Gaussian": "permix.families",
     "GaussianNIW": "permix.families",
-    "GeneralizedMallows": "permix.distributions",
+    "GeneralizedMallows": "permix.distributions.generalized.generalized_mallows",
     "KemenyResult": "permix.consensus.kemeny",
-    "Mallows": "permix.distributions",
+    "Mallows": "permix.distributions.mallows",
     "MallowsKDE": "permix.baselines.kde.estimator",
     "MallowsMixture": "permix.mallows.estimator",
     "MixtureOfFiniteMixtures": "permix.partitions",
@@ -91,7 +93,7 @@ _HOME = {
     "PitmanYor": "permix.partitions",
     "Preferences": "permix.data",
     "Rankings": "permix.data",
-    "RepeatedInsertion": "permix.distributions",
+    "RepeatedInsertion": "permix.distributions.insertion",
     "adjusted_rand": "permix.partitions",
     "assignment_confidence": "permix.partitions",
     "binder_loss": "permix.partitions",

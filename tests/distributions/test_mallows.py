@@ -8,10 +8,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from permix import Preferences, Rankings
+from permix import Mallows, Preferences, Rankings, RepeatedInsertion
 from permix.data.distances import distance
-from permix.distributions import Mallows, RepeatedInsertion, distribution_from_description
 from permix.distributions import insertion_jit as insertion_laws
+from permix.distributions.base import distribution_from_description
 from permix.distributions.mallows import mean_displacements
 from permix.errors import DataError
 from permix.kernels import mallows

@@ -463,8 +463,8 @@ def a_fit(centers, decays, weights, probabilities, **more):
     """Parameters that no data were asked about."""
     from permix.distributions.base import Estimate
     from permix.distributions.conditioning.components import MallowsComponents
-    from permix.mallows.fit import MallowsFit
     from permix.mallows.parameters import MallowsParameters
+    from permix.mallows.results import MallowsFit
 
     values = {
         "settings": MallowsParameters(len(weights), max_iter=20),

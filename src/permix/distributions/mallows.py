@@ -119,27 +119,11 @@ class Mallows(RankingDistribution):
         array([[0. , 0.8],
                [0.2, 0. ]])
         """
-        from permix.distributions.insertion_jit import insertion_marginals
         from permix.kernels.mallows import pairwise_by_step
 
         if self.is_weighted:
-            by_step = insertion_marginals(np.exp(self.insertion_log_probabilities()))[1]
-        else:
-            by_step = pairwise_by_step(self._decay[0], self.n_items)
-        return self._by_item(by_step)
-
-    def rank_marginals(self) -> Array:
-        """Matrix of P(item a has rank r), exact, in n³ operations.
-
-        Returns
-        -------
-        ndarray, shape (items, items)
-            Rows by position in ``items``; column 0 is the best rank. Rows and columns sum to one.
-        """
-        from permix.distributions.insertion_jit import insertion_marginals
-
-        places = insertion_marginals(np.exp(self.insertion_log_probabilities()))[0]
-        return np.ascontiguousarray(places.T[np.argsort(self._order)])
+            return super().pairwise()
+        return self._by_item(pairwise_by_step(self._decay[0], self.n_items))
 
     def insertion_log_probabilities(self) -> Array:
         """Log-probability that ``center_order[i]`` goes to place j = 0..i: φ_i^(i-j) / (1 + … + φ_i^i).
@@ -150,27 +134,18 @@ class Mallows(RankingDistribution):
 
         return np.asarray(log_insertion_matrix(self._decay))
 
-    def describe(self) -> dict[str, Any]:
-        """Return name and parameters as plain JSON values."""
-        return {
-            "name": self.name,
-            "items": list(self.items),
-            "center": list(self.center),
-            "dispersion": self._dispersion.tolist(),
-        }
+    def _described(self) -> dict[str, Any]:
+        return {"dispersion": self._dispersion.tolist()}
 
     def _score_top_lists(self, table: Rankings, out: Array) -> None:
         from permix.distributions.insertion_jit import insertion_log_prob_rows, mallows_log_prob_rows
 
         rows, none = (table.orders, table.lengths, np.argsort(self._order)), np.zeros((0, 0))
-
-        def score(first: int, last: int) -> None:
-            if self.is_weighted:
-                insertion_log_prob_rows(first, last, *rows, self._decay, none, none, out)
-            else:
-                mallows_log_prob_rows(first, last, *rows, self._decay[0], out)
-
-        over_rows(score, len(table), table.orders.shape[1])
+        size = (len(table), table.orders.shape[1])
+        if self.is_weighted:
+            over_rows(insertion_log_prob_rows, *size, *rows, self._decay, none, none, out)
+        else:
+            over_rows(mallows_log_prob_rows, *size, *rows, self._decay[0], out)
 
     def _before(self, first: Array, second: Array) -> Array:
         if self.is_weighted:

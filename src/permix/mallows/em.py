@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +26,10 @@ from permix.distributions.conditioning.agent_posteriors import (
 )
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.draws import log_mean_exp
+from permix.distributions.conditioning.partitioned_jit import best_decay
+from permix.distributions.conditioning.tournaments_jit import count_drawn
+from permix.kernels.comparisons import weigh_levels_compiled
+from permix.kernels.kemeny_search import improve_by_insertion, order_score
 from permix.mallows.parameters import MallowsParameters
 from permix.runtime.threads import over_rows
 
@@ -62,8 +65,7 @@ class Follow(NamedTuple):
     stopped: Callable[[], bool]
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
+class Run(NamedTuple):
     """Where one run of EM ended."""
 
     components: MallowsComponents
@@ -80,15 +82,10 @@ class MallowsEM:
         self.settings = settings
         self.key = key
         n_sampled = len(profile.sampled)
+        self.exact = n_sampled == 0  # no Monte Carlo is needed
         self.n_sets = max(N_SETS, min(16, math.ceil(LEAST_DRAWS / max(n_sampled, 1))))
-        stated = np.union1d(profile.partitioned, profile.sampled)
-        self.n_agents = int(profile.counts[stated].sum())
+        self.n_agents = profile.n_agents
         self._active = np.ones((n_sampled, settings.n_components), dtype=np.bool_)
-
-    @property
-    def exact(self) -> bool:
-        """Whether no Monte Carlo is needed."""
-        return len(self.profile.sampled) == 0
 
     def climb(self, components: MallowsComponents, follow: Follow, n_stochastic: int = N_STOCHASTIC) -> Run:
         """Iterate until the likelihood stops rising.
@@ -126,7 +123,9 @@ class MallowsEM:
             found, statistics = self.e_step(components, self.settings.max_iter + done)
             history.append((float(found), found.standard_error))
             follow.report(len(history), float(found))
-            averaged = statistics if averaged is None else _mixed(averaged, statistics, 1.0 / (done + 1))
+            step = 1.0 / (done + 1)
+            pairs = zip(averaged or statistics, statistics, strict=True)
+            averaged = Statistics(*((1.0 - step) * old + step * new for old, new in pairs))
             components = self.m_step(components, averaged)
         return Run(components, run.log_likelihood, np.array(history), run.converged)
 
@@ -168,13 +167,15 @@ class MallowsEM:
         rows = profile.partitioned
         if not len(rows):
             return 0.0
-        from permix.kernels.comparisons import weigh_levels_compiled
-
         joint = partition_log_normalizers(components, profile)[0] + components.log_weights
         evidence = np.logaddexp.reduce(joint, axis=1)
         counts = profile.counts[rows]
         shares = responsibilities(joint, evidence)
-        weights = shares * counts[:, None] if rng is None else _drawn(rng, counts, shares)
+        if rng is None:
+            weights = shares * counts[:, None]
+        else:  # how many of each row's agents belong to each component
+            shares /= np.maximum(shares.sum(axis=1), NEGLIGIBLE)[:, None]
+            weights = rng.multinomial(counts, shares).astype(np.float64)
         by_component = np.ascontiguousarray(weights.T)
         above_all = np.zeros((components.n_components, components.n_items))
 
@@ -195,9 +196,8 @@ class MallowsEM:
         """Draw (component, ranking) for every agent that needs it; add the tournaments of what was drawn."""
         profile, n_sets, k = self.profile, self.n_sets, components.n_components
         counts = profile.counts[profile.sampled]
-        uniforms = np.random.Generator(np.random.Philox(key=self.key, counter=[0, 0, sweep, 1])).random(
-            len(counts)
-        )
+        stream = np.random.Philox(key=self.key, counter=[0, 0, sweep, 1])
+        uniforms = np.random.Generator(stream).random(len(counts))
         wins = np.zeros_like(statistics.wins)  # by step of the present centers, upper half
         drawn_weight = np.zeros(k)
         total, variance = 0.0, 0.0
@@ -229,16 +229,16 @@ class MallowsEM:
             _add_tournaments(weights, clusters[chosen], places[chosen], wins)
             first = last
         statistics.rankings[:] += drawn_weight / n_sets
-        _add_by_item(wins, drawn_weight, components.centers, n_sets, statistics.wins)
+        for at, center in enumerate(components.centers):  # from steps of the center to items
+            upper = np.triu(wins[at], 1)
+            both = upper + np.tril(drawn_weight[at] - upper.T, -1)
+            statistics.wins[at][np.ix_(center, center)] += both / n_sets
         return Estimate(total, math.sqrt(variance))
 
     # M-step.
 
     def m_step(self, components: MallowsComponents, statistics: Statistics) -> MallowsComponents:
         """Maximise over weights, centers and dispersions, in this order (theorem 23)."""
-        from permix.distributions.conditioning.partitioned_jit import best_decay
-        from permix.kernels.kemeny_search import order_score
-
         centers, decays = components.centers.copy(), components.decays.copy()
         most = -math.log(self.settings.min_dispersion)
         for k in range(components.n_components):
@@ -253,8 +253,6 @@ class MallowsEM:
 
     def _center(self, wins: Array, start: Array) -> Array:
         """Kemeny ranking of a tournament: proven best, or a local search that never ends behind its start."""
-        from permix.kernels.kemeny_search import improve_by_insertion, order_score
-
         if self.settings.center_search == "exact":
             from permix.consensus.kemeny import kemeny
 
@@ -295,16 +293,6 @@ def total_log_likelihood(joint: Array, errors: Array, counts: Array) -> Estimate
     return Estimate(float(counts @ evidence) + missing, error)
 
 
-def _drawn(rng: np.random.Generator, counts: Array, shares: Array) -> Array:
-    """Draw how many of each row's agents belong to each component."""
-    shares = shares / np.maximum(shares.sum(axis=1), NEGLIGIBLE)[:, None]
-    return rng.multinomial(counts, shares).astype(np.float64)
-
-
-def _mixed(old: Statistics, new: Statistics, step: float) -> Statistics:
-    return Statistics(*((1.0 - step) * a + step * b for a, b in zip(old, new, strict=True)))
-
-
 def _systematic(joint: Array, uniforms: Array, local: Array, cluster: Array, n_sets: int) -> Array:
     """Choose ``n_sets`` rows of work for every agent, in proportion to π_k times the estimate of P(v).
 
@@ -331,8 +319,6 @@ def _systematic(joint: Array, uniforms: Array, local: Array, cluster: Array, n_s
 
 def _add_tournaments(weights: Array, clusters: Array, places: Array, wins: Array) -> None:
     """Count drawn rankings, component by component; ``weights`` are whole numbers."""
-    from permix.distributions.conditioning.tournaments_jit import count_drawn
-
     order = np.lexsort((weights, clusters))
     ends = np.searchsorted(clusters[order], np.arange(len(wins) + 1))
 
@@ -341,11 +327,3 @@ def _add_tournaments(weights: Array, clusters: Array, places: Array, wins: Array
             count_drawn(int(ends[k]), int(ends[k + 1]), order, places, weights, wins[k])
 
     over_rows(work, len(wins), places.size)
-
-
-def _add_by_item(wins: Array, totals: Array, centers: Array, n_sets: int, out: Array) -> None:
-    """Turn wins between steps of the centers into wins between items, and add them."""
-    for k, center in enumerate(centers):
-        upper = np.triu(wins[k], 1)
-        both = upper + np.tril(totals[k] - upper.T, -1)
-        out[k][np.ix_(center, center)] += both / n_sets

@@ -11,9 +11,9 @@ from permix.data.rankings import Rankings
 from permix.estimators.agent_answers import Completions, starts_table
 from permix.estimators.ranking_estimator import FiniteRankingMixture
 from permix.mallows import predict as mallows_predict
-from permix.mallows.fit import MallowsFit, fit_mallows
+from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
-from permix.mallows.results import component_table, warn_if_unsettled
+from permix.mallows.results import MallowsFit, component_table, warn_if_unsettled
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,7 @@ import numpy as np
 from permix.data.labels import Array
 from permix.distributions.mallows import Mallows
 from permix.errors import DataError
-from permix.mallows.fit import MallowsFit
-from permix.mallows.results import climbing_iterations
+from permix.mallows.results import MallowsFit, climbing_iterations
 from permix.plots.history_picture import draw_history, how_it_ended
 from permix.plots.ranks import DARK, MAX_ITEMS, MAX_PANELS, checked_max_items, draw_ranks, groups_title
 from permix.plots.style import checked_figure

@@ -9,7 +9,6 @@ numbers whatever the number of threads.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,8 @@ from permix.estimators.agent_answers import (
     whole_number,
 )
 from permix.estimators.preference_input import as_preferences
-from permix.mallows.posterior import DRAWS, MixturePosterior, call, stream_keys
+from permix.mallows.posterior import DRAWS, MixturePosterior, stream_keys
+from permix.mallows.posterior_jit import consensus_rows, sp_rows
 from permix.runtime.seeds import RandomState, generator
 from permix.runtime.threads import over_rows
 
@@ -40,8 +40,6 @@ from permix.runtime.threads import over_rows
 BLOCK_BYTES = 2**27
 # Particles per agent and component behind P(z | v) where it has no exact sum.
 N_SAMPLES = 256
-METHODS = ("auto", "exact", "importance", "sp")
-STEPS = ("mmp", "amp")
 
 
 def predict_proba(
@@ -87,24 +85,17 @@ def sample_completions(
 ) -> Completions:
     """Draw full rankings that agree with each agent, and the components behind them: P(r, z | v).
 
-    Parameters
-    ----------
-    method : {"auto", "exact", "importance", "sp"}
-        "exact": independent draws from the posterior; refused where an agent has no exact way.
-        "importance": the component from P(z | v), the ranking from AMP's draws under that component,
-        resampled by importance weights while they are built, then some Gibbs sweeps over all items;
-        draws are independent, and exact in the limit of many sweeps.
-        "sp": the paper's chain, algorithm 3, of dependent draws. With many items it hardly ever changes the
-        component. "auto": exact where possible, else importance, agent by agent.
-    step : {"mmp", "amp"}
-        For "sp": the step of the ranking. "mmp" (independence Metropolis, equation 23) tends to the
-        posterior; "amp", as in the paper's experiments, takes every proposal, which is right only where
-        AMP is exact.
-    n_burn_in, n_thin : int
-        For "sp": steps before the first draw is kept, and from one draw to the next.
+    Method "exact" draws independently from the posterior; refused where an agent has no exact way.
+    "importance" takes the component from P(z | v), the ranking from AMP's draws under that component,
+    resampled by importance weights while they are built, then some Gibbs sweeps over all items; draws are
+    independent, and exact in the limit of many sweeps. "auto" is exact where possible, else importance, agent
+    by agent. "sp" is the paper's chain, algorithm 3, of dependent draws: ``n_burn_in`` steps before the first
+    is kept, ``n_thin`` from one to the next; with many items it hardly ever changes the component. Its
+    ``step`` of the ranking is "mmp" (independence Metropolis, equation 23), which tends to the posterior, or
+    "amp", as in the paper's experiments, which takes every proposal: right only where AMP is exact.
     """
-    one_of("method", method, METHODS)
-    one_of("step", step, STEPS)
+    one_of("method", method, ("auto", "exact", "importance", "sp"))
+    one_of("step", step, ("mmp", "amp"))
     size = sample_size(size)
     n_burn_in, n_thin = whole_number("n_burn_in", n_burn_in, 0), whole_number("n_thin", n_thin, 1)
     posterior, table, rng = _prepared(components, preferences, N_SAMPLES, random_state)
@@ -135,19 +126,16 @@ def _run_sp(
     posterior: MixturePosterior, size: int, chain: tuple[bool, int, int], rng: np.random.Generator
 ) -> tuple[Array, Array, Array]:
     """Return orderings and labels of the chain SP, and acceptance rates; ``chain``: step, burn-in, thin."""
-    from permix.mallows.posterior_jit import sp_rows
-
-    components, tables = posterior.components, posterior.tables
+    components = posterior.components
     n, length = posterior.n_agents, chain[1] + size * chain[2]
     orders = np.empty((n, size, components.n_items), dtype=np.int32)
     labels = np.empty((n, size), dtype=np.int64)
     accepted = np.zeros(n, dtype=np.int64)
     rows = np.arange(n)
-    jobs = Jobs.of(posterior.profile.arrays, rows, 0 * rows, tables.centers, tables.models)
-    logs = (components.log_weights, tables.log_totals)
+    jobs = Jobs.of(posterior.profile.arrays, rows, 0 * rows, components.centers, posterior.models)
+    logs = (components.log_weights, posterior.log_totals)
     work = (stream_keys(rng, 1)[0], jobs, *logs, *chain, orders, labels, accepted)
-    cost = components.n_items * components.n_components * length
-    over_rows(partial(call, sp_rows, work), n, cost)
+    over_rows(sp_rows, n, components.n_items * components.n_components * length, *work)
     return orders, labels, accepted / max(length, 1)
 
 
@@ -183,17 +171,19 @@ def predict_pairwise(
     posterior, _, rng = _prepared(components, table, N_SAMPLES, random_state)
     found = posterior.before(questions, n_samples, rng)
     if order is not None:
-        answers = [np.empty(len(order)) for _ in found]
-        for answer, values in zip(answers, found, strict=True):
-            answer[order] = values
-    else:
-        answers = [np.zeros((n, n_items, n_items)) for _ in found[: 1 + return_error]]
-        a, b = questions.first, questions.second
-        for which, answer in enumerate(answers):
-            values = found[which].reshape(n, -1)
-            answer[:, a, b] = values
-            answer[:, b, a] = values if which else 1.0 - values
-    return (answers[0], answers[1]) if return_error else answers[0]
+        means, errors = (values[np.argsort(order)] for values in found)
+        return (means, errors) if return_error else means
+    means = pair_matrices(n, questions, found[0], 1.0 - found[0])
+    return (means, pair_matrices(n, questions, found[1], found[1])) if return_error else means
+
+
+def pair_matrices(n: int, questions: Questions, values: Array, turned: Array) -> Array:
+    """Matrices (n, items, items) of answers about all pairs a < b, ``turned`` those about b and a."""
+    n_items = int(questions.second.max(initial=0)) + 1
+    out = np.zeros((n, n_items, n_items))
+    out[:, questions.first, questions.second] = values.reshape(n, -1)
+    out[:, questions.second, questions.first] = turned.reshape(n, -1)
+    return out
 
 
 def complete(
@@ -210,8 +200,6 @@ def complete(
     the other way round (Kendall distance) that local search finds from the ordering by expected rank.
     ``n_samples`` rankings are averaged over for agents without an exact way, and drawn for ranges of ranks.
     """
-    from permix.mallows.posterior_jit import consensus_rows
-
     n_samples = whole_number("n_samples", n_samples, 2)
     posterior, table, rng = _prepared(components, preferences, N_SAMPLES, random_state)
     n, n_items = len(table), components.n_items
@@ -224,13 +212,10 @@ def complete(
     for first in range(0, n, step):
         last = min(first + step, n)
         before, _ = posterior.before(Questions.all_pairs(n, n_items, first, last), n_samples, rng, ranges)
-        before = before.reshape(last - first, n_pairs)
-        work = (before, orders[first:last], means[first:last])
-        over_rows(partial(call, consensus_rows, work), last - first, 10 * n_pairs)
+        work = (before.reshape(last - first, n_pairs), orders[first:last], means[first:last])
+        over_rows(consensus_rows, last - first, 10 * n_pairs, *work)
     result = Rankings._from_arrays(orders, components.items, table.counts, table._agents)
-    if ranges is None:
-        return result
-    return result, RankSummary(means, ranges[:, 0], ranges[:, 1])
+    return result if ranges is None else (result, RankSummary(means, ranges[:, 0], ranges[:, 1]))
 
 
 def _prepared(
@@ -240,4 +225,4 @@ def _prepared(
     n_samples = whole_number("n_samples", n_samples, 2)
     table = as_preferences(preferences, components.items)
     rng = generator(random_state)
-    return MixturePosterior.of(components, table, n_samples, rng), table, rng
+    return MixturePosterior(components, table, n_samples, rng), table, rng

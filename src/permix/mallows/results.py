@@ -1,18 +1,51 @@
-"""What a fitted mixture of Mallows models gives without further data: new rankings, and a table."""
+"""A fitted mixture of Mallows models, and what it says without further data."""
 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from permix.data.labels import Array
+from permix.distributions.base import Estimate
+from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import ConvergenceWarning, PermixWarning
 from permix.estimators.wording import alike, cut_short, groups_named, nobodys
-from permix.mallows.fit import MallowsFit
+from permix.mallows.parameters import MallowsParameters
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class MallowsFit:
+    """A fitted mixture with all that is needed to use it."""
+
+    model: ClassVar[str] = "MallowsMixture"
+
+    settings: MallowsParameters
+    components: MallowsComponents  # the largest first
+    probabilities: Array  # (rows, K): P(component | what the row says) for the rows that were fitted
+    counts: Array  # (rows,): how many agents each of those rows stands for
+    log_likelihood: Estimate  # ln P(data), equation 26; its standard error is 0 where all E-steps were exact
+    history: Array  # (iterations, 2): log-likelihood and its standard error along the best run
+    # What every restart reached; the best one is kept. Where starts were tried on a part of very many agents,
+    # scaled to all of them.
+    restart_log_likelihoods: Array
+    converged: bool  # whether the best run stopped because nothing improved any more
+    interrupted: bool  # whether the user stopped the fit: what was best then is here
+
+    @property
+    def labels(self) -> Array:
+        """The most probable component of every row."""
+        return np.asarray(self.probabilities.argmax(axis=1))
+
+    @property
+    def n_iterations(self) -> int:
+        """Iterations of the best run."""
+        return len(self.history)
 
 
 def component_table(fit: MallowsFit) -> pd.DataFrame:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.errors import Argument, DataError
 from permix.estimators.preference_input import as_preferences
 from permix.estimators.selectable import Selectable
-from permix.mallows.fit import MallowsFit, fit_mallows
+from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.predict import score_samples
+from permix.mallows.results import MallowsFit
 
 
 class MallowsSelection(Selectable):
     """Mixtures of Mallows models are compared by agents held out alone."""
 
     parameters = MallowsParameters
-
-    def read(self, data: Any, items: Any = None) -> Preferences:
-        return as_preferences(data, items)
+    read = staticmethod(as_preferences)
 
     def fit(self, table: Preferences, settings: MallowsParameters) -> MallowsFit:
         return fit_mallows(table, settings)

@@ -8,8 +8,7 @@ import numpy as np
 
 from permix.cli import fit_tables
 from permix.cli.output import count_of, print_table
-from permix.mallows.fit import MallowsFit
-from permix.mallows.results import climbing_iterations, remarks
+from permix.mallows.results import MallowsFit, climbing_iterations, remarks
 
 
 def report(fit: MallowsFit) -> dict[str, Any]:

@@ -203,17 +203,17 @@ class _Work(Generic[Task, Result]):
         return [self.results[index] for index in sorted(self.results)]
 
 
-def over_rows(task: Callable[[int, int], object], n_rows: int, work_per_row: int) -> None:
-    """Call ``task(first, last)`` over all rows, in threads where that pays.
+def over_rows(task: Callable[..., object], n_rows: int, work_per_row: int, *arguments: Any) -> None:
+    """Call ``task(first, last, *arguments)`` over all rows, in threads where that pays.
 
     The compiled functions called release the GIL, share nothing, and draw from per-row streams: the
     result does not depend on how the rows are divided.
     """
     threads = threads_here()
     if threads == 1 or n_rows * work_per_row < WORTH_THREADS:
-        task(0, n_rows)
+        task(0, n_rows, *arguments)
         return
-    task(0, 0)  # compile, or load from the cache, once
+    task(0, 0, *arguments)  # compile, or load from the cache, once
     n_parts = 4 * threads  # more than threads, so that a busy core holds up a small part only
     ends = [n_rows * part // n_parts for part in range(n_parts + 1)]
-    run_in_threads(lambda part: task(*ends[part : part + 2]), range(n_parts))
+    run_in_threads(lambda part: task(*ends[part : part + 2], *arguments), range(n_parts))

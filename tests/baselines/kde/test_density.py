@@ -11,13 +11,12 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
-from permix import MallowsKDE
+from permix import Mallows, MallowsKDE
 from permix.baselines.kde import bandwidth
 from permix.baselines.row_densities import closed_form, sampled
 from permix.baselines.row_densities.split_rows import split_rows
 from permix.consensus.kemeny import kemeny
 from permix.data import Preferences, Rankings
-from permix.distributions import Mallows
 from permix.errors import DataError, PermixWarning
 from permix.runtime import progress
 from tests.oracles import mallows_kde as oracle

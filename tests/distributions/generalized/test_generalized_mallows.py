@@ -8,8 +8,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from permix import Preferences, Rankings
-from permix.distributions import Mallows
+from permix import Mallows, Preferences, Rankings
 from permix.distributions.generalized.generalized_mallows import GeneralizedMallows
 from permix.errors import DataError
 from permix.kernels.mallows import displacement_moments

@@ -7,6 +7,8 @@ import math
 import numpy as np
 
 from permix.data.labels import Array
+from permix.distributions.angle.bessel_jit import log_sphere_moment
+from permix.kernels.random import von_mises_fisher_gap
 
 
 def standard_scores(n_items: int) -> Array:
@@ -17,8 +19,6 @@ def standard_scores(n_items: int) -> Array:
 
 def vmf_log_sum(concentration: float, n_items: int) -> float:
     """Approximate ln Σ_y exp(κ θ'y) = -ln C_t(κ) by t! times the mean over the sphere (appendix A)."""
-    from permix.distributions.angle.bessel_jit import log_sphere_moment
-
     return math.lgamma(n_items + 1.0) + float(log_sphere_moment(0.5 * (n_items - 3.0), concentration))
 
 
@@ -28,8 +28,6 @@ def draw_direction(rng: np.random.Generator, mean_direction: Array, kappa: float
     The plane has t - 1 dimensions; a normal vector less its mean and less its projection is uniform across
     it.
     """
-    from permix.kernels.random import von_mises_fisher_gap
-
     gap = von_mises_fisher_gap(rng, len(mean_direction) - 1, kappa)
     square = 0.0
     while square < 1e-8:  # what is left of a vector along the mean would be rounding errors

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 import numpy as np
 
 from permix.data.csr import indptr_of
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
+from permix.distributions.conditioning.amp_insertions_jit import geometric_models
+from permix.distributions.conditioning.amp_particles_jit import particle_rows
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.draws import Jobs, log_mean_exp
+from permix.distributions.conditioning.partitioned_jit import log_normalizer_table, weak_orders
+from permix.distributions.conditioning.tournaments_jit import disagreements
+from permix.kernels.pairwise_counts import PreferenceArrays
 from permix.runtime.threads import over_rows
-
-if TYPE_CHECKING:
-    from permix.distributions.conditioning.amp_insertions_jit import InsertionModels
-    from permix.kernels.pairwise_counts import PreferenceArrays
 
 # Rows of work at a time, so that memory does not follow the number of agents.
 CHUNK = 1 << 16
@@ -68,33 +68,32 @@ class Profile:
         """Statements for compiled code."""
         return self.preferences.arrays()
 
+    @cached_property
+    def stated(self) -> Array:
+        """Rows that said something."""
+        return np.union1d(self.partitioned, self.sampled)
+
+    @cached_property
+    def n_agents(self) -> int:
+        """How many agents said something."""
+        return int(self.counts[self.stated].sum())
+
     @property
     def counts(self) -> Array:
         """How many agents each row stands for."""
         return self.preferences.counts
 
 
-def models_of(components: MallowsComponents) -> InsertionModels:
-    """Insertion models of the components."""
-    from permix.distributions.conditioning.amp_insertions_jit import geometric_models
-
-    return geometric_models(components.decays, components.n_items)
-
-
 def partition_log_normalizers(components: MallowsComponents, profile: Profile) -> tuple[Array, Array]:
     """Closed forms: ln P(v | component) and the disagreements with its center, rows of ``partitioned``."""
-    from permix.distributions.conditioning.partitioned_jit import log_normalizer_table
-    from permix.distributions.conditioning.tournaments_jit import disagreements
-
     rows, k, n = profile.partitioned, components.n_components, components.n_items
     distances = np.empty((len(rows), k), dtype=np.int64)
-    work = (profile.arrays, rows, np.argsort(components.centers, axis=1), distances)
-    over_rows(lambda first, last: disagreements(first, last, *work), len(rows), k * 4)
+    ranks = np.argsort(components.centers, axis=1)
+    over_rows(disagreements, len(rows), k * 4, profile.arrays, rows, ranks, distances)
     with np.errstate(invalid="ignore"):
         out = np.where(distances > 0, -components.decays * distances, 0.0)  # 0 · inf is no number
     for at, table in enumerate(log_normalizer_table(components.decays, n)):
-        of_blocks = np.bincount(profile.block_rows, table[profile.block_sizes], len(rows))
-        out[:, at] += of_blocks - table[n]
+        out[:, at] += np.bincount(profile.block_rows, table[profile.block_sizes], len(rows)) - table[n]
     return out, distances
 
 
@@ -115,14 +114,13 @@ def particle_draws(
     are not wanted. Key and sweep name the random numbers, with ``first_row``, the number of the first of
     these rows in all work.
     """
-    from permix.distributions.conditioning.amp_particles_jit import particle_rows
-
     n, n_rows = components.n_items, len(agents)
     log_normalizers = np.empty(n_rows)
     places = np.empty((n_rows, n) if with_draws else (0, 0), dtype=np.uint8 if n <= 256 else np.uint16)
-    jobs = Jobs.of(profile.arrays, agents, clusters, components.centers, models_of(components))
+    models = geometric_models(components.decays, n)
+    jobs = Jobs.of(profile.arrays, agents, clusters, components.centers, models)
     work = (first_row, key, sweep, jobs, n_particles, log_normalizers, places)
-    over_rows(lambda first, last: particle_rows(first, last, *work), n_rows, n * n_particles)
+    over_rows(particle_rows, n_rows, n * n_particles, *work)
     return log_normalizers, places
 
 
@@ -170,7 +168,7 @@ def with_weak_orders(preferences: Preferences) -> Preferences:
     for piece in np.array_split(candidates, math.ceil(len(candidates) * n / LEVELS_AT_ONCE)):
         levels = np.empty((len(piece), n), dtype=np.int32)
         found = np.zeros(len(piece), dtype=np.bool_)
-        over_rows(partial(_find_weak_orders, arrays, piece, levels, found), len(piece), n)
+        over_rows(weak_orders, len(piece), n, arrays, piece, levels, found)
         rows_found.append(piece[found])
         levels_found.append(levels[found])
     rows, levels = np.concatenate(rows_found), np.concatenate(levels_found)
@@ -199,11 +197,3 @@ def with_weak_orders(preferences: Preferences) -> Preferences:
         pair_indptr=indptr_of(pair_sizes),
         pairs=preferences.pairs[np.repeat(kept, n_pairs)],
     )
-
-
-def _find_weak_orders(
-    arrays: PreferenceArrays, agents: Array, levels: Array, found: Array, first: int, last: int
-) -> None:
-    from permix.distributions.conditioning.partitioned_jit import weak_orders
-
-    weak_orders(first, last, arrays, agents, levels, found)

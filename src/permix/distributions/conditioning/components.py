@@ -22,9 +22,9 @@ class MallowsComponents(OverItems):
 
     def __post_init__(self) -> None:
         # Own, writable, contiguous copies: compiled code is specialized for those.
-        centers = np.array(self.centers, dtype=np.int32, order="C")
-        weights = np.array(self.weights, dtype=np.float64)
-        decays = np.array(self.decays, dtype=np.float64)
+        for name, kind in (("centers", np.int32), ("weights", np.float64), ("decays", np.float64)):
+            object.__setattr__(self, name, np.array(getattr(self, name), dtype=kind, order="C"))
+        centers, weights, decays = self.centers, self.weights, self.decays
         n_items, k = len(self.items), len(weights)
         if weights.ndim != 1 or k == 0 or centers.shape != (k, n_items) or decays.shape != (k,):
             raise DataError("weights, centers and decays must have one row for each component")
@@ -34,9 +34,6 @@ class MallowsComponents(OverItems):
             raise DataError("weights must be 0 or more and sum to one")
         if not (decays >= 0.0).all():
             raise DataError("decays must be 0 or more")
-        object.__setattr__(self, "centers", centers)
-        object.__setattr__(self, "weights", weights)
-        object.__setattr__(self, "decays", decays)
 
     @property
     def n_components(self) -> int:

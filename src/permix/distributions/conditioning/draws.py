@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from permix.data.labels import Array
+from permix.distributions.conditioning.amp_jit import amp_rows
+from permix.distributions.conditioning.local_moves_jit import local_models, mmp_rows
+from permix.distributions.insertion_jit import place_scratch
 from permix.runtime.threads import over_rows
 
 
@@ -36,17 +39,9 @@ def amp_draws(
 ) -> tuple[Array, Array, Array]:
     """Draw ``n_draws`` rankings by AMP for every job; ``sweep`` tells rounds with the same key apart.
 
-    Returns
-    -------
-    orders : int32 array (jobs, draws, items), or (0, 0, 0) where they are not wanted
-    distances : int array (jobs, draws)
-        Kendall distances from the center.
-    log_weights : float array (jobs, draws)
-        ln P(r) - ln q(r): importance weights for the posterior; the mean of their exponential estimates P(v).
+    Returns orderings (jobs, draws, items), or (0, 0, 0) where they are not wanted, their Kendall distances
+    from the center, and the importance weights ln P(r) - ln q(r), whose exponentials average to P(v).
     """
-    from permix.distributions.conditioning.amp_jit import amp_rows
-    from permix.distributions.insertion_jit import place_scratch
-
     n_jobs, n_items = len(jobs.agents), jobs.centers.shape[1]
     orders = np.empty((n_jobs, n_draws, n_items) if with_orders else (0, 0, 0), dtype=np.int32)
     found = (orders, np.empty((n_jobs, n_draws), dtype=np.int64), np.empty((n_jobs, n_draws)))
@@ -59,30 +54,20 @@ def amp_draws(
 
 
 def mmp_draws(
-    key: Array,
-    sweep: int,
-    jobs: Jobs,
-    n_draws: int,
-    n_burn_in: int,
-    n_thin: int,
-    local_moves: bool = False,
+    key: Array, sweep: int, jobs: Jobs, n_draws: int, n_burn_in: int, n_thin: int, local_moves: bool = False
 ) -> tuple[Array, Array, Array]:
     """Run the Metropolis chain MMP for every job and keep ``n_draws`` states, ``n_thin`` steps apart.
 
     With ``local_moves`` a sweep over all items follows every proposal (``local_moves_jit``). Returns
     orderings and distances as :func:`amp_draws`, and the acceptance rate of every job.
     """
-    from permix.distributions.conditioning.local_moves_jit import local_models, mmp_rows
-
     n_jobs, n_items = len(jobs.agents), jobs.centers.shape[1]
     orders = np.empty((n_jobs, n_draws, n_items), dtype=np.int32)
     distances = np.empty((n_jobs, n_draws), dtype=np.int64)
     accepted = np.zeros(n_jobs, dtype=np.int64)
     length = n_burn_in + n_draws * n_thin
     chain = (local_models(jobs.models), local_moves, n_burn_in, n_thin, orders, distances, accepted)
-    over_rows(
-        lambda first, last: mmp_rows(first, last, key, sweep, jobs, *chain), n_jobs, n_items * (length + 1)
-    )
+    over_rows(mmp_rows, n_jobs, n_items * (length + 1), key, sweep, jobs, *chain)
     return orders, distances, accepted / max(length, 1)
 
 

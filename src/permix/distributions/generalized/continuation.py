@@ -52,10 +52,8 @@ class ListContinuation(Given):
                 f"{given.row_name(0)} has probability 0: it strays from the center at a stage whose theta is "
                 "infinite"
             )
-        listed = np.zeros(distribution.n_items, dtype=np.bool_)
-        listed[self._listed] = True
-        self._unlisted = np.flatnonzero(~listed)
-        names = [name for name, there in zip(distribution.items, listed, strict=True) if not there]
+        self._unlisted = np.setdiff1d(np.arange(distribution.n_items), self._listed)
+        names = [distribution.items[item] for item in self._unlisted]
         self.rest: GeneralizedMallows | None = None
         if names:
             left = [name for name in distribution.center if name in set(names)]

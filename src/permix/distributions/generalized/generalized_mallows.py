@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.distributions.base import RankingDistribution, read_only, sample_size
+from permix.distributions.base import Center, Items, RankingDistribution, read_only, sample_size
+from permix.distributions.generalized import generalized_mallows_jit as stages
+from permix.distributions.insertion_jit import insertion_marginals
+from permix.distributions.mallows import Mallows
 from permix.errors import Argument, DataError, Message
 from permix.runtime.seeds import RandomState, stream_key
 from permix.runtime.threads import over_rows
@@ -69,9 +72,9 @@ class GeneralizedMallows(RankingDistribution):
 
     def __init__(
         self,
-        center: Sequence[object] | Rankings | Array,
+        center: Center,
         theta: float | Sequence[float] | Array,
-        items: Iterable[object] | None = None,
+        items: Items = None,
         *,
         beyond: float = 0.0,
     ) -> None:
@@ -207,15 +210,13 @@ class GeneralizedMallows(RankingDistribution):
         -------
         Rankings
         """
-        from permix.distributions.generalized.generalized_mallows_jit import sample_list_rows, skip_tables
-
         key = stream_key(random_state)
         sizes = list_lengths(lengths, sample_size(size), self.n_items)
         out = np.full((len(sizes), int(sizes.max(initial=0))), -1, dtype=np.int32)
-        thresholds, guide = skip_tables(self._theta[: out.shape[1]], self.n_items)
+        thresholds, guide = stages.skip_tables(self._theta[: out.shape[1]], self.n_items)
 
         def draw(first: int, last: int) -> None:
-            sample_list_rows(key, first, last, self._order, self._theta, thresholds, guide, sizes, out)
+            stages.sample_list_rows(key, first, last, self._order, self._theta, thresholds, guide, sizes, out)
 
         over_rows(draw, len(out), out.shape[1])
         return Rankings._from_arrays(out, self.items)
@@ -227,17 +228,13 @@ class GeneralizedMallows(RankingDistribution):
 
     def entropy(self) -> float:
         """Entropy of full rankings in nats, Σ_j ln ψ_j + θ_j E[s_j], exact."""
-        from permix.distributions.generalized.generalized_mallows_jit import log_psi
-
         # An infinite decay never skips.
         paid = np.where(self._theta < np.inf, self._theta, 0.0) * self.expected_skips()
-        return float((log_psi(self._theta, self._places_left()) + paid).sum())
+        return float((stages.log_psi(self._theta, self._places_left()) + paid).sum())
 
     def expected_skips(self) -> Array:
         """Mean number of better items that each stage skips, one per stage."""
-        from permix.distributions.generalized.generalized_mallows_jit import mean_skip
-
-        return np.asarray(mean_skip(self._theta, self._places_left()))
+        return np.asarray(stages.mean_skip(self._theta, self._places_left()))
 
     def _places_left(self) -> Array:
         return self.n_items - np.arange(self.n_stages)
@@ -261,9 +258,7 @@ class GeneralizedMallows(RankingDistribution):
         array([[0. , 0.8],
                [0.2, 0. ]])
         """
-        from permix.distributions.generalized.generalized_mallows_jit import worse_first
-
-        against = worse_first(self._theta, self.n_items)
+        against = stages.worse_first(self._theta, self.n_items)
         return self._by_item(against + np.triu(1.0 - against.T, 1))
 
     def rank_marginals(self) -> Array:
@@ -274,10 +269,7 @@ class GeneralizedMallows(RankingDistribution):
         ndarray, shape (items, items)
             Rows by position in ``items``; column 0 is the best rank. Rows and columns sum to one.
         """
-        from permix.distributions.generalized.generalized_mallows_jit import skip_probabilities
-        from permix.distributions.insertion_jit import insertion_marginals
-
-        places = insertion_marginals(skip_probabilities(self._theta, self.n_items))[0]
+        places = insertion_marginals(stages.skip_probabilities(self._theta, self.n_items))[0]
         return np.ascontiguousarray(places[np.argsort(self._order), ::-1])
 
     def insertion_log_probabilities(self) -> Array:
@@ -285,15 +277,13 @@ class GeneralizedMallows(RankingDistribution):
 
         With decays that differ, a generalized Mallows model is not a repeated-insertion model.
         """
-        from permix.distributions.mallows import Mallows
-
-        if not self._is_mallows():
+        same = self._as_mallows()
+        if same is None:
             raise DataError(
                 "a generalized Mallows model whose theta differs between stages is not a repeated-insertion "
                 "model: it grows from the top, not by inserting the items of the center"
             )
-        decay = self._theta[0] if self.n_stages else 0.0
-        return Mallows(self.center, np.exp(-decay), self.items).insertion_log_probabilities()
+        return same.insertion_log_probabilities()
 
     def condition(self, preferences: object) -> ListContinuation | Any:
         """Return this distribution given the top list that one agent began.
@@ -318,35 +308,25 @@ class GeneralizedMallows(RankingDistribution):
         GeneralizedMallows: 2 items, theta 0.5, center a ≻ c
         """
         from permix.distributions.generalized.continuation import ListContinuation
-        from permix.distributions.mallows import Mallows
 
+        same = self._as_mallows()
         is_list = isinstance(preferences, Rankings) and preferences.unlisted_below.all()
-        if is_list or not self._is_mallows():
-            return ListContinuation(self, preferences)
+        return ListContinuation(self, preferences) if is_list or same is None else same.condition(preferences)
+
+    def _described(self) -> dict[str, Any]:
+        # JSON has no infinity.
+        return {"theta": [value if value < np.inf else "inf" for value in self._theta.tolist()]}
+
+    def _as_mallows(self) -> Mallows | None:
+        """Return the Mallows model that this is where all decays are equal."""
+        if not (self._theta == self._theta[:1]).all():
+            return None
         decay = self._theta[0] if self.n_stages else 0.0
-        return Mallows(self.center, np.exp(-decay), self.items).condition(preferences)
-
-    def describe(self) -> dict[str, Any]:
-        """Return name and parameters as plain JSON values; infinity, which JSON lacks, as text."""
-        return {
-            "name": self.name,
-            "items": list(self.items),
-            "center": list(self.center),
-            "theta": [value if value < np.inf else "inf" for value in self._theta.tolist()],
-        }
-
-    def _is_mallows(self) -> bool:
-        return bool((self._theta == self._theta[:1]).all())
+        return Mallows(self.center, np.exp(-decay), self.items)
 
     def _score_top_lists(self, table: Rankings, out: Array) -> None:
-        from permix.distributions.generalized.generalized_mallows_jit import list_log_prob_rows
-
-        ranks = np.argsort(self._order)
-
-        def score(first: int, last: int) -> None:
-            list_log_prob_rows(first, last, table.orders, table.lengths, ranks, self._theta, out)
-
-        over_rows(score, len(table), table.orders.shape[1])
+        work = (table.orders, table.lengths, np.argsort(self._order), self._theta, out)
+        over_rows(stages.list_log_prob_rows, len(table), table.orders.shape[1], *work)
 
     def _before(self, first: Array, second: Array) -> Array:
         return np.asarray(self.pairwise()[first, second])

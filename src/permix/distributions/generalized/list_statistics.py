@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
+from permix.distributions.generalized.list_statistics_jit import ListStatistics
 from permix.errors import Argument, DataError
-
-if TYPE_CHECKING:
-    from permix.distributions.generalized.list_statistics_jit import ListStatistics
 
 # Numbers in a table of all pairs (item, earlier item) of a stage, 32 MB; beyond, those that occur are sorted.
 DENSE_UP_TO = 4_000_000
@@ -46,8 +43,6 @@ def list_statistics(parts: Sequence[tuple[Rankings, Array]]) -> ListStatistics:
     Full rankings are cut by their last item, which follows from the others. Factors beyond a table's longest
     list are not looked at.
     """
-    from permix.distributions.generalized.list_statistics_jit import ListStatistics
-
     n = parts[0][0].n_items
     sizes = [np.minimum(table.lengths, n - 1) for table, _ in parts]
     n_stages = max(int(size.max(initial=0)) for size in sizes)
@@ -56,7 +51,8 @@ def list_statistics(parts: Sequence[tuple[Rankings, Array]]) -> ListStatistics:
         named[table.orders[np.arange(table.orders.shape[1]) < size[:, None]]] = True
     m, number = int(named.sum()), np.cumsum(named) - 1
     lists, totals = np.zeros(n_stages), np.zeros((n_stages, m))
-    found: list[tuple[Array, Array]] = []
+    all_pairs: list[Array] = [np.empty(0, dtype=np.int64)]
+    all_weights: list[Array] = [np.empty(0)]
     for j in range(n_stages):
         # Pairs (item at rank j, item before it), as item · m + earlier, and the weight of their lists.
         dense = m * m <= DENSE_UP_TO
@@ -78,19 +74,10 @@ def list_statistics(parts: Sequence[tuple[Rankings, Array]]) -> ListStatistics:
         if dense:
             pairs = np.flatnonzero(weights)
             weights = weights[pairs]
-        found.append((pairs, weights))
-    item, earlier = np.divmod(
-        np.concatenate([np.empty(0, dtype=np.int64), *(pairs for pairs, _ in found)]), m
-    )
-    return ListStatistics(
-        n,
-        np.flatnonzero(named),
-        lists,
-        totals,
-        np.repeat(
-            np.arange(n_stages, dtype=np.int32), np.array([len(pairs) for pairs, _ in found], dtype=int)
-        ),
-        item.astype(np.int32),
-        earlier.astype(np.int32),
-        np.concatenate([np.empty(0), *(weights for _, weights in found)]),
-    )
+        all_pairs.append(pairs)
+        all_weights.append(weights)
+    item, earlier = (codes.astype(np.int32) for codes in np.divmod(np.concatenate(all_pairs), m))
+    n_pairs = np.array([len(pairs) for pairs in all_pairs[1:]], dtype=int)
+    stage = np.repeat(np.arange(n_stages, dtype=np.int32), n_pairs)
+    weight = np.concatenate(all_weights)
+    return ListStatistics(n, np.flatnonzero(named), lists, totals, stage, item, earlier, weight)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.base import whole_number
+from permix.distributions.generalized.center_search_jit import profile, search_centers
 from permix.distributions.generalized.generalized_mallows import GeneralizedMallows
 from permix.distributions.generalized.list_statistics import list_statistics, top_lists
+from permix.distributions.generalized.list_statistics_jit import (
+    ListStatistics,
+    dense_counts,
+    pair_costs,
+    skip_totals,
+)
+from permix.kernels.kemeny_search import fill_best_order_compiled, iterated_local_search
 from permix.runtime.seeds import RandomState, generator
-
-if TYPE_CHECKING:
-    from permix.distributions.generalized.list_statistics_jit import ListStatistics
 
 # Named items up to which the best center for given decays is found by dynamic programming over subsets.
 SUBSETS_UP_TO = 14
@@ -82,9 +86,6 @@ def fit_generalized_mallows(
     rankings: Rankings, n_starts: int = 8, max_nodes: int | None = None, random_state: RandomState = 0
 ) -> GeneralizedMallowsFit:
     """Do what :meth:`GeneralizedMallows.fit` says."""
-    from permix.distributions.generalized.center_search_jit import profile, search_centers
-    from permix.distributions.generalized.list_statistics_jit import dense_counts, skip_totals
-
     lists = top_lists(rankings)
     whole_number("n_starts", n_starts, 1)
     if max_nodes is not None:
@@ -103,14 +104,12 @@ def fit_generalized_mallows(
         search.best, proven = search_centers(
             dense_counts(stats), stats.lists, stats.n_items, max_nodes, tolerance, search.best, search.order
         )
-    ranks, skips, theta = np.empty(m, dtype=np.int64), np.empty(n_stages), np.empty(n_stages)
-    ranks[search.order] = np.arange(m)
-    skip_totals(stats, ranks, skips)
+    skips, theta = np.empty((2, n_stages))
+    skip_totals(stats, np.argsort(search.order), skips)
     log_likelihood = float(profile(skips, stats.lists, stats.n_items, theta)) + 0.0
     unnamed = np.setdiff1d(np.arange(stats.n_items), stats.items)
-    center = Rankings._from_arrays(
-        np.concatenate([stats.items[search.order], unnamed])[None].astype(np.int32), lists.items
-    )
+    order = np.concatenate([stats.items[search.order], unnamed]).astype(np.int32)
+    center = Rankings._from_arrays(order[None], lists.items)
     return GeneralizedMallowsFit(
         model=GeneralizedMallows(center, theta),
         log_likelihood=log_likelihood,
@@ -130,16 +129,11 @@ class _Search:
 
     def alternate(self, theta: Array) -> None:
         """From these decays, take the best center for decays and the best decays for it in turn."""
-        from permix.distributions.generalized.center_search_jit import profile
-        from permix.distributions.generalized.list_statistics_jit import skip_totals
-
-        m = len(self.stats.items)
         reached, order = -np.inf, np.empty(0, dtype=np.int64)
-        ranks, skips = np.empty(m, dtype=np.int64), np.empty(len(theta))
+        skips = np.empty(len(theta))
         for _ in range(MOST_ROUNDS):
             found = self._center(theta, order)
-            ranks[found] = np.arange(m)
-            skip_totals(self.stats, ranks, skips)
+            skip_totals(self.stats, np.argsort(found), skips)
             value = float(profile(skips, self.stats.lists, self.stats.n_items, theta))
             if not value > reached + TOLERANCE * (1.0 + abs(value)):
                 break
@@ -151,9 +145,6 @@ class _Search:
 
     def _center(self, theta: Array, start: Array) -> Array:
         """The center with least Σ θ_j S_j, exact for few items."""
-        from permix.distributions.generalized.list_statistics_jit import pair_costs
-        from permix.kernels.kemeny_search import fill_best_order_compiled, iterated_local_search
-
         m = len(self.stats.items)
         costs = np.empty((m, m + 1))
         pair_costs(self.stats, theta, costs)
