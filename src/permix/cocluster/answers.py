@@ -236,10 +236,7 @@ def _missing(answers: BlockPredictions, new: Cells | None, wide: bool) -> Answer
         title = f"Missing cells of {whose}: the expected value"
         columns = ["row", "column", "value"]
     return Answer(
-        title,
-        columns,
-        _missing_cells(answers, new, levels, bool(shown)),
-        if_empty="no cell is missing",
+        title, columns, _missing_cells(answers, new, levels, bool(shown)), if_empty="no cell is missing"
     )
 
 

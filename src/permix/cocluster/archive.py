@@ -264,9 +264,5 @@ def _estimates(saved: Saved) -> tuple[PointEstimate | None, PointEstimate | None
 
 SCHEMA = Schema(parameters=CoClusterParameters, pack=_pack, build=_build, arrays=ARRAYS, facts=FACTS)
 ENSEMBLE_SCHEMA = Schema(
-    parameters=EnsembleParameters,
-    pack=_pack,
-    build=_build_ensemble,
-    arrays={**ARRAYS, **BASES},
-    facts=FACTS,
+    parameters=EnsembleParameters, pack=_pack, build=_build_ensemble, arrays={**ARRAYS, **BASES}, facts=FACTS
 )

@@ -14,12 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from permix.cocluster.block_predict_jit import (
-    add_table,
-    add_weighted,
-    merge_own,
-    score_rows,
-)
+from permix.cocluster.block_predict_jit import add_table, add_weighted, merge_own, score_rows
 from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix, grid_table
 from permix.cocluster.cells.families import CategoricalCells, CellFamily
 from permix.partitions.priors import PartitionPrior

@@ -16,13 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.cocluster.bases import by_blocks
-from permix.cocluster.block_predict import (
-    BlockDraw,
-    BlockPredictive,
-    block_sums,
-    grid_draw,
-    mondrian_draw,
-)
+from permix.cocluster.block_predict import BlockDraw, BlockPredictive, block_sums, grid_draw, mondrian_draw
 from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix, encode_matrix
 from permix.cocluster.cells.families import CellFamily, CellValueError
 from permix.cocluster.chains import Engine, grid_engine, mixed_engine, mondrian_engine

@@ -149,9 +149,7 @@ class BlockParameters(ChainParameters):
         '"dirichlet" it is the parameter of every group.',
     )
     pseudo_count: float = declare(
-        1.0,
-        Real(above=0.0),
-        "How many cells the prior of a block is worth: at every level, or altogether.",
+        1.0, Real(above=0.0), "How many cells the prior of a block is worth: at every level, or altogether."
     )
     budget: float = declare(
         1.0,

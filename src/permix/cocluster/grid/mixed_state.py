@@ -12,13 +12,7 @@ import numpy as np
 
 from permix.cocluster.cells.block_sums_jit import add_cells, log_blocks
 from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix, grid_table
-from permix.cocluster.grid.mixed_jit import (
-    COLUMNS,
-    ROWS,
-    MixedCells,
-    log_memberships,
-    mixed_sweep,
-)
+from permix.cocluster.grid.mixed_jit import COLUMNS, ROWS, MixedCells, log_memberships, mixed_sweep
 from permix.cocluster.grid.state import GridState, seat_all_lines
 from permix.errors import DataError
 from permix.families.base import check_number

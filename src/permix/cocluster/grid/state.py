@@ -20,13 +20,7 @@ from permix.cocluster.grid.sides import Array, TwoSidedState
 from permix.errors import DataError
 from permix.families.base import Family
 from permix.families.contract_jit import score_new_data
-from permix.moves.state import (
-    FIRST_CAPACITY,
-    MixtureState,
-    learned_concentration,
-    log_gamma_density,
-    roomy,
-)
+from permix.moves.state import FIRST_CAPACITY, MixtureState, learned_concentration, log_gamma_density, roomy
 from permix.partitions.labels import canonical_labels
 from permix.partitions.priors import PartitionPrior
 

@@ -8,12 +8,7 @@ import numpy as np
 
 from permix.cocluster.mondrian.cuts_jit import change_cuts
 from permix.cocluster.mondrian.rotate_jit import rotate_cuts
-from permix.cocluster.mondrian.shift_jit import (
-    draw_times,
-    redraw_subtree,
-    shift_cuts,
-    stretch_cuts,
-)
+from permix.cocluster.mondrian.shift_jit import draw_times, redraw_subtree, shift_cuts, stretch_cuts
 from permix.cocluster.mondrian.state import MondrianState
 from permix.cocluster.mondrian.tree_jit import HIGH, LEAF, LOW, PARENT, TIME
 from permix.moves.base import Cycle, Info, Move, check_at_least
@@ -78,10 +73,7 @@ class ShiftCuts(Proposals):
         law, tree = state.data.law, state.tree
         shifted = shift_cuts(rng, n_past, law, state.budget, tree, state.spare, state.lines, state.places)
         draw_times(rng, state.budget, tree)
-        parts = (
-            Info("stretch", self.n_proposals, int(stretched)),
-            Info("shift", n_past, int(shifted)),
-        )
+        parts = (Info("stretch", self.n_proposals, int(stretched)), Info("shift", n_past, int(shifted)))
         return Info("shift cuts", self.n_proposals + n_past, int(stretched + shifted), parts)
 
 

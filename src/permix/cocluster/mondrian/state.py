@@ -15,14 +15,7 @@ from permix.cocluster.mondrian.bases_jit import sweep_base_lines
 from permix.cocluster.mondrian.labels_jit import sweep_label_lines
 from permix.cocluster.mondrian.lines_jit import recount, sweep_lines
 from permix.cocluster.mondrian.shift_jit import graft
-from permix.cocluster.mondrian.tree_jit import (
-    LEAF,
-    Tree,
-    copy_tree,
-    log_density,
-    new_tree,
-    nodes_below,
-)
+from permix.cocluster.mondrian.tree_jit import LEAF, Tree, copy_tree, log_density, new_tree, nodes_below
 from permix.errors import DataError
 from permix.partitions.mondrian import MondrianTree, check_budget
 
@@ -167,11 +160,7 @@ class MondrianState:
 
     def progress(self) -> dict[str, float]:
         """Live numbers."""
-        return {
-            "blocks": float(self.n_blocks),
-            "log joint": self.log_joint(),
-            "moved": float(self.n_moved),
-        }
+        return {"blocks": float(self.n_blocks), "log joint": self.log_joint(), "moved": float(self.n_moved)}
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """Everything that cannot be recomputed."""
