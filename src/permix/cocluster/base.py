@@ -61,8 +61,7 @@ class BlockEstimator(BiclusterMixin, DrawsMixin, ScoreMixin, Estimator):  # type
         self.block_labels_ = fit.blocks.table
         self.labels_ = self.row_labels_ = fit.row_labels
         self.column_labels_ = fit.column_labels
-        self.n_row_clusters_ = fit.n_row_clusters
-        self.n_column_clusters_ = fit.n_column_clusters
+        self.n_row_clusters_, self.n_column_clusters_ = fit.blocks.table.shape
         self.tree_ = fit.tree
         self.log_likelihood_ = fit.log_likelihood
         self.n_features_in_ = fit.shape[1]

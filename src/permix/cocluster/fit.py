@@ -19,7 +19,7 @@ from permix.cocluster.bases import by_blocks
 from permix.cocluster.block_predict import BlockDraw, BlockPredictive, block_sums, grid_draw, mondrian_draw
 from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix, encode_matrix
 from permix.cocluster.cells.families import CellFamily, CellValueError
-from permix.cocluster.chains import Engine, grid_engine, mixed_engine, mondrian_engine
+from permix.cocluster.chains import Engine, engine_of
 from permix.cocluster.mixed_predict import MixedDraw, MixedPredictive
 from permix.cocluster.parameters import BlockParameters, CoClusterParameters
 from permix.data.cells import Cells
@@ -52,43 +52,25 @@ OTHERS = (Argument("family", "gaussian"), " takes numbers, ", Argument("family",
 class BlockFit:
     """Draws of blocks of a matrix with all that is needed to use them.
 
-    Attributes
-    ----------
-    settings : BlockParameters
-        As asked for.
-    cells : Cells or None
-        The matrix; an ensemble may have none.
-    matrix : EncodedMatrix or None
-        The same, encoded under the resolved family.
-    draws : Draws
-        Kept draws of all chains.
-    row_estimate, column_estimate : PointEstimate or None
-        Partitions of rows and of columns that minimize the posterior expected loss; grids have these.
-    best_draw : int or None
-        The draw nearest to all others, chains one after another; Mondrians have this.
-    held_out : Cells or None
-        Filled cells that the fit was not shown, to be predicted; files do not hold them.
+    Grids have point estimates: partitions that minimize the posterior expected loss. Mondrians have the draw
+    nearest to all others, where draws are numbered chain after chain.
     """
 
     model: ClassVar[str]
     settings: BlockParameters
-    cells: Cells | None
-    matrix: EncodedMatrix | None
+    cells: Cells | None  # an ensemble may have none
+    matrix: EncodedMatrix | None  # the same, encoded under the resolved family
     draws: Draws
     row_estimate: PointEstimate | None
     column_estimate: PointEstimate | None
     best_draw: int | None
+    # Filled cells that the fit was not shown, to be predicted; files do not hold them.
     held_out: Cells | None = dataclasses.field(default=None, kw_only=True)
 
     @property
     def interrupted(self) -> bool:
         """Whether the user stopped the chains before they were done."""
         return bool(self.draws.interrupted)
-
-    @property
-    def is_mondrian(self) -> bool:
-        """Whether blocks come from nested cuts, not from a grid."""
-        return self.settings.prior == "mondrian"
 
     @property
     def family(self) -> CellFamily:
@@ -155,16 +137,6 @@ class BlockFit:
         """Group of each column."""
         return self.blocks.column_classes.astype(np.int64)
 
-    @property
-    def n_row_clusters(self) -> int:
-        """Number of groups of ``row_labels``."""
-        return len(self.blocks.table)
-
-    @property
-    def n_column_clusters(self) -> int:
-        """Number of groups of ``column_labels``."""
-        return int(self.blocks.table.shape[1])
-
     @cached_property
     def sums(self) -> BlockSums:
         """Cells of each block of the point estimate, and what they add up to."""
@@ -180,12 +152,10 @@ class BlockFit:
     @cached_property
     def predictive(self) -> BlockPredictive | MixedPredictive:
         """What averages predictions over evenly spaced draws."""
-        return BlockPredictive(self.known_matrix, self.block_draws)
-
-    @cached_property
-    def block_draws(self) -> list[BlockDraw]:
-        """Blocks of evenly spaced draws, few enough to average over."""
-        return [self.block_draw(int(t)) for t in spaced(self.n_all_draws, MAX_PREDICTIVE_DRAWS)]
+        chosen = spaced(self.n_all_draws, MAX_PREDICTIVE_DRAWS).tolist()
+        if "row_memberships" in self.draws.arrays:
+            return MixedPredictive(self.known_matrix, [self._mixed_draw(t) for t in chosen])
+        return BlockPredictive(self.known_matrix, [self.block_draw(t) for t in chosen])
 
     @property
     def n_all_draws(self) -> int:
@@ -201,16 +171,22 @@ class BlockFit:
     def block_draw(self, t: int) -> BlockDraw:
         """Return the blocks of one draw, chains one after another."""
         rows, columns = self.of_draw("row_labels", t), self.of_draw("column_labels", t)
-        if self.is_mondrian:
+        if self.settings.prior == "mondrian":
             tree = self._tree_of(t)
             return mondrian_draw(rows, columns, tree.table(), np.diff(tree.row_edges()))
         if "row_memberships" in self.draws.arrays:
             # The groups that most cells of a line are in: not every group need be among them.
             rows, columns = canonical_labels(rows), canonical_labels(columns)
         learned = "row_concentration" in self.draws.arrays
-        return grid_draw(
-            rows, columns, self._row_prior(float(self.of_draw("row_concentration", t)) if learned else None)
-        )
+        prior = self._row_prior(float(self.of_draw("row_concentration", t)) if learned else None)
+        return grid_draw(rows, columns, prior)
+
+    def _mixed_draw(self, t: int) -> MixedDraw:
+        rows, columns, n, sums = (self.of_draw(name, t) for name in MIXED)
+        a, b = (prior.pseudo_count for prior in self.settings.line_priors())  # type: ignore[attr-defined]
+        # Draws are kept in the smallest type that holds them, and sums of these must not run over.
+        blocks = BlockSums(n.astype(np.int64), sums.astype(self.family.sums_dtype))
+        return MixedDraw(rows.astype(np.int64), columns.astype(np.int64), blocks, (a, b))
 
     def cluster_draws(self, what: Literal["row", "column"]) -> Array:
         """Return the group of each row, or column, in every draw: chains × draws × rows, or columns.
@@ -218,7 +194,7 @@ class BlockFit:
         Draws of Mondrians hold intervals, of which neighbors with the same blocks are one group.
         """
         labels = self.draws.arrays[f"{what}_labels"]
-        if not self.is_mondrian:
+        if self.settings.prior != "mondrian":
             return labels
         found = [told_apart(self.block_draw(t)) for t in range(self.n_all_draws)]
         return np.stack([getattr(draw, f"{what}_classes") for draw in found]).reshape(labels.shape)
@@ -240,21 +216,6 @@ class CoClusterFit(BlockFit):
     cells: Cells
     matrix: EncodedMatrix
 
-    @cached_property
-    def predictive(self) -> BlockPredictive | MixedPredictive:
-        """What averages predictions over evenly spaced draws."""
-        if not self.settings.is_mixed:
-            return BlockPredictive(self.matrix, self.block_draws)
-        numbers = spaced(self.n_all_draws, MAX_PREDICTIVE_DRAWS).tolist()
-        return MixedPredictive(self.matrix, [self._mixed_draw(t) for t in numbers])
-
-    def _mixed_draw(self, t: int) -> MixedDraw:
-        rows, columns, n, sums = (self.of_draw(name, t) for name in MIXED)
-        a, b = (prior.pseudo_count for prior in self.settings.line_priors())  # type: ignore[attr-defined]
-        # Draws are kept in the smallest type that holds them, and sums of these must not run over.
-        blocks = BlockSums(n.astype(np.int64), sums.astype(self.family.sums_dtype))
-        return MixedDraw(rows.astype(np.int64), columns.astype(np.int64), blocks, (a, b))
-
 
 def fit_cocluster(cells: Cells, settings: CoClusterParameters) -> CoClusterFit:
     """Run chains on the cells of a matrix, summarize them, and warn where chains disagree."""
@@ -272,35 +233,21 @@ def cocluster_draws(matrix: EncodedMatrix, settings: CoClusterParameters) -> Dra
             if isinstance(prior, FiniteDirichlet) and prior.n > n:
                 number = Argument(f"n_{what}_clusters", prior.n)
                 warnings.warn(PermixWarning(Message(number, f" is more than the {n} {what}s")), stacklevel=3)
-    if settings.prior == "mondrian":
-        engine = mondrian_engine(matrix, settings)
-    elif settings.is_mixed:
-        engine = mixed_engine(matrix, settings)
-    else:
-        engine = grid_engine(matrix, settings)
-    return drawn(engine, settings, {"model": "CoClustering", **description(matrix, settings)})
-
-
-def drawn(engine: Engine, settings: BlockParameters, fingerprint: dict[str, Any]) -> Draws:
-    """Run the chains."""
-    return run_chains(
-        engine.make_state,
-        engine.move,
-        **settings.for_chains(),
-        burn_in_move=engine.burn_in_move,
-        fingerprint={**fingerprint, "moves": repr(engine.move), "burn_in_moves": repr(engine.burn_in_move)},
-    )
-
-
-def description(matrix: EncodedMatrix, settings: CoClusterParameters) -> dict[str, Any]:
-    """Return what identifies a co-clustering and its data, in values that JSON holds."""
-    return {
+    fingerprint = {
+        "model": "CoClustering",
         "prior": settings.describe_prior(),
         "membership": settings.membership,
         "family": matrix.family.describe(),
         "shape": [matrix.n_rows, matrix.n_columns],
         "data": digest(matrix.by_row._asdict()),
     }
+    return drawn(engine_of(matrix, settings), settings, fingerprint)
+
+
+def drawn(engine: Engine, settings: BlockParameters, fingerprint: dict[str, Any]) -> Draws:
+    """Run the chains; ``fingerprint`` identifies a model and its data, in values that JSON holds."""
+    fingerprint = {**fingerprint, "moves": repr(engine.move)}
+    return run_chains(*engine, **settings.for_chains(), fingerprint=fingerprint)
 
 
 def estimates(
@@ -309,10 +256,8 @@ def estimates(
     """Return point estimates of rows and of columns, or which draw is nearest to all others."""
     if settings.prior == "mondrian":
         return None, None, nearest_draw(draws, settings, shape)
-    rows, columns = (
-        nearest_partition(draws, settings, f"{what}_labels", f"n_{what}_clusters")
-        for what in ("row", "column")
-    )
+    names = [(f"{what}_labels", f"n_{what}_clusters") for what in ("row", "column")]
+    rows, columns = (nearest_partition(draws, settings, *each) for each in names)
     return rows, columns, None
 
 

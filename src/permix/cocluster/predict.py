@@ -115,7 +115,7 @@ class BlockPredictions:
         shares = np.zeros((matrix.n_rows, 0))
         if groups:
             one = BlockPredictive(fit.known_matrix, [fit.blocks])
-            joint = one.row_log_joint(matrix)[:, : fit.n_row_clusters]
+            joint = one.row_log_joint(matrix)[:, : len(fit.blocks.table)]
             shares = np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None])
         evidence = fit.predictive.row_log_evidence(matrix) if scores else np.full(matrix.n_rows, np.nan)
         return RowAnswers(evidence, np.zeros(matrix.n_rows), shares)

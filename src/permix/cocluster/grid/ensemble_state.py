@@ -29,22 +29,11 @@ from permix.partitions.priors import PartitionPrior
 class EnsembleGridState(TwoSidedState):
     """Consensus partitions of the rows and of the columns.
 
-    Parameters
-    ----------
-    row_table : array of shape (rows, bases)
-        Row cluster of each row in each base, 0 ... T - 1.
-    column_table : array of shape (columns, bases)
-        Column cluster of each column in each base.
-    row_prior, column_prior : PartitionPrior
-        Of the consensus.
-    label_pseudo_count : float
-        How many lines the prior of the labels of a base is worth within a consensus cluster (β_m), each label
-        an equal share. Larger numbers make fewer clusters.
-
-    Notes
-    -----
-    ``rows`` and ``columns`` are mixture states of their own, so every move on mixtures serves here. Given the
-    bases the two sides are independent of each other. The likelihood is that of the bases' labels.
+    Tables hold the cluster, 0 ... T - 1, of each line (axis 0) in each base (axis 1). The prior of the labels
+    of a base is worth ``label_pseudo_count`` lines within a consensus cluster (β_m), each label an equal
+    share; larger numbers make fewer clusters. ``rows`` and ``columns`` are mixture states of their own, so
+    every move on mixtures serves here. Given the bases the two sides are independent of each other. The
+    likelihood is that of the bases' labels.
     """
 
     whose: ClassVar[str] = "a consensus of co-clusterings"
@@ -58,9 +47,8 @@ class EnsembleGridState(TwoSidedState):
         label_pseudo_count: float = 1.0,
     ) -> None:
         if row_table.shape[1] != column_table.shape[1]:
-            raise DataError(
-                f"{row_table.shape[1]} bases label the rows, but {column_table.shape[1]} label the columns"
-            )
+            n_rows, n_columns = row_table.shape[1], column_table.shape[1]
+            raise DataError(f"{n_rows} bases label the rows, but {n_columns} label the columns")
         self.rows = _mixture(row_table, row_prior, label_pseudo_count)
         self.columns = _mixture(column_table, column_prior, label_pseudo_count)
 
@@ -82,10 +70,11 @@ class EnsembleGridState(TwoSidedState):
         self.columns.refresh()
 
 
-def seat_consensus(rng: np.random.Generator, state: EnsembleGridState) -> None:
+def seat_consensus(rng: np.random.Generator, state: EnsembleGridState) -> EnsembleGridState:
     """Put rows and columns into consensus clusters by sequential prediction, in random order."""
     for mixture in (state.rows, state.columns):
         mixture.sweep(rng, rng.permutation(mixture.n))
+    return state
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -85,19 +85,11 @@ class Axis:
 
 
 class GridState(TwoSidedState):
-    """Partitions of the rows and of the columns of a matrix.
+    """Partitions of the rows and of the columns of a matrix, which is shared between chains.
 
-    Parameters
-    ----------
-    matrix : EncodedMatrix
-        The filled cells; shared between chains, never written.
-    row_prior, column_prior : PartitionPrior
-        A Dirichlet process whose concentration is a ``Gamma`` learns it.
-
-    Notes
-    -----
-    A new state has all rows in one cluster and all columns in one. Ask for :meth:`side` before working on an
-    axis: the statistics of the other one are right only then.
+    A Dirichlet process whose concentration is a ``Gamma`` learns it. A new state has all rows in one cluster
+    and all columns in one. Ask for :meth:`side` before working on an axis: the statistics of the other one
+    are right only then.
     """
 
     whose: ClassVar[str] = "a grid co-clustering"
@@ -170,7 +162,7 @@ class GridState(TwoSidedState):
         self.refresh()
 
 
-def seat_all_lines(rng: np.random.Generator, state: GridState, n_groups: int | None = None) -> None:
+def seat_all_lines(rng: np.random.Generator, state: GridState, n_groups: int | None = None) -> GridState:
     """Put rows and columns into clusters by sequential prediction, each axis given the other.
 
     Rows come first, given columns thrown into ``n_groups`` groups at random, then columns given the rows. By
@@ -185,3 +177,4 @@ def seat_all_lines(rng: np.random.Generator, state: GridState, n_groups: int | N
         state.axis(side).unseat()
         mixture = state.side(side)
         mixture.sweep(rng, rng.permutation(mixture.n))
+    return state

@@ -45,20 +45,10 @@ class MondrianData:
 
 
 class MondrianState:
-    """A Mondrian partition and coordinates of rows and columns.
+    """A Mondrian partition of the unit square and coordinates of rows and columns.
 
-    Parameters
-    ----------
-    data : MondrianData
-        Shared between chains.
-    budget : float
-        Budget of the Mondrian process on the unit square.
-    rng : Generator
-        Draws the first coordinates; the first partition has no cut (algorithm 2).
-
-    Notes
-    -----
-    ``places`` holds the coordinates of rows and of columns. Cached statistics of leaves are in ``tree``.
+    The first coordinates, ``places`` of rows and of columns, are drawn, and the first partition has no cut
+    (algorithm 2). Cached statistics of leaves are in ``tree``.
     """
 
     def __init__(self, data: MondrianData, budget: float, rng: np.random.Generator) -> None:
