@@ -133,7 +133,7 @@ class BlockEstimator(BiclusterMixin, DrawsMixin, ScoreMixin, Estimator):  # type
         -------
         ndarray of shape (rows, row groups)
         """
-        return self._ask().predict_proba(self._cells(X, reset=False))
+        return self._ask().rows(self._cells(X, reset=False), scores=False).shares
 
     def _log_densities(self, X: Any) -> tuple[Array, Array]:
         found = self._ask().rows(self._cells(X, reset=False), groups=False)

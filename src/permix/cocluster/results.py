@@ -28,15 +28,13 @@ class Groups(NamedTuple):
     @property
     def sizes(self) -> list[int]:
         """Members of each group."""
-        return [int(size) for size in np.bincount(self.labels)]
+        return list(map(int, np.bincount(self.labels)))
 
     @property
     def members(self) -> list[list[str]]:
         """Names of the members of each group."""
-        return [
-            [self.names[line] for line in np.flatnonzero(self.labels == k).tolist()]
-            for k in range(len(self.sizes))
-        ]
+        lines = [np.flatnonzero(self.labels == k).tolist() for k in range(len(self.sizes))]
+        return [[self.names[line] for line in group] for group in lines]
 
     @property
     def group_confidence(self) -> list[float]:
@@ -60,16 +58,13 @@ def group_table(fit: BlockFit) -> pd.DataFrame:
     for what in SIDES:
         found = groups_of(fit, what)
         sizes = np.array(found.sizes)
-        tables.append(
-            pd.DataFrame(
-                {
-                    "of": f"{what}s",
-                    "group": np.arange(len(sizes)),
-                    "size": sizes,
-                    "share": sizes / sizes.sum(),
-                    "confidence": found.group_confidence,
-                    "members": found.members,
-                }
-            )
-        )
+        columns = {
+            "of": f"{what}s",
+            "group": np.arange(len(sizes)),
+            "size": sizes,
+            "share": sizes / sizes.sum(),
+            "confidence": found.group_confidence,
+            "members": found.members,
+        }
+        tables.append(pd.DataFrame(columns))
     return pd.concat(tables, ignore_index=True)
