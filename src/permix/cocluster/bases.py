@@ -75,19 +75,18 @@ class Bases(NamedTuple):
         names = ("base_rows", "base_columns", "base_shapes", "base_blocks")
         rows, columns, shapes, blocks = (np.asarray(arrays[name]) for name in names)
         refusal = DataError("the saved base co-clusterings do not fit together")
-        if any(array.dtype.kind != "i" for array in (rows, columns, shapes, blocks)):
-            raise refusal
-        if (rows.ndim, columns.ndim, shapes.ndim, blocks.ndim) != (2, 2, 2, 1):
-            raise refusal
-        if shapes.shape != (rows.shape[1], 2) or rows.shape[1] != columns.shape[1] or not (shapes > 0).all():
+        forms = [(array.dtype.kind, array.ndim) for array in (rows, columns, shapes, blocks)]
+        if forms != [("i", 2), ("i", 2), ("i", 2), ("i", 1)] or not shapes.size or not (shapes > 0).all():
             raise refusal
         sizes = shapes.prod(axis=1)
+        if not rows.shape[1] == columns.shape[1] == len(shapes) or shapes.shape[1] != 2:
+            raise refusal
         if int(sizes.sum()) != len(blocks):
             raise refusal
-        ends = np.cumsum(sizes)
+        tables = np.split(blocks, np.cumsum(sizes)[:-1])
         made = []
         for m, (n_rows, n_columns) in enumerate(shapes.tolist()):
-            table = blocks[ends[m] - sizes[m] : ends[m]].reshape(n_rows, n_columns)
+            table = tables[m].reshape(n_rows, n_columns)
             numbered = ((rows[:, m], n_rows), (columns[:, m], n_columns), (table, int(table.max()) + 1))
             if not all(np.array_equal(np.unique(labels), np.arange(n)) for labels, n in numbered):
                 raise refusal

@@ -123,9 +123,8 @@ class BlockFit:
             return told_apart(self.block_draw(self.best_draw))
         assert self.row_estimate is not None
         assert self.column_estimate is not None
-        mean = self.draws.arrays.get("row_concentration")
-        prior = self._row_prior(None if mean is None else float(mean.mean()))
-        return grid_draw(by_size(self.row_estimate.labels), by_size(self.column_estimate.labels), prior)
+        rows, columns = by_size(self.row_estimate.labels), by_size(self.column_estimate.labels)
+        return grid_draw(rows, columns, self._row_prior())
 
     @property
     def row_labels(self) -> npt.NDArray[np.int64]:
@@ -177,9 +176,7 @@ class BlockFit:
         if "row_memberships" in self.draws.arrays:
             # The groups that most cells of a line are in: not every group need be among them.
             rows, columns = canonical_labels(rows), canonical_labels(columns)
-        learned = "row_concentration" in self.draws.arrays
-        prior = self._row_prior(float(self.of_draw("row_concentration", t)) if learned else None)
-        return grid_draw(rows, columns, prior)
+        return grid_draw(rows, columns, self._row_prior(t))
 
     def _mixed_draw(self, t: int) -> MixedDraw:
         rows, columns, n, sums = (self.of_draw(name, t) for name in MIXED)
@@ -203,8 +200,12 @@ class BlockFit:
         axis, cuts, times = (self.of_draw(name, t) for name in ("tree_axis", "tree_cut", "tree_time"))
         return MondrianTree.from_preorder(axis, cuts, times, self.settings.budget)
 
-    def _row_prior(self, concentration: float | None) -> PartitionPrior:
-        return self.settings.line_priors()[0] if concentration is None else DirichletProcess(concentration)
+    def _row_prior(self, t: int | None = None) -> PartitionPrior:
+        """Return the prior of rows; a concentration that is learned is that of a draw, or the mean of all."""
+        learned = self.draws.arrays.get("row_concentration")
+        if learned is None:
+            return self.settings.line_priors()[0]
+        return DirichletProcess(float(learned.mean() if t is None else self.of_draw("row_concentration", t)))
 
 
 @dataclasses.dataclass

@@ -97,9 +97,8 @@ class ConcentrationCheck(Concentration):
         """
         parts = list(map(super().parse, text.split(":")))
         if len(parts) > 2:
-            raise DataError(
-                Argument("concentration", text), " must be one or two concentrations, ROWS:COLUMNS"
-            )
+            why = " must be one or two concentrations, ROWS:COLUMNS"
+            raise DataError(Argument("concentration", text), why)
         return parts[0] if len(parts) == 1 else tuple(parts)
 
 
@@ -160,22 +159,16 @@ class BlockParameters(ChainParameters):
 
     def check_together(self) -> None:
         """Refuse parameters that the prior does not have, and a second pseudo-count."""
-        for name, priors in BELONGS_TO.items():
-            if name in self.declared and self.prior not in priors and not self.is_default(name):
-                raise DataError(
-                    Argument(name, getattr(self, name)),
-                    " would change nothing with ",
-                    Argument("prior", self.prior),
-                    "; it belongs to ",
-                    Argument("prior", priors[0]),
-                    *(f" and {other!r}" for other in priors[1:]),
-                )
+        for name, (owner, *others) in BELONGS_TO.items():
+            is_idle = self.prior not in (owner, *others)
+            if name in self.declared and is_idle and not self.is_default(name):
+                idle = (Argument(name, getattr(self, name)), " would change nothing with ")
+                belongs = ("; it belongs to ", Argument("prior", owner), *(f" and {o!r}" for o in others))
+                raise DataError(*idle, Argument("prior", self.prior), *belongs)
         family = self.family
         if not isinstance(family, str) and self.pseudo_count not in (1.0, family.pseudo_count):
-            raise DataError(
-                Argument("pseudo_count", self.pseudo_count),
-                f" would change nothing: the family given has its own, {family.pseudo_count!r}",
-            )
+            why = f" would change nothing: the family given has its own, {family.pseudo_count!r}"
+            raise DataError(Argument("pseudo_count", self.pseudo_count), why)
 
     def cell_family(self) -> CellFamily:
         """Return what cells of a block are made of, not resolved yet."""
@@ -230,22 +223,14 @@ class CoClusterParameters(BlockParameters):
         super().check_together()
         if self.prior != "dirichlet":
             return
+        dp = Argument("prior", "dp")
         for name in ("n_row_clusters", "n_column_clusters"):
             if getattr(self, name) is None:
-                raise DataError(
-                    Argument("prior", "dirichlet"),
-                    " needs ",
-                    Argument(name),
-                    "; with ",
-                    Argument("prior", "dp"),
-                    " the data say how many groups there are",
-                )
+                needs = (Argument("prior", "dirichlet"), " needs ", Argument(name), "; with ", dp)
+                raise DataError(*needs, " the data say how many groups there are")
         if not all(isinstance(value, float) for value in self.concentrations()):
-            raise DataError(
-                "a Gamma prior of the concentration goes with ",
-                Argument("prior", "dp"),
-                "; with 'dirichlet' give a number",
-            )
+            why = "a Gamma prior of the concentration goes with "
+            raise DataError(why, dp, "; with 'dirichlet' give a number")
 
     @property
     def is_mixed(self) -> bool:
@@ -258,12 +243,9 @@ class CoClusterParameters(BlockParameters):
             return super().line_priors()
         from permix.partitions import FiniteDirichlet
 
-        rows, columns = self.concentrations()
-        assert isinstance(rows, float)
-        assert isinstance(columns, float)
-        assert self.n_row_clusters is not None
-        assert self.n_column_clusters is not None
-        return FiniteDirichlet(self.n_row_clusters, rows), FiniteDirichlet(self.n_column_clusters, columns)
+        numbers: Any = (self.n_row_clusters, self.n_column_clusters)
+        rows, columns = map(FiniteDirichlet, numbers, self.concentrations())
+        return rows, columns
 
 
 class EnsembleParameters(BlockParameters):
@@ -318,14 +300,8 @@ class EnsembleParameters(BlockParameters):
         """Return what the base co-clusterings are: those asked for, or like the consensus."""
         base = self.base
         if base is None:
-            base = CoClusterParameters(
-                prior=self.prior, **{name: getattr(self, name) for name in BlockParameters.declared}
-            )
-        found: CoClusterParameters = base.replaced(
-            n_chains=self.n_base,
-            random_state=random_state,
-            n_jobs=self.n_jobs,
-            progress=self.progress,
-            store=store,
-        )
+            shared = {name: getattr(self, name) for name in BlockParameters.declared}
+            base = CoClusterParameters(prior=self.prior, **shared)
+        how = {"n_jobs": self.n_jobs, "progress": self.progress, "store": store}
+        found: CoClusterParameters = base.replaced(n_chains=self.n_base, random_state=random_state, **how)
         return found
