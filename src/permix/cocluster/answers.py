@@ -14,11 +14,11 @@ from permix.cli.output import count_of
 from permix.cli.predict import NewData, Question
 from permix.cocluster.cells.families import CategoricalCells, plain
 from permix.cocluster.ensemble import fit_ensemble
-from permix.cocluster.fit import BlockFit, fit_cocluster, naming_cells
+from permix.cocluster.fit import BlockFit, Side, fit_cocluster, naming_cells
 from permix.cocluster.matrix_source import read_rows
 from permix.cocluster.parameters import BlockParameters, EnsembleParameters
 from permix.cocluster.predict import BlockPredictions
-from permix.cocluster.results import Side, groups_of
+from permix.cocluster.results import groups_of
 from permix.cocluster.tables import held_out_report
 from permix.data.cells import Cells
 from permix.data.cells_checks import Names, match_numbers

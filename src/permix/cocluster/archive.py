@@ -114,9 +114,7 @@ def _pack(fit: BlockFit) -> Content:
 def _build(saved: Saved) -> CoClusterFit:
     settings = saved.settings
     cells, matrix = _matrix(saved)
-    require(cells is not None and matrix is not None, "cells")
-    assert cells is not None
-    assert matrix is not None
+    require(matrix is not None, "cells")
     _check_draws(saved, settings.is_mixed)
     if settings.is_mixed:
         _check_memberships(under("draws/", saved.arrays), settings, matrix)
@@ -138,7 +136,8 @@ def _tried(fit: Any) -> Any:
     return fit
 
 
-def _matrix(saved: Saved) -> tuple[Cells, EncodedMatrix] | tuple[None, None]:
+def _matrix(saved: Saved) -> tuple[Any, Any]:
+    """Return the cells and the encoded matrix, or None and None."""
     data, family = under("data/", saved.arrays), saved.facts["fitted_family"]
     if family is None:
         require(not data, "cells")

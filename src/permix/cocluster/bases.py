@@ -12,14 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from permix.cocluster.cells.base_lines_jit import BaseLines, LabelLines, base_lines, label_lines
+from permix.cocluster.cells.base_lines_jit import base_lines, label_lines
 from permix.cocluster.cells.encoded_matrix import EncodedMatrix, grid_table
+from permix.data.labels import Array
 from permix.errors import DataError
 from permix.partitions.labels import canonical_labels
 
-Array = npt.NDArray[Any]
 Base = tuple[Array, Array, Array]  # classes of rows, classes of columns, and the table of blocks
 Names = Sequence[str] | None
 
@@ -142,25 +141,17 @@ def as_bases(
     return Bases._of(made)
 
 
-def to_base_lines(bases: Bases) -> tuple[BaseLines, BaseLines]:
+def to_lines(bases: Bases, filled: EncodedMatrix | None = None) -> tuple[Any, Any]:
     """Return bases as the compiled code of Mondrian ensembles reads them, from the rows and from the columns.
 
     A cell has one block label in each base; the labels of a base are numbered after those of the bases
-    before it, so that the counts of all bases lie side by side.
+    before it, so that the counts of all bases lie side by side. With a matrix, those of its filled cells are
+    returned (``LabelLines``), without one those of all cells (``BaseLines``).
     """
-    return base_lines(bases.row_table(), bases.column_table(), _slots(bases))
-
-
-def to_label_lines(bases: Bases, filled: EncodedMatrix) -> tuple[LabelLines, LabelLines]:
-    """Return the labels of the filled cells of a matrix, from its rows and from its columns."""
-    tables = (bases.row_table(), bases.column_table(), _slots(bases))
-    return label_lines(*tables, filled.by_row, filled.by_column)
-
-
-def _slots(bases: Bases) -> list[Array]:
-    """Return the tables of all bases, their labels numbered through."""
     firsts = np.concatenate([[0], np.cumsum(bases.n_blocks)[:-1]])
-    return [table + first for table, first in zip(bases.tables, firsts, strict=True)]
+    slots = [table + first for table, first in zip(bases.tables, firsts, strict=True)]
+    tables = (bases.row_table(), bases.column_table(), slots)
+    return base_lines(*tables) if filled is None else label_lines(*tables, filled.by_row, filled.by_column)
 
 
 def _read(base: Any, who: str, shape: tuple[int, int] | None, sides: Mapping[str, Names]) -> Base:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from permix.cocluster.bases import Bases, as_bases, to_base_lines, to_label_lines
+from permix.cocluster.bases import Bases, as_bases, to_lines
 from permix.cocluster.block_predict import BlockDraw, block_sums, log_cells
 from permix.cocluster.cells.blocks_jit import count_law
 from permix.cocluster.cells.encoded_matrix import EncodedMatrix
@@ -152,9 +152,8 @@ def mondrian_consensus(bases: Bases, settings: EnsembleParameters, filled: Encod
     """Nested cuts that fit the blocks of all bases, of the filled cells of a matrix or of all: MPCCE."""
     from permix.cocluster.mondrian.state import MondrianData
 
-    by_row, by_column = to_base_lines(bases) if filled is None else to_label_lines(bases, filled)
-    n_cells = bases.n_rows * bases.n_columns if filled is None else filled.n_cells
-    n_blocks = bases.n_blocks
+    shape, n_blocks = (bases.n_rows, bases.n_columns), bases.n_blocks
+    n_cells = shape[0] * shape[1] if filled is None else filled.n_cells
     law = count_law(float(settings.label_pseudo_count), n_blocks, n_cells)
-    data = MondrianData(law, by_row, by_column, bases.n_rows, bases.n_columns, int(n_blocks.sum()), np.int64)
+    data = MondrianData(law, *to_lines(bases, filled), *shape, int(n_blocks.sum()), np.int64)
     return mondrian_engine(data, settings.budget)

@@ -35,6 +35,7 @@ from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
 Array = npt.NDArray[Any]
+Side = Literal["row", "column"]
 # Predictions are averaged over at most so many draws, evenly spaced.
 MAX_PREDICTIVE_DRAWS = 200
 # Trees are compared by the blocks of so many cells, in so many draws.
@@ -126,15 +127,10 @@ class BlockFit:
         rows, columns = by_size(self.row_estimate.labels), by_size(self.column_estimate.labels)
         return grid_draw(rows, columns, self._row_prior())
 
-    @property
-    def row_labels(self) -> npt.NDArray[np.int64]:
-        """Group of each row."""
-        return self.blocks.row_classes.astype(np.int64)
-
-    @property
-    def column_labels(self) -> npt.NDArray[np.int64]:
-        """Group of each column."""
-        return self.blocks.column_classes.astype(np.int64)
+    def labels(self, what: Side) -> npt.NDArray[np.int64]:
+        """Return the group of each row, or of each column."""
+        found = self.blocks.row_classes if what == "row" else self.blocks.column_classes
+        return found.astype(np.int64)
 
     @cached_property
     def sums(self) -> BlockSums:
@@ -185,7 +181,7 @@ class BlockFit:
         blocks = BlockSums(n.astype(np.int64), sums.astype(self.family.sums_dtype))
         return MixedDraw(rows.astype(np.int64), columns.astype(np.int64), blocks, (a, b))
 
-    def cluster_draws(self, what: Literal["row", "column"]) -> Array:
+    def cluster_draws(self, what: Side) -> Array:
         """Return the group of each row, or column, in every draw: chains × draws × rows, or columns.
 
         Draws of Mondrians hold intervals, of which neighbors with the same blocks are one group.
@@ -318,13 +314,8 @@ def told_apart(draw: BlockDraw) -> BlockDraw:
     firsts = np.array([np.argmax(group_of == group) for group in present])
     _, column_groups, table = by_blocks(draw.table[np.ix_(firsts, columns)])
     weights = [np.logaddexp.reduce(draw.row_log_weights[group_of == group]) for group in present]
-    return BlockDraw(
-        row_classes.astype(np.int32),
-        column_groups[column_classes].astype(np.int32),
-        table.astype(np.int64),
-        np.array(weights),
-        draw.new_row_log_weight,
-    )
+    classes = (row_classes.astype(np.int32), column_groups[column_classes].astype(np.int32))
+    return BlockDraw(*classes, table.astype(np.int64), np.array(weights), draw.new_row_log_weight)
 
 
 def spaced(n: int, most: int) -> npt.NDArray[np.int64]:

@@ -48,9 +48,8 @@ class FamilyCheck(Choice):
         return value if isinstance(value, CellFamily) else super().convert(value)
 
     def must_be(self) -> str:
-        return (
-            f"{super().must_be()}, or a cell family such as permix.cocluster.cells.families.GaussianCells()"
-        )
+        example = "permix.cocluster.cells.families.GaussianCells()"
+        return f"{super().must_be()}, or a cell family such as {example}"
 
     def to_json(self, value: Any) -> Any:
         return value if isinstance(value, str) else value.describe()
@@ -115,10 +114,8 @@ class BaseCheck(Check):
         return NotImplemented
 
     def must_be(self) -> str:
-        return (
-            "a CoClustering that says how to make bases (co-clusterings that are made already go to "
-            "fit(X, bases=[...]))"
-        )
+        made = "co-clusterings that are made already go to fit(X, bases=[...])"
+        return f"a CoClustering that says how to make bases ({made})"
 
     def to_json(self, value: Any) -> Any:
         return None if value is None else value.to_json()

@@ -6,12 +6,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from permix.cocluster.block_predict import BlockDraw
 from permix.cocluster.cells.families import CellFamily
-from permix.cocluster.fit import BlockFit
+from permix.cocluster.fit import BlockFit, Side
 from permix.data.cells import Cells
+from permix.data.labels import Array
 from permix.errors import DataError, ParameterError
 from permix.estimators.checks import Choice
 from permix.plots.mondrian_picture import draw_tree
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap, Normalize
     from matplotlib.figure import Figure
 
-Array = npt.NDArray[Any]
 Of = Literal["rows", "columns"]
 
 # The picture has no more pixels than this on a side; larger matrices are drawn as means of patches.
@@ -125,8 +124,7 @@ def n_groups(fit: BlockFit, *, of: Of = "rows", ax: Axes | None = None) -> Axes:
 def similarity(fit: BlockFit, *, of: Of = "rows", ax: Axes | None = None) -> Axes:
     """Draw the probability that two rows, or two columns, are in one group, sorted by group."""
     what = _side_of(of)
-    labels = fit.row_labels if what == "row" else fit.column_labels
-    return draw_similarity(labels, fit.cluster_draws(what), of, ax=ax)
+    return draw_similarity(fit.labels(what), fit.cluster_draws(what), of, ax=ax)
 
 
 def traces(fit: BlockFit, *, figure: Figure | None = None) -> Figure:
@@ -135,7 +133,7 @@ def traces(fit: BlockFit, *, figure: Figure | None = None) -> Figure:
     return draw_traces([(what, fit.draws.arrays[name]) for what, name in names.items()], figure=figure)
 
 
-def _side_of(of: Of) -> Literal["row", "column"]:
+def _side_of(of: Of) -> Side:
     if of not in ("rows", "columns"):
         raise ParameterError("of", of, Choice("rows", "columns").must_be())
     return "row" if of == "rows" else "column"
@@ -394,11 +392,4 @@ def _counted(n: int, thing: str) -> str:
     return f"{n:,} {thing}{'' if n == 1 else 's'}"
 
 
-PICTURES = {
-    "overview": overview,
-    "blocks": blocks,
-    "mondrian": mondrian,
-    "n_groups": n_groups,
-    "similarity": similarity,
-    "traces": traces,
-}
+PICTURES = {draw.__name__: draw for draw in (overview, blocks, mondrian, n_groups, similarity, traces)}

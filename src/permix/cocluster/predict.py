@@ -105,7 +105,7 @@ class BlockPredictions:
         """
         fit, matrix = self.fit, self._new(new)
         if isinstance(fit.predictive, MixedPredictive):
-            return fit.predictive.row_answers(matrix, fit.row_labels if groups else None, weigh=scores)
+            return fit.predictive.row_answers(matrix, fit.labels("row") if groups else None, weigh=scores)
         shares = np.zeros((matrix.n_rows, 0))
         if groups:
             one = BlockPredictive(fit.known_matrix, [fit.blocks])

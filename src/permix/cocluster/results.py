@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from permix.cocluster.fit import BlockFit
+from permix.cocluster.fit import BlockFit, Side
+from permix.data.labels import Array
 from permix.partitions import assignment_confidence
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = npt.NDArray[Any]
-Side = Literal["row", "column"]
 SIDES: tuple[Side, ...] = ("row", "column")
 
 
@@ -44,7 +42,7 @@ class Groups(NamedTuple):
 
 def groups_of(fit: BlockFit, what: Side) -> Groups:
     """Return the groups of rows, or of columns, of the point estimate."""
-    labels = fit.row_labels if what == "row" else fit.column_labels
+    labels = fit.labels(what)
     names = None if fit.cells is None else fit.cells.row_names if what == "row" else fit.cells.column_names
     listed = [str(line + 1) for line in range(len(labels))] if names is None else list(names)
     return Groups(labels, listed, np.asarray(assignment_confidence(fit.cluster_draws(what), labels)))

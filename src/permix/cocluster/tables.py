@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from permix.cli import fit_tables
 from permix.cli.output import count_of, print_table, terminal_width
@@ -15,8 +14,8 @@ from permix.cocluster.fit import BlockFit, CoClusterFit
 from permix.cocluster.predict import BlockPredictions, perplexity_of
 from permix.cocluster.results import SIDES, groups_of
 from permix.data.cells import Cells
+from permix.data.labels import Array
 
-Array = npt.NDArray[Any]
 # A terminal shows at most so many groups of rows, or so many blocks of nested cuts.
 MAX_ROWS = 30
 CELL_WIDTH = 12

@@ -61,11 +61,9 @@ class EnsembleGridState(TwoSidedState):
         return self.rows.log_likelihood() + self.columns.log_likelihood()
 
     def log_prior(self) -> float:
-        """Log prior of both partitions, and of what is learned of their concentrations."""
         return self.rows.log_prior() + self.columns.log_prior()
 
     def refresh(self) -> None:
-        """Recompute all cached statistics from the labels."""
         self.rows.refresh()
         self.columns.refresh()
 
@@ -82,7 +80,6 @@ class BaseLabels(Categorical):
     """Categorical vectors whose ``pseudo_count`` is that of a whole column, not of one answer."""
 
     def statistics(self, capacity: int) -> CategoricalStats:
-        """Return room for ``capacity`` clusters."""
         stats = super().statistics(capacity)
         n_labels = np.diff(stats.offsets)
         return stats._replace(

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy.typing as npt
-
+from permix.data.labels import Array
 from permix.errors import DataError
 from permix.moves.base import under
 from permix.moves.state import MixtureState, learned_concentration
 from permix.partitions.labels import canonical_labels
-
-Array = npt.NDArray[Any]
 
 
 class TwoSidedState(abc.ABC):

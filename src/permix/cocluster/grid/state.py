@@ -142,7 +142,6 @@ class GridState(TwoSidedState):
         return float(log_blocks(matrix.law, *sums)) + matrix.log_constant
 
     def log_prior(self) -> float:
-        """Log prior of both partitions, and of what is learned of their concentrations."""
         value = 0.0
         for side in (self.rows, self.columns):
             value += side.prior.log_prob(np.sort(side.sizes_in_use))
@@ -152,12 +151,10 @@ class GridState(TwoSidedState):
         return value
 
     def refresh(self) -> None:
-        """Recompute all cached statistics from the labels."""
         self._rows.group(self.columns.labels, self.columns.n_clusters)
         self._columns.group(self.rows.labels, self.rows.n_clusters)
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        """Take back what ``checkpoint`` gave."""
         super().restore(arrays)
         self.refresh()
 

@@ -132,8 +132,7 @@ class MondrianState:
         axis, cuts, times = self.preorder()
         rows, columns = self.intervals(0), self.intervals(1)
         log_likelihood = self.log_likelihood()
-        tree = MondrianTree.from_preorder(axis, cuts, times, self.budget)
-        n_row_clusters, n_column_clusters, n_blocks = tree.count_kinds(rows, columns)
+        n_row_clusters, n_column_clusters, n_blocks = self.partition().count_kinds(rows, columns)
         return {
             "row_labels": rows,
             "column_labels": columns,
