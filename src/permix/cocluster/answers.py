@@ -40,10 +40,10 @@ def fit_data(
     """Fit a co-clustering, or an ensemble, to a file's matrix or to a share of its cells."""
     if held_out is not None and not 0.0 < held_out < 1.0:
         raise ParameterError("held_out", held_out, "a share above 0 and below 1")
-    settings = _with_levels(cells, settings, levels, held_out is not None)
-    kept, tested = (cells, None) if held_out is None else cells.split(held_out, settings.random_state)
-    is_ensemble = isinstance(settings, EnsembleParameters)
-    fit: BlockFit = fit_ensemble(kept, None, settings) if is_ensemble else fit_cocluster(kept, settings)
+    chosen = _with_levels(cells, settings, levels, held_out is not None)
+    kept, tested = (cells, None) if held_out is None else cells.split(held_out, chosen.random_state)
+    is_ensemble = isinstance(chosen, EnsembleParameters)
+    fit: BlockFit = fit_ensemble(kept, None, chosen) if is_ensemble else fit_cocluster(kept, chosen)
     fit.held_out = tested
     return fit
 

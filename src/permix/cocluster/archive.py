@@ -203,8 +203,7 @@ def _check_memberships(kept: dict[str, Array], settings: CoClusterParameters, ma
     for axis, (what, line, n) in enumerate(zip(("row", "column"), lines, numbers, strict=True)):
         filled = np.diff(line.starts)
         counts = kept[f"{what}_memberships"]
-        fitting = np.all(counts <= n_cells) and np.all(counts.sum(axis=-1) == filled)
-        require(bool(fitting), "memberships")
+        require(bool(np.all(counts <= n_cells) and np.all(counts.sum(axis=-1) == filled)), "memberships")
         labels, most = kept[f"{what}_labels"], counts.argmax(axis=-1)
         fitting = np.array_equal(most[..., filled > 0], labels[..., filled > 0])
         require(fitting and int(labels.max()) < n, f"{what} labels")

@@ -103,15 +103,9 @@ def as_bases(
 ) -> Bases:
     """Bring base co-clusterings into one form.
 
-    Parameters
-    ----------
-    given : sequence
-        At least two, each of them a tuple ``(row_labels, column_labels)``; a table of block ids, one for each
-        cell of the matrix; or a fitted co-clustering. Labels and ids are whole numbers from 0, or text.
-    shape : (int, int), optional
-        Rows and columns of the matrix; default those of the first base.
-    names : (sequence of str, sequence of str), optional
-        Of rows and of columns, for messages.
+    There are at least two, each of them a tuple ``(row_labels, column_labels)``; a table of block ids, one
+    for each cell of the matrix; or a fitted co-clustering. Labels and ids are whole numbers from 0, or text.
+    The shape is that of the first base where none is given; names of rows and of columns are for messages.
 
     Examples
     --------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
@@ -74,11 +73,10 @@ def fit_ensemble(cells: Cells | None, bases: Any, settings: EnsembleParameters) 
     if bases is None:
         assert cells is not None
         assert matrix is not None
-        made, store, seed = _made_bases(cells, matrix, settings)
+        made, consensus = _made_bases(cells, matrix, settings)
     else:
         names = (None, None) if cells is None else (cells.row_names, cells.column_names)
-        made = as_bases(bases, None if cells is None else cells.shape, names)
-        store, seed = settings.store, settings.random_state
+        made, consensus = as_bases(bases, None if cells is None else cells.shape, names), settings
     filled = matrix if settings.label_cells == "filled" else None
     fingerprint: dict[str, Any] = {
         "model": "CoClusteringEnsemble",
@@ -93,7 +91,7 @@ def fit_ensemble(cells: Cells | None, bases: Any, settings: EnsembleParameters) 
             fingerprint["filled"] = digest({"starts": starts, "columns": others})
     else:
         engine = grid_consensus(made, settings)
-    draws = drawn(engine, settings.replaced(store=store, random_state=seed), fingerprint)
+    draws = drawn(engine, consensus, fingerprint)
     warn_if_chains_disagree(draws)
     found = estimates(draws, settings, (made.n_rows, made.n_columns))
     return EnsembleFit(settings, cells, matrix, draws, *found, made)
@@ -113,10 +111,8 @@ def _refuse_idle(settings: EnsembleParameters, *, has_matrix: bool, has_bases: b
             raise DataError(Argument(name, given), f" would change nothing: {why}")
 
 
-def _made_bases(
-    cells: Cells, matrix: EncodedMatrix, settings: EnsembleParameters
-) -> tuple[Bases, str | os.PathLike[str] | None, Any]:
-    """Run one chain per base and take its last draw; return where and how the consensus is drawn, too."""
+def _made_bases(cells: Cells, matrix: EncodedMatrix, settings: EnsembleParameters) -> tuple[Bases, Any]:
+    """Run one chain per base and take its last draw; return the settings of the consensus, too."""
     stores: list[str | None] = [None, None]
     seeds: list[Any] = [None, None]
     if settings.store is not None:
@@ -134,7 +130,7 @@ def _made_bases(
     n_draws = fit.draws.arrays["row_labels"].shape[1]
     lasts = range(n_draws - 1, fit.n_all_draws, n_draws)
     made = as_bases([fit.block_draw(last) for last in lasts], cells.shape)
-    return made, stores[1], seeds[1]
+    return made, settings.replaced(store=stores[1], random_state=seeds[1])
 
 
 def grid_consensus(bases: Bases, settings: EnsembleParameters) -> Engine:

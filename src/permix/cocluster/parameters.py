@@ -159,9 +159,9 @@ class BlockParameters(ChainParameters):
         for name, (owner, *others) in BELONGS_TO.items():
             is_idle = self.prior not in (owner, *others)
             if name in self.declared and is_idle and not self.is_default(name):
-                idle = (Argument(name, getattr(self, name)), " would change nothing with ")
-                belongs = ("; it belongs to ", Argument("prior", owner), *(f" and {o!r}" for o in others))
-                raise DataError(*idle, Argument("prior", self.prior), *belongs)
+                said: list[str | Argument] = [" would change nothing with ", Argument("prior", self.prior)]
+                said += ["; it belongs to ", Argument("prior", owner), *(f" and {o!r}" for o in others)]
+                raise DataError(Argument(name, getattr(self, name)), *said)
         family = self.family
         if not isinstance(family, str) and self.pseudo_count not in (1.0, family.pseudo_count):
             why = f" would change nothing: the family given has its own, {family.pseudo_count!r}"
@@ -240,8 +240,8 @@ class CoClusterParameters(BlockParameters):
             return super().line_priors()
         from permix.partitions import FiniteDirichlet
 
-        numbers: Any = (self.n_row_clusters, self.n_column_clusters)
-        rows, columns = map(FiniteDirichlet, numbers, self.concentrations())
+        parts: list[Any] = [(self.n_row_clusters, self.n_column_clusters), self.concentrations()]
+        rows, columns = map(FiniteDirichlet, *parts)
         return rows, columns
 
 

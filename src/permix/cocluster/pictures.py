@@ -241,15 +241,15 @@ def _sides(axes: Axes, cells: Cells, draw: BlockDraw) -> tuple[_Side, _Side]:
     """Rows and columns sorted by class, and the room that the axes give them."""
     box, points = axes.get_window_extent(), 72 / axes.figure.dpi
     sides = []
-    for what, classes, names, name_of, extent in (
-        ("row", draw.row_classes, cells.row_names, cells.row_name, box.height),
-        ("column", draw.column_classes, cells.column_names, cells.column_name, box.width),
+    for what, classes, names, extent in (
+        ("row", draw.row_classes, cells.row_names, box.height),
+        ("column", draw.column_classes, cells.column_names, box.width),
     ):
         order = np.argsort(classes, kind="stable")
         room = extent * points / len(order)
         shown = None
         if names is not None and len(order) <= MAX_NAMES and room >= NAME_ROOM:
-            shown = tuple(shortened(name_of(int(line)), MAX_NAME) for line in order)
+            shown = tuple(shortened(names[line], MAX_NAME) for line in order)
         sides.append(_Side(what, classes, order, shown, room))
     return sides[0], sides[1]
 
@@ -266,7 +266,7 @@ def _draw_borders(axes: Axes, table: Array, rows: _Side, columns: _Side) -> None
                 line = [(ends.edges[start], place), (ends.edges[stop], place)]
                 segments.append([point[::-1] for point in line] if upright else line)
                 widths.append(breadth[start:stop].min())
-    look = {"capstyle": "butt", "zorder": 3}
+    look: dict[str, Any] = {"capstyle": "butt", "zorder": 3}
     for color, factor in (("white", 2.2), (BORDER, 1.0)):
         thickness = factor * np.array(widths)
         axes.add_collection(LineCollection(segments, colors=color, linewidths=thickness, **look))

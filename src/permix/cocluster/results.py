@@ -22,22 +22,9 @@ class Groups(NamedTuple):
     labels: Array  # group of each row, or of each column
     names: list[str]  # numbers, counted from 1, where there are none
     confidence: Array  # probability of each to be with a fellow member of its group
-
-    @property
-    def sizes(self) -> list[int]:
-        """Members of each group."""
-        return list(map(int, np.bincount(self.labels)))
-
-    @property
-    def members(self) -> list[list[str]]:
-        """Names of the members of each group."""
-        lines = [np.flatnonzero(self.labels == k).tolist() for k in range(len(self.sizes))]
-        return [[self.names[line] for line in group] for group in lines]
-
-    @property
-    def group_confidence(self) -> list[float]:
-        """Mean confidence of the members of each group."""
-        return [float(self.confidence[self.labels == k].mean()) for k in range(len(self.sizes))]
+    sizes: list[int]  # of each group
+    members: list[list[str]]  # names, of each group
+    group_confidence: list[float]  # mean of the members of each group
 
 
 def groups_of(fit: BlockFit, what: Side) -> Groups:
@@ -45,7 +32,11 @@ def groups_of(fit: BlockFit, what: Side) -> Groups:
     labels = fit.labels(what)
     names = None if fit.cells is None else fit.cells.row_names if what == "row" else fit.cells.column_names
     listed = [str(line + 1) for line in range(len(labels))] if names is None else list(names)
-    return Groups(labels, listed, np.asarray(assignment_confidence(fit.cluster_draws(what), labels)))
+    confidence = np.asarray(assignment_confidence(fit.cluster_draws(what), labels))
+    lines = [np.flatnonzero(labels == k).tolist() for k in range(int(labels.max()) + 1)]
+    members = [[listed[line] for line in group] for group in lines]
+    sure = [float(confidence[group].mean()) for group in lines]
+    return Groups(labels, listed, confidence, list(map(len, lines)), members, sure)
 
 
 def group_table(fit: BlockFit) -> pd.DataFrame:

@@ -165,8 +165,9 @@ class LineMomentFamily(LineFamily):
 
     def statistics(self, capacity: int) -> LineMomentStats:
         shape = (self.group_capacity, capacity)
+        by_count, by_sum = self.tables
         counts, values = np.zeros(shape, dtype=np.int64), np.zeros((3, *shape))
-        return LineMomentStats(*self.law, *self.tables, self.n_groups, counts, values)
+        return LineMomentStats(*self.law, by_count, by_sum, self.n_groups, counts, values)
 
 
 def line_family(matrix: EncodedMatrix, group_capacity: int) -> LineFamily:

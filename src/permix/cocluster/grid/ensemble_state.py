@@ -18,7 +18,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from permix.cocluster.grid.sides import Array, TwoSidedState
+from permix.cocluster.grid.sides import TwoSidedState
+from permix.data.labels import Array
 from permix.errors import DataError
 from permix.families import Categorical
 from permix.families.categorical_jit import CategoricalStats

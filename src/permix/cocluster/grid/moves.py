@@ -32,7 +32,6 @@ class OnSide(Cycle):
         super().__post_init__()
 
     def step(self, rng: np.random.Generator, state: GridState) -> Info:
-        """One step of every move."""
         mixture = state.side(self.side)
         parts = [move.step(rng, mixture) for move in self.moves]
         return combined(self.side, [part._replace(name=f"{self.side[:-1]} {part.name}") for part in parts])

@@ -16,7 +16,8 @@ import numpy as np
 from permix.cocluster.cells.block_sums_jit import log_blocks
 from permix.cocluster.cells.encoded_matrix import EncodedMatrix, grid_table
 from permix.cocluster.cells.line_family import LineFamily, line_family
-from permix.cocluster.grid.sides import Array, TwoSidedState
+from permix.cocluster.grid.sides import TwoSidedState
+from permix.data.labels import Array
 from permix.errors import DataError
 from permix.families.base import Family
 from permix.families.contract_jit import score_new_data
@@ -122,12 +123,6 @@ class GridState(TwoSidedState):
     def axis(self, side: Side) -> Axis:
         """Return one axis."""
         return self._rows if side == "rows" else self._columns
-
-    def set_labels(self, row_labels: np.ndarray, column_labels: np.ndarray) -> None:
-        """Put rows and columns into the clusters named by labels (any integers)."""
-        self.rows.set_labels(row_labels)
-        self.columns.set_labels(column_labels)
-        self.refresh()
 
     def log_likelihood(self) -> float:
         """Log marginal likelihood of the cells given both partitions.

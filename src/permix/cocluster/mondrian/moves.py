@@ -82,7 +82,6 @@ class RotateCuts(Proposals):
     """Exchange the order of crossing cuts; nodes whose parts are not both cut across cost nothing."""
 
     def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
-        """Propose exchanges."""
         tried, made = rotate_cuts(rng, self.n_proposals, state.budget, state.tree, state.places)
         return Info("rotate", int(tried), int(made))
 
