@@ -192,9 +192,7 @@ def _as_given(given: Names, fitted: Names, n: int, what: str) -> Sequence[str]:
     return [str(place + first) for place in range(n)]
 
 
-def _warn_of_seen(
-    fitted: Cells, held_out: Cells, row_names: Sequence[str], column_names: Sequence[str]
-) -> None:
+def _warn_of_seen(fitted: Cells, held_out: Cells, rows: Sequence[str], columns: Sequence[str]) -> None:
     """Notice cells that were fitted: their probabilities would say too much good of the fit."""
     places = [cells.rows.astype(np.int64) * fitted.n_columns + cells.columns for cells in (fitted, held_out)]
     seen = np.flatnonzero(np.isin(places[1], places[0]))
@@ -202,13 +200,11 @@ def _warn_of_seen(
         row, column = held_out.rows[seen[0]], held_out.columns[seen[0]]
         _notice(
             f"{seen.size:,} of {held_out.n_cells:,} cells were fitted, not held out, such as row "
-            f"{row_names[row]!r}, column {column_names[column]!r}"
+            f"{rows[row]!r}, column {columns[column]!r}"
         )
 
 
-def _missing_cells(
-    answers: BlockPredictions, new: Cells | None, levels: list[Any], each: bool
-) -> Iterator[list[Any]]:
+def _missing_cells(answers: BlockPredictions, new: Any, levels: Any, each: bool) -> Iterator[list[Any]]:
     fitted = answers.fit.known_cells
     known = fitted if new is None else new.aligned(fitted, rows=False)
     n_columns = known.n_columns

@@ -60,11 +60,10 @@ class Bases(NamedTuple):
 
     def pack(self) -> dict[str, Array]:
         """Return named arrays, for files and fingerprints."""
-        shapes = np.array([table.shape for table in self.tables], dtype=np.int64)
         return {
             "base_rows": self.row_table(),
             "base_columns": self.column_table(),
-            "base_shapes": shapes,
+            "base_shapes": np.array([table.shape for table in self.tables], dtype=np.int64),
             "base_blocks": np.concatenate([table.ravel() for table in self.tables]),
         }
 

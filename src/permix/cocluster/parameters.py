@@ -287,10 +287,8 @@ class EnsembleParameters(BlockParameters):
     def check_together(self) -> None:
         """Refuse parameters of the base that the ensemble decides."""
         super().check_together()
-        if self.base is None:
-            return
         for name, why in OF_ENSEMBLES.items():
-            if not self.base.is_default(name):
+            if self.base is not None and not self.base.is_default(name):
                 raise DataError(f"base: {name}={getattr(self.base, name)!r} would change nothing: {why}")
 
     def base_settings(self, store: str | None, random_state: Any) -> CoClusterParameters:

@@ -62,13 +62,6 @@ class LineFamily(abc.ABC):
         """Return a family with the same prior of blocks: of the other axis, or with room for more groups."""
         return type(self)(lines, self.law, group_capacity, self.tables)
 
-    def encode(self, labels: Any) -> Any:
-        """Return the lines, with cells grouped by the labels of the other axis."""
-        groups = np.asarray(labels, dtype=np.int32)
-        out = self.room_for_lines()
-        self.group_by(groups, int(groups.max(initial=-1)) + 1, out)
-        return out
-
     @abc.abstractmethod
     def make_tables(self) -> Any:
         """Return tables of what compiled code would compute again and again."""
@@ -94,7 +87,8 @@ class LineCountFamily(LineFamily):
     >>> from permix.cocluster.cells.blocks_jit import count_law
     >>> lines = Lines(np.array([0, 2, 3]), np.array([0, 1, 1], dtype=np.int32), np.array([1, 1, 0]))
     >>> family = LineCountFamily(lines, count_law(1.0, np.array([2]), 3), group_capacity=2)
-    >>> grouped = family.encode([0, 0])  # both columns in one cluster: slots 0, 1 and, for the total, 2
+    >>> grouped = family.room_for_lines()  # both columns in one cluster: slots 0, 1 and, for the total, 2
+    >>> family.group_by(np.zeros(2, dtype=np.int32), 1, grouped)
     >>> grouped.entries[:4].tolist()
     [[1, 2], [2, 2], [0, 1], [2, 1]]
     """

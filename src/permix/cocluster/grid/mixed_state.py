@@ -109,7 +109,6 @@ class MixedState:
         }
 
     def progress(self) -> dict[str, float]:
-        """Live numbers."""
         n_blocks = float(np.count_nonzero(self.mixed.cells))
         return {"blocks": n_blocks, "log joint": self.log_joint(), "moved": float(self.n_moved)}
 
@@ -132,12 +131,10 @@ class MixedState:
         return BlockSums(mixed.cells.reshape(-1), mixed.sums.reshape(mixed.cells.size, -1))
 
     def checkpoint(self) -> dict[str, np.ndarray]:
-        """Everything that cannot be recomputed."""
         idle_rows, idle_columns = self._idle_labels
         return {"clusters": self.mixed.clusters.copy(), "idle_rows": idle_rows, "idle_columns": idle_columns}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take back what ``checkpoint`` gave."""
         clusters = np.asarray(arrays["clusters"])
         if clusters.shape != self.mixed.clusters.shape:
             n_saved, n_cells = clusters.shape[-1], self.matrix.n_cells

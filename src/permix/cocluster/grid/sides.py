@@ -14,7 +14,10 @@ from permix.partitions.labels import canonical_labels
 
 
 class TwoSidedState(abc.ABC):
-    """Base of states made of a mixture of rows and a mixture of columns: what a chain asks of them."""
+    """Base of states made of a mixture of rows and a mixture of columns: what a chain asks of them.
+
+    See :class:`~permix.sampling.protocol.ChainState`; checkpoints hold what cannot be recomputed.
+    """
 
     #: What a checkpoint that is none is told to be.
     whose: ClassVar[str]
@@ -38,7 +41,6 @@ class TwoSidedState(abc.ABC):
         """Recompute all cached statistics from the labels."""
 
     def record(self) -> dict[str, float | int | Array]:
-        """One draw."""
         log_likelihood = self.log_likelihood()
         draw: dict[str, float | int | Array] = {
             "row_labels": canonical_labels(self.rows.labels),
@@ -55,7 +57,6 @@ class TwoSidedState(abc.ABC):
         return draw
 
     def progress(self) -> dict[str, float]:
-        """Live numbers."""
         return {
             "groups of rows": float(self.rows.n_clusters),
             "groups of columns": float(self.columns.n_clusters),
@@ -63,7 +64,6 @@ class TwoSidedState(abc.ABC):
         }
 
     def checkpoint(self) -> dict[str, Array]:
-        """Everything that cannot be recomputed."""
         return {
             f"{side}/{name}": array
             for side, mixture in (("rows", self.rows), ("columns", self.columns))
@@ -71,7 +71,6 @@ class TwoSidedState(abc.ABC):
         }
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        """Take back what ``checkpoint`` gave."""
         parts = {side: under(side, arrays) for side in ("rows", "columns")}
         if not all(parts.values()):
             raise DataError(f"the checkpoint is not one of {self.whose}")

@@ -20,7 +20,6 @@ class PlaceLines(Move):
     """Gibbs over the coordinates of all rows, then of all columns (equations 5.13 and 5.14, corrected)."""
 
     def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
-        """Visit every row and every column once."""
         state.n_moved = state.sweep(rng, 0) + state.sweep(rng, 1)
         n = state.data.n_rows + state.data.n_columns
         return Info("places", n, n)

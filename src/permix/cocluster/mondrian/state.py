@@ -48,7 +48,7 @@ class MondrianState:
     """A Mondrian partition of the unit square and coordinates of rows and columns.
 
     The first coordinates, ``places`` of rows and of columns, are drawn, and the first partition has no cut
-    (algorithm 2). Cached statistics of leaves are in ``tree``.
+    (algorithm 2). Cached statistics of leaves are in ``tree``; checkpoints hold what cannot be recomputed.
     """
 
     def __init__(self, data: MondrianData, budget: float, rng: np.random.Generator) -> None:
@@ -128,7 +128,6 @@ class MondrianState:
         return np.searchsorted(cuts, self.places[axis], side="right")
 
     def record(self) -> dict[str, float | int | np.ndarray]:
-        """One draw."""
         axis, cuts, times = self.preorder()
         rows, columns = self.intervals(0), self.intervals(1)
         log_likelihood = self.log_likelihood()
@@ -148,16 +147,13 @@ class MondrianState:
         }
 
     def progress(self) -> dict[str, float]:
-        """Live numbers."""
         return {"blocks": float(self.n_blocks), "log joint": self.log_joint(), "moved": float(self.n_moved)}
 
     def checkpoint(self) -> dict[str, np.ndarray]:
-        """Everything that cannot be recomputed."""
         places = {"rows": self.places[0].copy(), "columns": self.places[1].copy()}
         return {**places, **dict(zip(("axis", "cuts", "times"), self.preorder(), strict=True))}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take back what ``checkpoint`` gave."""
         for places, name in zip(self.places, ("rows", "columns"), strict=True):
             saved = np.asarray(arrays[name], dtype=np.float64)
             if saved.shape != places.shape or not np.all((saved >= 0) & (saved < 1)):
