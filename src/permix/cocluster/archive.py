@@ -42,21 +42,20 @@ ALWAYS = {
     "log_likelihood": number(),
     "log_joint": number(),
 }
-# What only some priors have.
-SOMETIMES = {
-    "n_cuts": field("int", where=not_negative),
-    "tree_axis": field("int", "nodes"),
-    "tree_cut": field("real", "nodes"),
-    "tree_time": field("real", "nodes"),
-    "row_concentration": field("real", where=positive),
-    "column_concentration": field("real", where=positive),
-    "row_memberships": field("int", "rows", "row_groups", where=not_negative),
-    "column_memberships": field("int", "columns", "column_groups", where=not_negative),
-    "block_cells": field("int", "row_groups", "column_groups", where=not_negative),
-    "block_sums": field("number", "row_groups", "column_groups", "slots", where=finite),
-}
 ARRAYS = {
-    **draw_fields(optional=True, **SOMETIMES),
+    **draw_fields(  # what only some priors have
+        optional=True,
+        n_cuts=field("int", where=not_negative),
+        tree_axis=field("int", "nodes"),
+        tree_cut=field("real", "nodes"),
+        tree_time=field("real", "nodes"),
+        row_concentration=field("real", where=positive),
+        column_concentration=field("real", where=positive),
+        row_memberships=field("int", "rows", "row_groups", where=not_negative),
+        column_memberships=field("int", "columns", "column_groups", where=not_negative),
+        block_cells=field("int", "row_groups", "column_groups", where=not_negative),
+        block_sums=field("number", "row_groups", "column_groups", "slots", where=finite),
+    ),
     **draw_fields(optional=False, **ALWAYS),
     "data/rows": field("int32", "cells", where=below("rows"), optional=True),
     "data/columns": field("int32", "cells", where=below("columns"), optional=True),

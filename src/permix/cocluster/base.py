@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -255,11 +255,9 @@ class BlockEstimator(BiclusterMixin, DrawsMixin, ScoreMixin, Estimator):  # type
             check_is_fitted(self)
             names = self._fit.known_cells.column_names
             if names is not None and is_frame(X) and not isinstance(X, Cells):
-                # Any of the fitted columns, in any order: a first column called as one of them is that one,
-                # and not names of rows.
-                is_known = str(next(iter(X.columns), None)) in names
-                row_column: Literal[False] | None = False if is_known else None
-                return Cells.from_frame(X, layout="wide", row_column=row_column, new_rows=True)
+                # Any fitted columns, in any order: a first column called as one of them is no names of rows.
+                known = str(next(iter(X.columns), None)) in names
+                return Cells.from_frame(X, layout="wide", row_column=False if known else None, new_rows=True)
         if isinstance(X, Cells) or np.ma.isMaskedArray(X):
             return Cells.coerce(X, new_rows=not reset)
         if is_frame(X):

@@ -129,8 +129,7 @@ class BlockFit:
 
     def labels(self, what: Side) -> npt.NDArray[np.int64]:
         """Return the group of each row, or of each column."""
-        found = self.blocks.row_classes if what == "row" else self.blocks.column_classes
-        return found.astype(np.int64)
+        return np.asarray(getattr(self.blocks, f"{what}_classes"), dtype=np.int64)
 
     @cached_property
     def sums(self) -> BlockSums:
@@ -261,19 +260,19 @@ def estimates(
 def nearest_draw(draws: Draws, settings: BlockParameters, shape: tuple[int, int]) -> int:
     """Return the number of the draw with the least mean loss to all others, by the blocks of some cells."""
     arrays = draws.arrays
-    n_draws = arrays["row_labels"].shape[1]
-    chosen = spaced(arrays["row_labels"].shape[0] * n_draws, COMPARED_DRAWS)
-    n_cells = shape[0] * shape[1]
-    rng = np.random.default_rng(0)
-    places = np.arange(n_cells) if n_cells <= COMPARED_CELLS else rng.integers(n_cells, size=COMPARED_CELLS)
+    n_chains, n_draws = arrays["row_labels"].shape[:2]
+    chosen = spaced(n_chains * n_draws, COMPARED_DRAWS)
+    places = np.arange(shape[0] * shape[1])
+    if len(places) > COMPARED_CELLS:
+        places = np.random.default_rng(0).integers(len(places), size=COMPARED_CELLS)
     rows, columns = np.divmod(places, shape[1])
-    blocks = np.empty((len(chosen), len(places)), dtype=np.int64)
-    for place, t in enumerate(chosen.tolist()):
+    blocks = []
+    for t in chosen.tolist():
         at = divmod(t, n_draws)
         axis, cuts, times = (arrays[name][at] for name in ("tree_axis", "tree_cut", "tree_time"))
         table = MondrianTree.from_preorder(axis, cuts, times, settings.budget).table()
-        blocks[place] = table[arrays["row_labels"][at][rows], arrays["column_labels"][at][columns]]
-    labels = canonical_labels(blocks)
+        blocks.append(table[arrays["row_labels"][at][rows], arrays["column_labels"][at][columns]])
+    labels = canonical_labels(np.array(blocks, dtype=np.int64))
     losses = [losses_to(candidate, labels, settings.loss).mean() for candidate in labels]
     return int(chosen[int(np.argmin(losses))])
 

@@ -157,8 +157,7 @@ class BlockParameters(ChainParameters):
     def check_together(self) -> None:
         """Refuse parameters that the prior does not have, and a second pseudo-count."""
         for name, (owner, *others) in BELONGS_TO.items():
-            is_idle = self.prior not in (owner, *others)
-            if name in self.declared and is_idle and not self.is_default(name):
+            if name in self.declared and self.prior not in (owner, *others) and not self.is_default(name):
                 said: list[str | Argument] = [" would change nothing with ", Argument("prior", self.prior)]
                 said += ["; it belongs to ", Argument("prior", owner), *(f" and {o!r}" for o in others)]
                 raise DataError(Argument(name, getattr(self, name)), *said)

@@ -310,8 +310,8 @@ def _name_lines(axes: Axes, side: _Side) -> None:
             axis.set_tick_params(rotation=90)
     axis.set_tick_params(length=0)
     axis.set_label_text(_side_label(side))
+    upright = side.what == "row"
     for number, center in _numbered(side):
-        upright = side.what == "row"
         axes.annotate(
             str(number),
             (1, center) if upright else (center, 1),

@@ -80,8 +80,8 @@ class MixedState:
     def log_prior(self) -> float:
         """Log prior of the clusters of all cells."""
         mixed = self.mixed
-        value = log_memberships(mixed.row_counts, mixed.pseudo_counts[ROWS])
-        return float(value + log_memberships(mixed.column_counts, mixed.pseudo_counts[COLUMNS]))
+        rows = log_memberships(mixed.row_counts, mixed.pseudo_counts[ROWS])
+        return float(rows + log_memberships(mixed.column_counts, mixed.pseudo_counts[COLUMNS]))
 
     def log_joint(self) -> float:
         """Log of prior × marginal likelihood, what a draw is weighed by."""

@@ -14,10 +14,7 @@ from permix.partitions.labels import canonical_labels
 
 
 class TwoSidedState(abc.ABC):
-    """Base of states made of a mixture of rows and a mixture of columns: what a chain asks of them.
-
-    See :class:`~permix.sampling.protocol.ChainState`; checkpoints hold what cannot be recomputed.
-    """
+    """Base of states made of a mixture of rows and a mixture of columns: what a chain asks of them."""
 
     #: What a checkpoint that is none is told to be.
     whose: ClassVar[str]

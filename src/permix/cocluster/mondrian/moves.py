@@ -92,7 +92,6 @@ class RedrawSubtree(Proposals):
     n_proposals: int = 2
 
     def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
-        """Draw nodes and what is to be below them."""
         accepted = 0
         for _ in range(self.n_proposals):
             links, numbers = state.tree.links, state.tree.numbers
