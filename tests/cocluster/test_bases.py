@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from permix.cocluster.bases import Bases, as_bases, by_blocks, to_base_lines
+from permix.cocluster.bases import Bases, as_bases, by_blocks, to_lines
 from permix.errors import DataError
 
 ROWS, COLUMNS = [0, 0, 1, 2], [5, 5, 7]
@@ -98,7 +98,7 @@ def test_draws_and_fitted_models():
 
 def test_every_cell_keeps_its_block_in_base_lines():
     bases = as_bases([GRID, NESTED, ([0, 1, 0, 1], [0, 1, 2])])
-    by_row, by_column = to_base_lines(bases)
+    by_row, by_column = to_lines(bases)
     first = 0
     for m in range(3):
         for r in range(4):

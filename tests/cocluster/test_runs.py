@@ -116,9 +116,9 @@ def test_another_prior_is_another_run(X, tmp_path):
 
 def test_chains_that_disagree_are_named(X, monkeypatch):
     """Chains that never move stay where they began, each at a place of its own."""
-    engine_of = cocluster_fit.grid_engine
+    engine_of = cocluster_fit.engine_of
     frozen = Cycle([OnRows([Concentration()])])
-    monkeypatch.setattr(cocluster_fit, "grid_engine", lambda *given: engine_of(*given)._replace(move=frozen))
+    monkeypatch.setattr(cocluster_fit, "engine_of", lambda *given: engine_of(*given)._replace(move=frozen))
     with pytest.warns(ConvergenceWarning, match=r"chains disagree on.*log_likelihood"):
         quick().fit(np.random.default_rng(0).permutation(X.ravel()).reshape(X.shape))
 

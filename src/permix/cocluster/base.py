@@ -59,10 +59,9 @@ class BlockEstimator(BiclusterMixin, DrawsMixin, ScoreMixin, Estimator):  # type
         self._tree = None
         self.blocks_ = fit.blocks
         self.block_labels_ = fit.blocks.table
-        self.labels_ = self.row_labels_ = fit.row_labels
-        self.column_labels_ = fit.column_labels
-        self.n_row_clusters_ = fit.n_row_clusters
-        self.n_column_clusters_ = fit.n_column_clusters
+        self.labels_ = self.row_labels_ = fit.labels("row")
+        self.column_labels_ = fit.labels("column")
+        self.n_row_clusters_, self.n_column_clusters_ = fit.blocks.table.shape
         self.tree_ = fit.tree
         self.log_likelihood_ = fit.log_likelihood
         self.n_features_in_ = fit.shape[1]
@@ -88,18 +87,18 @@ class BlockEstimator(BiclusterMixin, DrawsMixin, ScoreMixin, Estimator):  # type
     @property
     def rows_(self) -> npt.NDArray[np.bool_]:
         """Which rows (axis 1) are in each block (axis 0); scikit-learn's convention for biclusters."""
-        return self._members(axis=1)[:, self.row_labels_]
+        return self._members(axis=2)[:, self.row_labels_]
 
     @property
     def columns_(self) -> npt.NDArray[np.bool_]:
         """Which columns (axis 1) are in each block (axis 0)."""
-        return self._members(axis=0)[:, self.column_labels_]
+        return self._members(axis=1)[:, self.column_labels_]
 
     def _members(self, axis: int) -> npt.NDArray[np.bool_]:
-        """Say which row classes, or column classes, each block has."""
+        """Say which classes of rows, found along the axis of columns, or of columns each block has."""
         check_is_fitted(self)
         blocks = np.arange(self.blocks_.n_blocks)
-        return np.asarray((self.block_labels_[None] == blocks[:, None, None]).any(axis=axis + 1))
+        return np.asarray((self.block_labels_ == blocks[:, None, None]).any(axis=axis))
 
     # -- rows ------------------------------------------------------------------------------------
 
@@ -134,7 +133,7 @@ class BlockEstimator(BiclusterMixin, DrawsMixin, ScoreMixin, Estimator):  # type
         -------
         ndarray of shape (rows, row groups)
         """
-        return self._ask().predict_proba(self._cells(X, reset=False))
+        return self._ask().rows(self._cells(X, reset=False), scores=False).shares
 
     def _log_densities(self, X: Any) -> tuple[Array, Array]:
         found = self._ask().rows(self._cells(X, reset=False), groups=False)
@@ -256,7 +255,9 @@ class BlockEstimator(BiclusterMixin, DrawsMixin, ScoreMixin, Estimator):  # type
             check_is_fitted(self)
             names = self._fit.known_cells.column_names
             if names is not None and is_frame(X) and not isinstance(X, Cells):
-                return named_frame(X, names)
+                # Any fitted columns, in any order: a first column called as one of them is no names of rows.
+                known = str(next(iter(X.columns), None)) in names
+                return Cells.from_frame(X, layout="wide", row_column=False if known else None, new_rows=True)
         if isinstance(X, Cells) or np.ma.isMaskedArray(X):
             return Cells.coerce(X, new_rows=not reset)
         if is_frame(X):
@@ -289,12 +290,3 @@ class BlockEstimator(BiclusterMixin, DrawsMixin, ScoreMixin, Estimator):  # type
         tags.input_tags.string = True
         tags.non_deterministic = False
         return tags
-
-
-def named_frame(frame: Any, names: tuple[str, ...]) -> Cells:
-    """Take a wide frame for a model that knows its columns by name: any of these, in any order.
-
-    A first column that is called as a fitted one is that column, and not names of rows.
-    """
-    is_known = str(next(iter(frame.columns), None)) in names
-    return Cells.from_frame(frame, layout="wide", row_column=False if is_known else None, new_rows=True)

@@ -79,9 +79,8 @@ class _Tried(NamedTuple):
     @property
     def draw(self) -> MixedDraw:
         """The draw with the new row's cells counted; ``row_cells`` are those of the new row alone."""
-        mixed = self.mixed
-        blocks = BlockSums(mixed.cells, mixed.sums)
-        return MixedDraw(mixed.row_counts, mixed.column_counts, blocks, self.fitted.pseudo_counts)
+        _, rows, columns, n, sums, _ = self.mixed
+        return MixedDraw(rows, columns, BlockSums(n, sums), self.fitted.pseudo_counts)
 
     def weight(self, rng: np.random.Generator) -> float:
         """Estimate ln p(cells of the row); its cells are given other groups on the way."""
@@ -110,9 +109,7 @@ class MixedPredictive(Predictive[MixedDraw]):
                 total = total + np.einsum("chv,ch->cv", half, draw.columns[columns])
         return np.asarray(total / len(self.draws))
 
-    def row_answers(
-        self, new: EncodedMatrix, labels: Array | None = None, *, weigh: bool = True
-    ) -> RowAnswers:
+    def row_answers(self, new: EncodedMatrix, labels: Any = None, *, weigh: bool = True) -> RowAnswers:
         """Return ln p(filled cells) of each new row, p averaged over draws, and its shares of given groups.
 
         A row has shares of the groups of rows of a draw, and of the cells in one of these, shares belong to
@@ -155,21 +152,14 @@ class MixedPredictive(Predictive[MixedDraw]):
         cells = [draw.row_cells.T @ member + SMALL * member.sum(axis=0) for draw in self.draws]
         return [each / each.sum(axis=1, keepdims=True) for each in cells]
 
-    def new_row_values(
-        self, new: EncodedMatrix, rows: Array | None = None, columns: Array | None = None
-    ) -> FloatArray:
+    def new_row_values(self, new: EncodedMatrix, rows: Any = None, columns: Any = None) -> FloatArray:
         """Return what :meth:`BlockPredictive.new_row_values` does."""
-        every_column = np.arange(self.matrix.n_columns)
-        asked = dict.fromkeys(range(new.n_rows), every_column)
-        if rows is not None:
-            assert columns is not None
-            asked = {row: columns[rows == row] for row in np.unique(rows).tolist()}
-        found = {row: self._new_row_values(new, row, places) for row, places in asked.items()}
         if rows is None:
-            return np.stack([found[row] for row in range(new.n_rows)])
+            every_column = np.arange(self.matrix.n_columns)
+            return np.stack([self._new_row_values(new, row, every_column) for row in range(new.n_rows)])
         out = np.empty((len(rows), self.n_values))
-        for row, values in found.items():
-            out[rows == row] = values
+        for row in np.unique(rows).tolist():
+            out[rows == row] = self._new_row_values(new, row, columns[rows == row])
         return out
 
     def _new_row_values(self, new: EncodedMatrix, row: int, columns: Array) -> FloatArray:
@@ -204,26 +194,18 @@ class MixedPredictive(Predictive[MixedDraw]):
                 yield _Tried(self.matrix.law, others, codes, mixed, proposals, draw, number)
 
     def log_cells_of(self, draw: MixedDraw, rows: Array, columns: Array, codes: Array) -> FloatArray:
-        """Return ln p(cell) of encoded cells of fitted rows under one draw."""
-        one = self._of_levels if isinstance(self.family, CategoricalCells) else self._of_numbers
-        return one(draw, rows, columns, codes)
-
-    def _of_levels(self, draw: MixedDraw, rows: Array, columns: Array, codes: Array) -> FloatArray:
-        by_block = level_values(self.family, *draw.blocks)
         out = np.empty(len(codes))
-        for level in range(by_block.shape[2]):
-            here = codes == level
-            shares = draw.rows[rows[here]] @ by_block[:, :, level]
-            out[here] = np.einsum("ch,ch->c", shares, draw.columns[columns[here]])
-        return np.log(out)
-
-    def _of_numbers(self, draw: MixedDraw, rows: Array, columns: Array, codes: Array) -> FloatArray:
-        n, sums = draw.blocks
+        if isinstance(self.family, CategoricalCells):
+            by_block = level_values(self.family, *draw.blocks)
+            for level in range(by_block.shape[2]):
+                here = codes == level
+                shares = draw.rows[rows[here]] @ by_block[:, :, level]
+                out[here] = np.einsum("ch,ch->c", shares, draw.columns[columns[here]])
+            return np.log(out)
         log_rows, log_columns = np.log(draw.rows), np.log(draw.columns)
-        out = np.empty(len(codes))
         for start in range(0, len(codes), CHUNK):
             part = slice(start, start + CHUNK)
-            log_values = self.family.log_predictive(codes[part, None, None], n, sums)
+            log_values = self.family.log_predictive(codes[part, None, None], *draw.blocks)
             log_values += log_rows[rows[part], :, None] + log_columns[columns[part], None, :]
             out[part] = np.logaddexp.reduce(log_values.reshape(len(log_values), -1), axis=1)
         return out

@@ -48,9 +48,8 @@ class FamilyCheck(Choice):
         return value if isinstance(value, CellFamily) else super().convert(value)
 
     def must_be(self) -> str:
-        return (
-            f"{super().must_be()}, or a cell family such as permix.cocluster.cells.families.GaussianCells()"
-        )
+        example = "permix.cocluster.cells.families.GaussianCells()"
+        return f"{super().must_be()}, or a cell family such as {example}"
 
     def to_json(self, value: Any) -> Any:
         return value if isinstance(value, str) else value.describe()
@@ -97,9 +96,8 @@ class ConcentrationCheck(Concentration):
         """
         parts = list(map(super().parse, text.split(":")))
         if len(parts) > 2:
-            raise DataError(
-                Argument("concentration", text), " must be one or two concentrations, ROWS:COLUMNS"
-            )
+            why = " must be one or two concentrations, ROWS:COLUMNS"
+            raise DataError(Argument("concentration", text), why)
         return parts[0] if len(parts) == 1 else tuple(parts)
 
 
@@ -116,10 +114,8 @@ class BaseCheck(Check):
         return NotImplemented
 
     def must_be(self) -> str:
-        return (
-            "a CoClustering that says how to make bases (co-clusterings that are made already go to "
-            "fit(X, bases=[...]))"
-        )
+        made = "co-clusterings that are made already go to fit(X, bases=[...])"
+        return f"a CoClustering that says how to make bases ({made})"
 
     def to_json(self, value: Any) -> Any:
         return None if value is None else value.to_json()
@@ -149,9 +145,7 @@ class BlockParameters(ChainParameters):
         '"dirichlet" it is the parameter of every group.',
     )
     pseudo_count: float = declare(
-        1.0,
-        Real(above=0.0),
-        "How many cells the prior of a block is worth: at every level, or altogether.",
+        1.0, Real(above=0.0), "How many cells the prior of a block is worth: at every level, or altogether."
     )
     budget: float = declare(
         1.0,
@@ -162,22 +156,15 @@ class BlockParameters(ChainParameters):
 
     def check_together(self) -> None:
         """Refuse parameters that the prior does not have, and a second pseudo-count."""
-        for name, priors in BELONGS_TO.items():
-            if name in self.declared and self.prior not in priors and not self.is_default(name):
-                raise DataError(
-                    Argument(name, getattr(self, name)),
-                    " would change nothing with ",
-                    Argument("prior", self.prior),
-                    "; it belongs to ",
-                    Argument("prior", priors[0]),
-                    *(f" and {other!r}" for other in priors[1:]),
-                )
+        for name, (owner, *others) in BELONGS_TO.items():
+            if name in self.declared and self.prior not in (owner, *others) and not self.is_default(name):
+                said: list[str | Argument] = [" would change nothing with ", Argument("prior", self.prior)]
+                said += ["; it belongs to ", Argument("prior", owner), *(f" and {o!r}" for o in others)]
+                raise DataError(Argument(name, getattr(self, name)), *said)
         family = self.family
         if not isinstance(family, str) and self.pseudo_count not in (1.0, family.pseudo_count):
-            raise DataError(
-                Argument("pseudo_count", self.pseudo_count),
-                f" would change nothing: the family given has its own, {family.pseudo_count!r}",
-            )
+            why = f" would change nothing: the family given has its own, {family.pseudo_count!r}"
+            raise DataError(Argument("pseudo_count", self.pseudo_count), why)
 
     def cell_family(self) -> CellFamily:
         """Return what cells of a block are made of, not resolved yet."""
@@ -232,22 +219,14 @@ class CoClusterParameters(BlockParameters):
         super().check_together()
         if self.prior != "dirichlet":
             return
+        dp = Argument("prior", "dp")
         for name in ("n_row_clusters", "n_column_clusters"):
             if getattr(self, name) is None:
-                raise DataError(
-                    Argument("prior", "dirichlet"),
-                    " needs ",
-                    Argument(name),
-                    "; with ",
-                    Argument("prior", "dp"),
-                    " the data say how many groups there are",
-                )
+                needs = (Argument("prior", "dirichlet"), " needs ", Argument(name), "; with ", dp)
+                raise DataError(*needs, " the data say how many groups there are")
         if not all(isinstance(value, float) for value in self.concentrations()):
-            raise DataError(
-                "a Gamma prior of the concentration goes with ",
-                Argument("prior", "dp"),
-                "; with 'dirichlet' give a number",
-            )
+            why = "a Gamma prior of the concentration goes with "
+            raise DataError(why, dp, "; with 'dirichlet' give a number")
 
     @property
     def is_mixed(self) -> bool:
@@ -260,12 +239,9 @@ class CoClusterParameters(BlockParameters):
             return super().line_priors()
         from permix.partitions import FiniteDirichlet
 
-        rows, columns = self.concentrations()
-        assert isinstance(rows, float)
-        assert isinstance(columns, float)
-        assert self.n_row_clusters is not None
-        assert self.n_column_clusters is not None
-        return FiniteDirichlet(self.n_row_clusters, rows), FiniteDirichlet(self.n_column_clusters, columns)
+        parts: list[Any] = [(self.n_row_clusters, self.n_column_clusters), self.concentrations()]
+        rows, columns = map(FiniteDirichlet, *parts)
+        return rows, columns
 
 
 class EnsembleParameters(BlockParameters):
@@ -310,24 +286,16 @@ class EnsembleParameters(BlockParameters):
     def check_together(self) -> None:
         """Refuse parameters of the base that the ensemble decides."""
         super().check_together()
-        if self.base is None:
-            return
         for name, why in OF_ENSEMBLES.items():
-            if not self.base.is_default(name):
+            if self.base is not None and not self.base.is_default(name):
                 raise DataError(f"base: {name}={getattr(self.base, name)!r} would change nothing: {why}")
 
     def base_settings(self, store: str | None, random_state: Any) -> CoClusterParameters:
         """Return what the base co-clusterings are: those asked for, or like the consensus."""
         base = self.base
         if base is None:
-            base = CoClusterParameters(
-                prior=self.prior, **{name: getattr(self, name) for name in BlockParameters.declared}
-            )
-        found: CoClusterParameters = base.replaced(
-            n_chains=self.n_base,
-            random_state=random_state,
-            n_jobs=self.n_jobs,
-            progress=self.progress,
-            store=store,
-        )
+            shared = {name: getattr(self, name) for name in BlockParameters.declared}
+            base = CoClusterParameters(prior=self.prior, **shared)
+        how = {"n_jobs": self.n_jobs, "progress": self.progress, "store": store}
+        found: CoClusterParameters = base.replaced(n_chains=self.n_base, random_state=random_state, **how)
         return found

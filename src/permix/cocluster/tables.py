@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from permix.cli import fit_tables
 from permix.cli.output import count_of, print_table, terminal_width
@@ -15,8 +14,8 @@ from permix.cocluster.fit import BlockFit, CoClusterFit
 from permix.cocluster.predict import BlockPredictions, perplexity_of
 from permix.cocluster.results import SIDES, groups_of
 from permix.data.cells import Cells
+from permix.data.labels import Array
 
-Array = npt.NDArray[Any]
 # A terminal shows at most so many groups of rows, or so many blocks of nested cuts.
 MAX_ROWS = 30
 CELL_WIDTH = 12
@@ -96,12 +95,11 @@ def held_out_report(fit: BlockFit, held_out: Cells, score: float | None = None) 
 
 def _values(fit: BlockFit) -> list[Any]:
     """One value a block: the mean of numbers, the most probable of other levels."""
-    family, sums = fit.family, fit.sums
-    if isinstance(family, CategoricalCells):
+    family = fit.family
+    if isinstance(family, CategoricalCells) and not family.levels_are_numbers:
         levels = list(family.levels or ())
-        if not all(isinstance(level, int | float) for level in levels):
-            return [levels[best] for best in family.probabilities(*sums).argmax(axis=1)]
-    return [float(value) for value in family.means(*sums)]
+        return [levels[best] for best in family.probabilities(*fit.sums).argmax(axis=1)]
+    return list(map(float, family.means(*fit.sums)))
 
 
 def show(report: dict[str, Any], title: str) -> None:
@@ -112,13 +110,10 @@ def show(report: dict[str, Any], title: str) -> None:
         filled = f", {report['cells']:,} cells filled ({100 * share:.3g}%), {report['family']} family"
     ensemble = f"consensus of {report['bases']} co-clusterings, " if "bases" in report else ""
     mixed = ", mixed membership" if report.get("membership") == "mixed" else ""
+    names = {"groups of rows": "row_groups", "groups of columns": "column_groups", "blocks": "blocks"}
     numbers = [
         [what, *fit_tables.number_interval(report[f"posterior_number_of_{name}"]), report[name]]
-        for what, name in (
-            ("groups of rows", "row_groups"),
-            ("groups of columns", "column_groups"),
-            ("blocks", "blocks"),
-        )
+        for what, name in names.items()
     ]
     print_table(
         f"{title}: {count_of(report['rows'], 'row')}, {count_of(report['columns'], 'column')}{filled}; "
@@ -127,21 +122,17 @@ def show(report: dict[str, Any], title: str) -> None:
         numbers,
     )
     fit_tables.print_if_not_converged(report)
-    shown = (
-        "is the draw nearest to all others" if "tree" in report else "are the partitions nearest to all draws"
-    )
+    nested = "tree" in report
+    shown = "is the draw nearest to all others" if nested else "are the partitions nearest to all draws"
     loss = fit_tables.LOSSES[report["loss"]]
     print(f"What is shown {shown} (least expected {loss}); intervals hold 90% of the draws.")
     if any(not low <= n <= high for _, low, _, high, n in numbers):
         print("The partition shown minimizes the expected loss; it may have fewer groups than most draws.")
     print()
-    for what in ("row", "column"):
+    for what in SIDES:
         _print_groups(report, what)
     if "block_values" in report:
-        if "tree" in report:
-            _print_nested(report)
-        else:
-            _print_grid(report)
+        (_print_nested if nested else _print_grid)(report)
     fit_tables.print_chains(report)
     if "held_out" in report:
         _print_held_out(report["held_out"], report["family"])
@@ -154,8 +145,12 @@ def _print_groups(report: dict[str, Any], what: str) -> None:
         [k + 1, size, f"{sure[k]:.2f}", first_names(report[f"{what}_group_members"][k], width)]
         for k, size in enumerate(sizes[:MAX_ROWS])
     ]
-    some = f", the first {MAX_ROWS} of {len(sizes)}; --json shows all" if len(sizes) > MAX_ROWS else ""
-    print_table(f"Groups of {what}s{some}", ["group", f"{what}s", "confidence", "which"], rows)
+    print_table(f"Groups of {what}s{_first(sizes)}", ["group", f"{what}s", "confidence", "which"], rows)
+
+
+def _first(listed: list[Any]) -> str:
+    """Say that not all are shown."""
+    return f", the first {MAX_ROWS} of {len(listed)}; --json shows all" if len(listed) > MAX_ROWS else ""
 
 
 def first_names(names: list[str], width: int) -> str:
@@ -193,35 +188,24 @@ def _print_nested(report: dict[str, Any]) -> None:
     shown = [block for block in np.argsort(-np.array(cells), kind="stable") if np.any(table == block)]
     rows = []
     for block in shown[:MAX_ROWS]:
-        within = table == block
-        rows.append(
-            [
-                int(block) + 1,
-                _range(np.flatnonzero(within.any(axis=1))),
-                _range(np.flatnonzero(within.any(axis=0))),
-                cells[block],
-                values[block],
-            ]
-        )
-    some = f", the first {MAX_ROWS} of {len(shown)}; --json shows all" if len(shown) > MAX_ROWS else ""
+        groups = [_range(lines) for lines in np.nonzero(table == block)]
+        rows.append([int(block) + 1, *groups, cells[block], values[block]])
     print_table(
-        f"Blocks, by their filled cells{some}",
+        f"Blocks, by their filled cells{_first(shown)}",
         ["block", "groups of rows", "groups of columns", "cells", _meaning(report)],
         rows,
     )
 
 
 def _range(numbers: Array) -> str:
-    first, last = int(numbers[0]) + 1, int(numbers[-1]) + 1
+    first, last = int(numbers.min()) + 1, int(numbers.max()) + 1
     return str(first) if first == last else f"{first}–{last}"
 
 
 def _meaning(report: dict[str, Any]) -> str:
     if report["family"] == "bernoulli":
         return "probability of 1"
-    if report["levels"] and any(isinstance(level, str) for level in report["levels"]):
-        return "most probable level"
-    return "mean"
+    return "most probable level" if any(isinstance(level, str) for level in report["levels"]) else "mean"
 
 
 def _print_held_out(held_out: dict[str, Any], family: str) -> None:

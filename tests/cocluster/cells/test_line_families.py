@@ -33,6 +33,13 @@ NAMES = [*CELL_CASES, *(f"{name}-short" for name in CELL_CASES)]
 FAMILIES = pytest.mark.parametrize("name", NAMES)
 
 
+def grouped_lines(family, labels):
+    """The lines, with cells grouped by the labels of the other axis."""
+    groups, out = np.asarray(labels, dtype=np.int32), family.room_for_lines()
+    family.group_by(groups, int(groups.max(initial=-1)) + 1, out)
+    return out
+
+
 class Case:
     """Lines of a random matrix, the first few seated in clusters."""
 
@@ -51,7 +58,7 @@ class Case:
             self.family = LineMomentFamily(matrix.by_row, matrix.law, 24, tables)
         self.scale = matrix.family.prior_scale if name == "gaussian" else None
         self.poisson = name == "poisson"
-        self.data = self.family.encode(GROUPS)
+        self.data = grouped_lines(self.family, GROUPS)
         self.stats = self.family.statistics(CAPACITY)
         self.labels = list(labels)
         for i, k in enumerate(labels):
@@ -195,7 +202,7 @@ def test_tiny_pseudo_counts_do_not_drown(pseudo_count):
     X = np.array([[0.0], [1.0], [1.0]])
     matrix = encoded(type(CELL_CASES["bernoulli"][0])(pseudo_count=pseudo_count), X)
     family = line_family(matrix, 24)
-    data = family.encode([0])
+    data = grouped_lines(family, [0])
     stats = family.statistics(1)
     for i in range(3):
         add(stats, data, i, 0)

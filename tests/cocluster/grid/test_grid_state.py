@@ -15,7 +15,7 @@ from permix.moves import Gibbs, SplitMerge
 from permix.moves.state import FIRST_CAPACITY
 from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma
 from permix.sampling import run_chains
-from tests.cocluster.grid.cases import CASES, encoded, random_matrix
+from tests.cocluster.grid.cases import CASES, encoded, random_matrix, set_labels
 from tests.oracles.cocluster import (
     Naive,
     gaussian_predictive,
@@ -120,7 +120,7 @@ def test_log_joint_does_not_depend_on_how_clusters_are_numbered(name):
         rows, columns = (
             rng.permutation(side.n_clusters)[side.labels] for side in (state.rows, state.columns)
         )
-        state.set_labels(rows, columns)
+        set_labels(state, rows, columns)
         state.rows.labels[:] = rows  # as chains number them, not by first appearance
         state.columns.labels[:] = columns
         state.refresh()

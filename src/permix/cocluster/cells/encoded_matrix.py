@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from permix.cocluster.cells.block_sums_jit import add_cells
 from permix.cocluster.cells.blocks_jit import CountLaw, MomentLaw
 from permix.cocluster.cells.cell_lines_jit import Lines, lines_of, transposed
 from permix.cocluster.cells.families import CellFamily
-
-Array = npt.NDArray[Any]
+from permix.data.labels import Array
 
 
 class BlockSums(NamedTuple):

@@ -30,18 +30,10 @@ from permix.cocluster.cells.line_moments_jit import (
 
 
 class LineFamily(abc.ABC):
-    """What a mixture asks of a family, for lines.
+    """What a mixture asks of a family, for filled cells by line.
 
-    Parameters
-    ----------
-    lines : Lines
-        The filled cells by line.
-    law : CountLaw or MomentLaw
-        The prior of a block; of levels, one group of them.
-    group_capacity : int
-        Statistics have room for so many groups.
-    tables : optional
-        Those of a family with the same prior.
+    ``law`` is the prior of a block, ``group_capacity`` how many groups statistics have room for; ``tables``
+    may be those of a family with the same prior.
     """
 
     quick_marginal: ClassVar[bool] = True
@@ -70,13 +62,6 @@ class LineFamily(abc.ABC):
         """Return a family with the same prior of blocks: of the other axis, or with room for more groups."""
         return type(self)(lines, self.law, group_capacity, self.tables)
 
-    def encode(self, labels: Any) -> Any:
-        """Return the lines, with cells grouped by the labels of the other axis."""
-        groups = np.asarray(labels, dtype=np.int32)
-        out = self.room_for_lines()
-        self.group_by(groups, int(groups.max(initial=-1)) + 1, out)
-        return out
-
     @abc.abstractmethod
     def make_tables(self) -> Any:
         """Return tables of what compiled code would compute again and again."""
@@ -102,7 +87,8 @@ class LineCountFamily(LineFamily):
     >>> from permix.cocluster.cells.blocks_jit import count_law
     >>> lines = Lines(np.array([0, 2, 3]), np.array([0, 1, 1], dtype=np.int32), np.array([1, 1, 0]))
     >>> family = LineCountFamily(lines, count_law(1.0, np.array([2]), 3), group_capacity=2)
-    >>> grouped = family.encode([0, 0])  # both columns in one cluster: slots 0, 1 and, for the total, 2
+    >>> grouped = family.room_for_lines()  # both columns in one cluster: slots 0, 1 and, for the total, 2
+    >>> family.group_by(np.zeros(2, dtype=np.int32), 1, grouped)
     >>> grouped.entries[:4].tolist()
     [[1, 2], [2, 2], [0, 1], [2, 1]]
     """
@@ -127,17 +113,14 @@ class LineCountFamily(LineFamily):
         return np.stack([law.slot_table, -law.total_table, log_level, -log_total])
 
     def room_for_lines(self) -> LineCounts:
-        """Return arrays for :meth:`group_by` to write to."""
         entries = np.zeros((2 * len(self.lines.codes), 2), dtype=np.int32)
         return LineCounts(np.zeros((self.n_lines + 1, 2), dtype=np.int64), entries)
 
     def group_by(self, labels: np.ndarray, n_groups: int, out: LineCounts) -> None:
-        """Write the lines, with cells grouped by the labels of the other axis, to ``out``."""
         self.n_groups[0] = n_groups
         group_counts_of_lines(*self.lines, labels, self.n_levels, n_groups, self._room, out)
 
     def statistics(self, capacity: int) -> LineCountStats:
-        """Return room for ``capacity`` clusters, all empty."""
         shape = (self.group_capacity * self.slots_per_group, capacity)
         steps = np.full(shape, self.tables[LEVEL_STEP, 0])
         steps[self.n_levels :: self.slots_per_group] = self.tables[TOTAL_STEP, 0]
@@ -159,35 +142,29 @@ class LineMomentFamily(LineFamily):
 
     def make_tables(self) -> tuple[np.ndarray, np.ndarray]:
         """Return what depends on the number of cells alone, and on the sum of counts alone."""
-        n_cells = len(self.lines.codes)
-        largest = float(self.lines.codes.sum()) if self.law.kind == POISSON else -1.0
-        by_sum = np.empty(int(min(largest + 1, LONGEST_TABLE)))
-        tables = np.empty(min(n_cells + 1, LONGEST_TABLE)), by_sum
+        codes = self.lines.codes
+        n_sums = codes.sum() + 1 if self.law.kind == POISSON else 0
+        tables = np.empty(min(len(codes) + 1, LONGEST_TABLE)), np.empty(int(min(n_sums, LONGEST_TABLE)))
         fill_moment_tables(self.law, *tables)
         return tables
 
     def room_for_lines(self) -> LineMoments:
-        """Return arrays for :meth:`group_by` to write to."""
         shape = (len(self.lines.codes), 2)
         starts = np.zeros(self.n_lines + 1, dtype=np.int64)
         return LineMoments(starts, np.zeros(shape, dtype=np.int32), np.zeros(shape))
 
     def group_by(self, labels: np.ndarray, n_groups: int, out: LineMoments) -> None:
-        """Write the lines, with cells grouped by the labels of the other axis, to ``out``."""
         self.n_groups[0] = n_groups
         group_moments_of_lines(*self.lines, labels, n_groups, self._room, out)
 
     def statistics(self, capacity: int) -> LineMomentStats:
-        """Return room for ``capacity`` clusters, all empty."""
         shape = (self.group_capacity, capacity)
-        counts = np.zeros(shape, dtype=np.int64)
         by_count, by_sum = self.tables
-        values = np.zeros((3, *shape))
+        counts, values = np.zeros(shape, dtype=np.int64), np.zeros((3, *shape))
         return LineMomentStats(*self.law, by_count, by_sum, self.n_groups, counts, values)
 
 
 def line_family(matrix: EncodedMatrix, group_capacity: int) -> LineFamily:
     """Return the family of the rows of a matrix."""
-    law = matrix.law
-    family = LineCountFamily if isinstance(law, CountLaw) else LineMomentFamily
-    return family(matrix.by_row, law, group_capacity)
+    family = LineCountFamily if isinstance(matrix.law, CountLaw) else LineMomentFamily
+    return family(matrix.by_row, matrix.law, group_capacity)

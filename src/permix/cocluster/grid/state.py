@@ -16,17 +16,12 @@ import numpy as np
 from permix.cocluster.cells.block_sums_jit import log_blocks
 from permix.cocluster.cells.encoded_matrix import EncodedMatrix, grid_table
 from permix.cocluster.cells.line_family import LineFamily, line_family
-from permix.cocluster.grid.sides import Array, TwoSidedState
+from permix.cocluster.grid.sides import TwoSidedState
+from permix.data.labels import Array
 from permix.errors import DataError
 from permix.families.base import Family
 from permix.families.contract_jit import score_new_data
-from permix.moves.state import (
-    FIRST_CAPACITY,
-    MixtureState,
-    learned_concentration,
-    log_gamma_density,
-    roomy,
-)
+from permix.moves.state import FIRST_CAPACITY, MixtureState, learned_concentration, log_gamma_density, roomy
 from permix.partitions.labels import canonical_labels
 from permix.partitions.priors import PartitionPrior
 
@@ -91,19 +86,11 @@ class Axis:
 
 
 class GridState(TwoSidedState):
-    """Partitions of the rows and of the columns of a matrix.
+    """Partitions of the rows and of the columns of a matrix, which is shared between chains.
 
-    Parameters
-    ----------
-    matrix : EncodedMatrix
-        The filled cells; shared between chains, never written.
-    row_prior, column_prior : PartitionPrior
-        A Dirichlet process whose concentration is a ``Gamma`` learns it.
-
-    Notes
-    -----
-    A new state has all rows in one cluster and all columns in one. Ask for :meth:`side` before working on an
-    axis: the statistics of the other one are right only then.
+    A Dirichlet process whose concentration is a ``Gamma`` learns it. A new state has all rows in one cluster
+    and all columns in one. Ask for :meth:`side` before working on an axis: the statistics of the other one
+    are right only then.
     """
 
     whose: ClassVar[str] = "a grid co-clustering"
@@ -137,12 +124,6 @@ class GridState(TwoSidedState):
         """Return one axis."""
         return self._rows if side == "rows" else self._columns
 
-    def set_labels(self, row_labels: np.ndarray, column_labels: np.ndarray) -> None:
-        """Put rows and columns into the clusters named by labels (any integers)."""
-        self.rows.set_labels(row_labels)
-        self.columns.set_labels(column_labels)
-        self.refresh()
-
     def log_likelihood(self) -> float:
         """Log marginal likelihood of the cells given both partitions.
 
@@ -156,7 +137,6 @@ class GridState(TwoSidedState):
         return float(log_blocks(matrix.law, *sums)) + matrix.log_constant
 
     def log_prior(self) -> float:
-        """Log prior of both partitions, and of what is learned of their concentrations."""
         value = 0.0
         for side in (self.rows, self.columns):
             value += side.prior.log_prob(np.sort(side.sizes_in_use))
@@ -166,17 +146,15 @@ class GridState(TwoSidedState):
         return value
 
     def refresh(self) -> None:
-        """Recompute all cached statistics from the labels."""
         self._rows.group(self.columns.labels, self.columns.n_clusters)
         self._columns.group(self.rows.labels, self.rows.n_clusters)
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        """Take back what ``checkpoint`` gave."""
         super().restore(arrays)
         self.refresh()
 
 
-def seat_all_lines(rng: np.random.Generator, state: GridState, n_groups: int | None = None) -> None:
+def seat_all_lines(rng: np.random.Generator, state: GridState, n_groups: int | None = None) -> GridState:
     """Put rows and columns into clusters by sequential prediction, each axis given the other.
 
     Rows come first, given columns thrown into ``n_groups`` groups at random, then columns given the rows. By
@@ -191,3 +169,4 @@ def seat_all_lines(rng: np.random.Generator, state: GridState, n_groups: int | N
         state.axis(side).unseat()
         mixture = state.side(side)
         mixture.sweep(rng, rng.permutation(mixture.n))
+    return state

@@ -8,12 +8,7 @@ import numpy as np
 
 from permix.cocluster.mondrian.cuts_jit import change_cuts
 from permix.cocluster.mondrian.rotate_jit import rotate_cuts
-from permix.cocluster.mondrian.shift_jit import (
-    draw_times,
-    redraw_subtree,
-    shift_cuts,
-    stretch_cuts,
-)
+from permix.cocluster.mondrian.shift_jit import draw_times, redraw_subtree, shift_cuts, stretch_cuts
 from permix.cocluster.mondrian.state import MondrianState
 from permix.cocluster.mondrian.tree_jit import HIGH, LEAF, LOW, PARENT, TIME
 from permix.moves.base import Cycle, Info, Move, check_at_least
@@ -25,7 +20,6 @@ class PlaceLines(Move):
     """Gibbs over the coordinates of all rows, then of all columns (equations 5.13 and 5.14, corrected)."""
 
     def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
-        """Visit every row and every column once."""
         state.n_moved = state.sweep(rng, 0) + state.sweep(rng, 1)
         n = state.data.n_rows + state.data.n_columns
         return Info("places", n, n)
@@ -78,10 +72,7 @@ class ShiftCuts(Proposals):
         law, tree = state.data.law, state.tree
         shifted = shift_cuts(rng, n_past, law, state.budget, tree, state.spare, state.lines, state.places)
         draw_times(rng, state.budget, tree)
-        parts = (
-            Info("stretch", self.n_proposals, int(stretched)),
-            Info("shift", n_past, int(shifted)),
-        )
+        parts = (Info("stretch", self.n_proposals, int(stretched)), Info("shift", n_past, int(shifted)))
         return Info("shift cuts", self.n_proposals + n_past, int(stretched + shifted), parts)
 
 
@@ -90,7 +81,6 @@ class RotateCuts(Proposals):
     """Exchange the order of crossing cuts; nodes whose parts are not both cut across cost nothing."""
 
     def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
-        """Propose exchanges."""
         tried, made = rotate_cuts(rng, self.n_proposals, state.budget, state.tree, state.places)
         return Info("rotate", int(tried), int(made))
 
@@ -102,7 +92,6 @@ class RedrawSubtree(Proposals):
     n_proposals: int = 2
 
     def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
-        """Draw nodes and what is to be below them."""
         accepted = 0
         for _ in range(self.n_proposals):
             links, numbers = state.tree.links, state.tree.numbers

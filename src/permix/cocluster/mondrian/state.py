@@ -15,14 +15,7 @@ from permix.cocluster.mondrian.bases_jit import sweep_base_lines
 from permix.cocluster.mondrian.labels_jit import sweep_label_lines
 from permix.cocluster.mondrian.lines_jit import recount, sweep_lines
 from permix.cocluster.mondrian.shift_jit import graft
-from permix.cocluster.mondrian.tree_jit import (
-    LEAF,
-    Tree,
-    copy_tree,
-    log_density,
-    new_tree,
-    nodes_below,
-)
+from permix.cocluster.mondrian.tree_jit import LEAF, Tree, copy_tree, log_density, new_tree, nodes_below
 from permix.errors import DataError
 from permix.partitions.mondrian import MondrianTree, check_budget
 
@@ -52,20 +45,10 @@ class MondrianData:
 
 
 class MondrianState:
-    """A Mondrian partition and coordinates of rows and columns.
+    """A Mondrian partition of the unit square and coordinates of rows and columns.
 
-    Parameters
-    ----------
-    data : MondrianData
-        Shared between chains.
-    budget : float
-        Budget of the Mondrian process on the unit square.
-    rng : Generator
-        Draws the first coordinates; the first partition has no cut (algorithm 2).
-
-    Notes
-    -----
-    ``places`` holds the coordinates of rows and of columns. Cached statistics of leaves are in ``tree``.
+    The first coordinates, ``places`` of rows and of columns, are drawn, and the first partition has no cut
+    (algorithm 2). Cached statistics of leaves are in ``tree``; checkpoints hold what cannot be recomputed.
     """
 
     def __init__(self, data: MondrianData, budget: float, rng: np.random.Generator) -> None:
@@ -145,12 +128,10 @@ class MondrianState:
         return np.searchsorted(cuts, self.places[axis], side="right")
 
     def record(self) -> dict[str, float | int | np.ndarray]:
-        """One draw."""
         axis, cuts, times = self.preorder()
         rows, columns = self.intervals(0), self.intervals(1)
         log_likelihood = self.log_likelihood()
-        tree = MondrianTree.from_preorder(axis, cuts, times, self.budget)
-        n_row_clusters, n_column_clusters, n_blocks = tree.count_kinds(rows, columns)
+        n_row_clusters, n_column_clusters, n_blocks = self.partition().count_kinds(rows, columns)
         return {
             "row_labels": rows,
             "column_labels": columns,
@@ -166,20 +147,13 @@ class MondrianState:
         }
 
     def progress(self) -> dict[str, float]:
-        """Live numbers."""
-        return {
-            "blocks": float(self.n_blocks),
-            "log joint": self.log_joint(),
-            "moved": float(self.n_moved),
-        }
+        return {"blocks": float(self.n_blocks), "log joint": self.log_joint(), "moved": float(self.n_moved)}
 
     def checkpoint(self) -> dict[str, np.ndarray]:
-        """Everything that cannot be recomputed."""
         places = {"rows": self.places[0].copy(), "columns": self.places[1].copy()}
         return {**places, **dict(zip(("axis", "cuts", "times"), self.preorder(), strict=True))}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take back what ``checkpoint`` gave."""
         for places, name in zip(self.places, ("rows", "columns"), strict=True):
             saved = np.asarray(arrays[name], dtype=np.float64)
             if saved.shape != places.shape or not np.all((saved >= 0) & (saved < 1)):
