@@ -343,7 +343,9 @@ def test_unlisted_has_its_effect_on_ratings(tmp_path):
 
 
 def test_ratings_twice_and_bad(tmp_path):
-    with pytest.raises(DataError, match=r"line 4: agent 'x' rates 'a' a second time \(first: .*line 2\)"):
+    with pytest.raises(
+        DataError, match=r"agent 'x' rated 'a' twice: 3 in .*line 2 and 5 in .*line 4; keep one"
+    ):
         read_table(put(tmp_path, "agent,item,rating\nx,a,3\ny,a,4\nx,a,5\n"))
     with pytest.raises(DataError, match="line 3: rating 'good' is not a number"):
         read_table(put(tmp_path, "agent,item,rating\nx,a,3\ny,a,good\n"))
