@@ -21,7 +21,7 @@ from permix.data.io.table_writer import Layout
 from permix.data.io.table_writer import write_table as write_table
 from permix.data.io.text_files import PathLike, read_text
 from permix.data.labels import Array, Label, clean_items, encode_agents, encode_items, repeats
-from permix.data.levels import Scores, levels_from_scores
+from permix.data.levels import Scores
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings, repeated_item
 from permix.errors import Argument, DataError, PermixWarning, Wording
@@ -396,9 +396,9 @@ def _ratings(
     found, codes = encode_items(item, names, None, table.where)
     n_agents, agents, row_of = encode_agents(ids, None, table.where)
     table.refuse(codes < 0, "the item is missing; leave the row out")
-    levels = levels_from_scores(Scores(found, n_agents, agents, row_of, codes, values, table.where))
+    scores = Scores(found, n_agents, agents, row_of, codes, values, table.where)
     per_agent = _counts_per_agent(table, counts, row_of, n_agents)
-    return Preferences._from_levels(found, agents, levels, unrated == "below", per_agent, n_agents)
+    return Preferences._from_scores(scores, unrated == "below", per_agent)
 
 
 def _counts_per_agent(table: Table, counts: Array, row_of: Array, n_agents: int) -> Array:
