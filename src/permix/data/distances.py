@@ -143,7 +143,7 @@ def _pair_bits(ranks: Array) -> Array:
 
 def _in_one_form(metric: str, first: Orderings, second: Orderings) -> tuple[str, Any, Any]:
     """Return "ranks", "levels" or "keys", and both tables as arrays of that form."""
-    tables = (first, second)
+    tables: tuple[Any, Any] = (first, second)
     form: Callable[[Any], Any]
     if all(isinstance(table, Rankings) and table.is_full for table in tables):
         name, form = "ranks", _rank_array
@@ -151,8 +151,8 @@ def _in_one_form(metric: str, first: Orderings, second: Orderings) -> tuple[str,
         _only_kendall(metric, *tables)
         in_levels = all(isinstance(table, Rankings) or not len(table.pairs) for table in tables)
         name, form = ("levels", _level_matrix) if in_levels else ("keys", _keys)
-    one = form(first)
-    return name, one, one if second is first else form(second)
+    one = form(tables[0])
+    return name, one, one if second is first else form(tables[1])
 
 
 def _is_single(rows: object) -> bool:

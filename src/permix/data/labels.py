@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Sized
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +17,16 @@ MOST_ITEMS = 10_000_000  # more are a mistake, and would fill the memory
 _MISSING_TYPES = ("NAType", "NaTType")  # pandas' own markers, named so that pandas need not be imported
 
 
+class _HasItems(Protocol):
+    @property
+    def items(self) -> tuple[Label, ...]: ...
+
+
 class OverItems:
     """Base of what has ``items``: also their number."""
 
-    items: tuple[Label, ...]
-
     @property
-    def n_items(self) -> int:
+    def n_items(self: _HasItems) -> int:
         """Number of items."""
         return len(self.items)
 

@@ -261,9 +261,9 @@ class Preferences(AgentTable):
         Preferences: 1 agent over 3 items, levels of 2 items
           0: b ≻ a ≻ rest
         """
-        about = {"counts": rankings.counts, "agents": rankings._agents, "metadata": rankings.metadata}
-        stated: dict[str, Any] = rankings.arrays()._asdict()
-        return cls._from_arrays(items=rankings.items, **stated, **about)
+        about: dict[str, Any] = {"counts": rankings.counts, "agents": rankings._agents}
+        about |= {"metadata": rankings.metadata, **rankings.arrays()._asdict()}
+        return cls._from_arrays(items=rankings.items, **about)
 
     @classmethod
     def _from_scores(cls, scores: Scores, below: bool, counts: object | None) -> Self:

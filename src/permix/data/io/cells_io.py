@@ -256,7 +256,7 @@ def _row_names(table: Table, place: int) -> Array:
 
 def _index_names(frame: Any) -> list[str] | None:
     """Names in a pandas index, unless it just counts."""
-    index = getattr(frame, "index", None)
+    index: Any = getattr(frame, "index", None)
     listed = index.tolist() if hasattr(index, "tolist") else []
     return None if listed == list(range(len(listed))) else [str(name) for name in listed]
 

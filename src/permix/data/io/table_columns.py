@@ -91,15 +91,15 @@ class Table(NamedTuple):
         kept = [place for place, name in enumerate(self.names) if name not in ignored]
         if ignored and not kept:
             raise DataError(f"{self.source}: every column is ignored; leave one")
-        names, columns = ([listed[place] for place in kept] for listed in (self.names, self.columns))
-        return self._replace(names=names, columns=columns)
+        names = [self.names[place] for place in kept]
+        return self._replace(names=names, columns=[self.columns[place] for place in kept])
 
     def take(self, rows: Array) -> Table:
         """Return some of the rows, which still know where they stood."""
         columns = [column[rows] for column in self.columns]
         return self._replace(columns=columns, where=lambda row: self.where(int(rows[row])))
 
-    def refuse(self, bad: Array, why: str) -> None:
+    def refuse(self, bad: Any, why: str) -> None:
         """Raise an error about the first bad row, if there is one."""
         if bad.any():
             raise DataError(f"{self.where(int(np.argmax(bad)))}: {why}")

@@ -68,7 +68,7 @@ def write_table(obj: Rankings | Preferences, path: PathLike, layout: Layout = "a
     delimiter = "\t" if plain_suffix(path) in ("tsv", "tab") else ","
     # Quotes keep other marks in names out of the reader's guess at the delimiter.
     marked = any(set(DELIMITERS) & set(str(name)) for name in header)
-    quoting = csv.QUOTE_ALL if marked else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if marked else csv.QUOTE_MINIMAL
     csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=quoting).writerow(header)
     csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(body)
     write_text(path, text.getvalue())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from functools import partial
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -175,14 +176,11 @@ def from_table(
         result = _orders(table, names, ordered, below, counts=counts, agents=agents)
     else:
         result = _ranks(table, names, wide, below, counts=counts, agents=agents)
-    for first, row in repeats([] if agents is None else agents.tolist()):
-        warnings.warn(
-            f"{table.where(row)}: agent {agents.tolist()[row]!r} has a row already ({table.where(first)}); "
-            "both are kept. Drop one if it is the same ballot twice",
-            PermixWarning,
-            stacklevel=3,  # the line that called the reader
-        )
-        break
+    known = [] if agents is None else agents.tolist()
+    for first, row in islice(repeats(known), 1):
+        said = f"{table.where(row)}: agent {known[row]!r} has a row already ({table.where(first)}); both are "
+        # The line that called the reader.
+        warnings.warn(f"{said}kept. Drop one if it is the same ballot twice", PermixWarning, stacklevel=3)
     return result
 
 
