@@ -184,7 +184,7 @@ def make_generalized_mallows_mixture(
     n_items: int = 10,
     n_components: int = 3,
     *,
-    lengths: Lengths = None,
+    lengths: int | tuple[int, int] | NDArray[np.integer[Any]] | None = None,
     theta: ArrayLike = 1.0,
     weights: ArrayLike | None = None,
     centers: ArrayLike | None = None,

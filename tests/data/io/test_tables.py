@@ -370,6 +370,8 @@ def test_ratings_twice_and_bad(tmp_path):
         ("pos1,unlisted\na,below\nb,above\n", r"line 3: column 'unlisted' says"),
         ("agent,better,worse\n1,a,b\n1,b,b\n", r"line 3: 'b' is compared with itself"),
         ("agent,better,worse\n1,a,b\n1,,b\n", r"line 3: nothing in column 'better'"),
+        ("agent,better,worse\n1,1,2\n1,2,-1\n", r"line 3: an item is missing"),
+        ("agent,item,rating\n1,1,2\n1,-1,3\n", r"line 3: the item is missing"),
     ],
 )
 def test_bad_rows_are_named_by_line(tmp_path, text, words):
