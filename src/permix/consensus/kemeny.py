@@ -66,9 +66,8 @@ class KemenyResult:
     def __repr__(self) -> str:
         names = [str(name) for name in self.ranking]
         shown = " ≻ ".join(names if len(names) <= 12 else [*names[:10], "…", names[-1]])
-        quality = (
-            "optimal" if self.optimal else f"not proven optimal, no ordering is below {self.lower_bound:.12g}"
-        )
+        unproven = f"not proven optimal, no ordering is below {self.lower_bound:.12g}"
+        quality = "optimal" if self.optimal else unproven
         return f"KemenyResult: {shown}\n  {self.score:.12g} disagreements ({quality}; {self.method})"
 
 
@@ -127,9 +126,8 @@ def kemeny(
         if method != "borda":
             search.run(method, time_limit)
     if interrupts.interrupted:
-        warnings.warn(
-            "kemeny was interrupted; it returns the best ordering found so far", PermixWarning, stacklevel=2
-        )
+        said = "kemeny was interrupted; it returns the best ordering found so far"
+        warnings.warn(said, PermixWarning, stacklevel=2)
     order = by_wins[search.order()]
     order.flags.writeable = False
     score, bound = search.bounds()
@@ -150,27 +148,22 @@ class _Search:
     def __init__(self, weights: Array, rng: np.random.Generator, interrupts: Interrupts) -> None:
         self.weights, self.rng, self.interrupts = weights, rng, interrupts
         self.whole = bool((weights == np.rint(weights)).all())
-        self.method = "borda"
-        n = len(weights)
-        everything = np.arange(n)
-        self.components = [everything]
-        self.best = [self._as_given(everything)]
+        self._start("borda", [np.arange(len(weights))])
+
+    def _start(self, method: str, components: list[Array]) -> None:
+        self.method, self.components = method, components
+        self.best = [self._as_given(items) for items in components]
 
     def run(self, method: str, time_limit: float | None) -> None:
-        started = time.monotonic()
-        deadline = None if time_limit is None else started + time_limit
-        components = list(_components(self.weights))
-        self.components, self.best = components, [self._as_given(items) for items in components]
-        self.method = "majorities"
+        deadline = None if time_limit is None else time.monotonic() + time_limit
+        self._start("majorities", list(_components(self.weights)))
         large = []
         for index, items in enumerate(self.components):
             if self.interrupts.stopped:
                 return
-            if len(items) == 1:
-                continue
-            if method == "local" or len(items) > SUBSETS_UP_TO:
+            if len(items) > 1 and (method == "local" or len(items) > SUBSETS_UP_TO):
                 large.append(index)
-            else:
+            elif len(items) > 1:
                 self._by_subsets(index)
         for index in large:
             self._locally(index, deadline)
@@ -179,16 +172,14 @@ class _Search:
         if method == "auto" and deadline is None:
             deadline = time.monotonic() + AUTO_SECONDS
         for index in sorted(large, key=lambda index: len(self.components[index])):
-            if method == "auto" and len(self.components[index]) > AUTO_INTEGER_UP_TO:
-                continue
             if self.interrupts.stopped:
                 return
-            self._by_integers(index, deadline)
+            if method == "exact" or len(self.components[index]) <= AUTO_INTEGER_UP_TO:
+                self._by_integers(index, deadline)
 
     def order(self) -> Array:
-        return np.concatenate(
-            [items[best.order] for items, best in zip(self.components, self.best, strict=True)]
-        )
+        ordered = zip(self.components, self.best, strict=True)
+        return np.concatenate([items[best.order] for items, best in ordered])
 
     def bounds(self) -> tuple[float, float]:
         """Score of the whole ordering and a lower bound of all orderings."""

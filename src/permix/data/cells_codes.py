@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from permix.data.cells_checks import as_floats, is_blank, shown
+from permix.data.cells_checks import as_floats, shown
+from permix.data.io.table_columns import is_blank
 from permix.data.labels import Array, as_objects, is_missing
 from permix.errors import Argument, DataError, PermixWarning
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from math import prod
 
@@ -23,6 +24,14 @@ def indptr_of(sizes: Array) -> Array:
     indptr = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=indptr[1:])
     return indptr
+
+
+def equal_pair(keys: Array) -> Iterator[tuple[int, int]]:
+    """Yield the first two places of the smallest key that is there twice, or nothing where none is."""
+    ascending = np.sort(keys)
+    for key in ascending[1:][ascending[1:] == ascending[:-1]][:1]:
+        first, second = np.flatnonzero(keys == key)[:2].tolist()
+        yield first, second
 
 
 def gather(indptr: Array, rows: Array) -> tuple[Array, Array]:

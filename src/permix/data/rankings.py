@@ -121,23 +121,21 @@ class Rankings(AgentTable):
         names, codes = encode_items(flat, items, n_items, where)
         if not names:
             raise DataError("there are no rankings and no items; pass items= for an empty table")
-        return cls._checked(_padded(codes, sizes), names, unlisted, counts, ids)
+        return cls._checked(padded(codes, sizes), names, unlisted, counts, ids)
 
     @classmethod
     def _from_rank_matrix(
         cls, values: Array, names: tuple[Label, ...], unlisted: object, counts: object, agents: object
     ) -> Self:
-        n = len(values)
-        ids = clean_agents(agents, n)
+        ids = clean_agents(agents, len(values))
         best_first = np.argsort(values, axis=1, kind="stable")
         ascending = np.take_along_axis(values, best_first, axis=1)
         with np.errstate(invalid="ignore"):
             tied = (ascending[:, 1:] == ascending[:, :-1]) & np.isfinite(ascending[:, 1:])
-        if tied.any():
-            row, place = np.argwhere(tied)[0]
+        for row, place in np.argwhere(tied)[:1]:
             first, second = (names[best_first[row, place + step]] for step in (0, 1))
             raise DataError(
-                f"{row_name(int(row), ids)}: {first!r} and {second!r} share rank {ascending[row, place]:g}; "
+                f"{row_name(row, ids)}: {first!r} and {second!r} share rank {ascending[row, place]:g}; "
                 "rankings have no ties. Use Preferences.from_ranks, which keeps them"
             )
         orders = np.where(np.isfinite(ascending), best_first, -1).astype(np.int32)
@@ -213,14 +211,8 @@ class Rankings(AgentTable):
         return np.array(self.orders, dtype=dtype, copy=copy)
 
     def _take(self, rows: Array) -> Self:
-        return type(self)._from_arrays(
-            self.orders[rows],
-            self.items,
-            self.counts[rows],
-            self._taken_agents(rows),
-            self.unlisted_below[rows],
-            self.metadata,
-        )
+        about = (self.items, self.counts[rows], self._taken_agents(rows))
+        return type(self)._from_arrays(self.orders[rows], *about, self.unlisted_below[rows], self.metadata)
 
     def _row_keys(self) -> list[bytes]:
         rows = np.column_stack([self.orders, self.unlisted_below.astype(np.int32)]).astype(np.int32)
@@ -229,12 +221,8 @@ class Rankings(AgentTable):
 
     @classmethod
     def _joined(cls, parts: list[Self], **common: Any) -> Self:
-        longest = max(part.orders.shape[1] for part in parts)
-        orders = np.full((sum(map(len, parts)), longest), -1, dtype=np.int32)
-        start = 0
-        for part in parts:
-            orders[start : start + len(part), : part.orders.shape[1]] = part.orders
-            start += len(part)
+        listed = np.concatenate([part.orders[part.orders >= 0] for part in parts])
+        orders = padded(listed, np.concatenate([part.lengths for part in parts]))
         below = np.concatenate([part.unlisted_below for part in parts])
         return cls._from_arrays(orders, unlisted_below=below, **common)
 
@@ -265,54 +253,49 @@ def _flatten(orders: Any) -> tuple[Array, Array]:
     return as_column(list(chain.from_iterable(rows)), "item"), sizes
 
 
-def _padded(codes: Array, sizes: Array) -> Array:
+def padded(codes: Array, sizes: Array) -> Array:
     """Rows of given sizes as one array padded by -1."""
     longest = int(sizes.max(initial=0))
     if (sizes == longest).all():
         return codes.reshape(len(sizes), longest)
-    padded = np.full((len(sizes), longest), -1, dtype=np.int32)
-    padded[np.arange(longest) < sizes[:, None]] = codes
-    return padded
+    rows = np.full((len(sizes), longest), -1, dtype=np.int32)
+    rows[np.arange(longest) < sizes[:, None]] = codes
+    return rows
 
 
 def _check_orders(orders: Array, names: tuple[Label, ...], agents: Array | None) -> None:
     """Refuse empty rows, gaps and items listed twice."""
     listed = orders >= 0
-    empty = ~listed.any(axis=1)
-    if empty.any():
-        row = int(np.argmax(empty))
+    empty = np.flatnonzero(~listed.any(axis=1))
+    if empty.size:
         raise DataError(
-            f"{row_name(row, agents)} is empty ({int(empty.sum())} such row(s)); a ranking of nothing says "
+            f"{row_name(empty[0], agents)} is empty ({empty.size} such row(s)); a ranking of nothing says "
             "nothing. Leave such rows out"
         )
-    gap = listed[:, 1:] & ~listed[:, :-1]
-    if gap.any():
-        row, place = np.argwhere(gap)[0]
+    for row, place in np.argwhere(listed[:, 1:] & ~listed[:, :-1])[:1]:
         raise DataError(
-            f"{row_name(int(row), agents)}: place {place + 1} is empty but {names[orders[row, place + 1]]!r} "
+            f"{row_name(row, agents)}: place {place + 1} is empty but {names[orders[row, place + 1]]!r} "
             "follows; missing entries may only stand at the end of a row. Close the gap"
         )
-    row, item = _first_repeated(orders, len(names))
+    row, item = repeated_item(orders, len(names))
     if row >= 0:
         places = np.flatnonzero(orders[row] == item) + 1
         raise DataError(
-            f"{row_name(int(row), agents)}: {names[item]!r} is listed twice, at places {places[0]} and "
+            f"{row_name(row, agents)}: {names[item]!r} is listed twice, at places {places[0]} and "
             f"{places[1]}; keep one of them"
         )
 
 
-def _first_repeated(orders: Array, n_items: int) -> tuple[int, int]:
+def repeated_item(orders: Array, n_items: int) -> tuple[int, int]:
     """Return a row and an item that it lists twice, or (-1, -1)."""
     if orders.size > MANY_ENTRIES:
         from permix.kernels.orders import first_repeated
 
         return first_repeated(np.ascontiguousarray(orders, dtype=np.int32), n_items)
     ascending = np.sort(orders, axis=1)
-    twice = (ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] >= 0)
-    if not twice.any():
-        return -1, -1
-    row, place = np.argwhere(twice)[0]
-    return int(row), int(ascending[row, place])
+    for row, place in np.argwhere((ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] >= 0))[:1]:
+        return int(row), int(ascending[row, place])
+    return -1, -1
 
 
 def _unlisted_below(unlisted: object, n: int) -> Array:

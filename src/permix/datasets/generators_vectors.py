@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permix.datasets.truth import (
-    Floats,
-    Ints,
-    at_least,
-    draw_categories,
-    draw_labels,
-    hide,
-    mixture_weights,
-    readable,
-)
+from permix.datasets import truth
+from permix.datasets.truth import Floats, Ints, at_least, draw_labels, mixture_weights, readable
 from permix.errors import DataError
 from permix.runtime.seeds import RandomState, generator
 
@@ -91,14 +83,10 @@ def _restaurant(rng: np.random.Generator, n: int, concentration: float) -> Ints:
     """Seat n guests: each opens a table with probability α/(α+i), or joins one earlier guest at random."""
     joined = (rng.random(n) * np.arange(n)).astype(np.int64).tolist()
     opens = (rng.random(n) * (concentration + np.arange(n)) < concentration).tolist()
+    tables = np.cumsum(opens).tolist()
     labels: list[int] = []
-    n_tables = 0
     for guest in range(n):
-        if opens[guest]:
-            labels.append(n_tables)
-            n_tables += 1
-        else:
-            labels.append(labels[joined[guest]])
+        labels.append(tables[guest] - 1 if opens[guest] else labels[joined[guest]])
     return np.array(labels, dtype=np.int64)
 
 
@@ -272,5 +260,5 @@ def make_categorical_clusters(
     for feature, size in enumerate(sizes):
         probabilities[:, feature, :size] = rng.dirichlet(np.full(size, answer_concentration), size=n_clusters)
     labels = draw_labels(rng, n_samples, shares)
-    data = draw_categories(rng, probabilities[labels])
-    return CategoricalClusters(hide(rng, data, missing, -1), labels, probabilities, shares)
+    data = truth.hide(rng, truth.draw_categories(rng, probabilities[labels]), missing, -1)
+    return CategoricalClusters(data, labels, probabilities, shares)

@@ -14,35 +14,20 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A public data set and where its files come from.
+    """A public data set and where its files come from."""
 
-    Attributes
-    ----------
-    key : str
-        Name, and the folder of its files under ``PERMIX_DATA`` and in the cache.
-    title, size, license, citation, homepage : str
-        For the reader.
-    url : str or None
-        What to download: an archive, or a folder of single files; None when there is no download.
-    checksum : str or None
-        ``"md5:…"`` or ``"sha256:…"`` of the archive.
-    files : mapping
-        Path of each file in the archive, or below ``url``, to the sha256 of its (decompressed) bytes; empty
-        where none is known. Here a file has the last part of its path for a name.
-    manual : str
-        What to do by hand when there is no download.
-    """
-
-    key: str
-    url: str | None = None
+    key: str  # its name, and the folder of its files under ``PERMIX_DATA`` and in the cache
     title: str
     size: str
     license: str
     citation: str
-    checksum: str | None = None
     homepage: str
+    url: str | None = None  # an archive, or a folder of single files; None when there is no download
+    checksum: str | None = None  # ``"md5:…"`` or ``"sha256:…"`` of the archive
+    # Path of each file in the archive, or below ``url``, to the sha256 of its (decompressed) bytes; empty
+    # where none is known. Here a file has the last part of its path for a name.
     files: Mapping[str, str] = field(default_factory=dict)
-    manual: str = ""
+    manual: str = ""  # what to do by hand when there is no download
 
     @property
     def members(self) -> dict[str, str]:

@@ -10,25 +10,17 @@ import numpy as np
 
 from permix.data.cells_checks import meant
 from permix.data.io.column_names import USUAL_NAMES, plain
+from permix.data.io.headers import unsure_of_header
 from permix.data.io.table_columns import BLANK, Table, missing_mask, numbers
-from permix.data.io.text_files import PathLike, shorten
+from permix.data.io.text_files import PathLike
 from permix.data.labels import Array
-from permix.errors import (
-    Argument,
-    DataError,
-    FileFormatError,
-    Message,
-    PermixWarning,
-    Wording,
-)
+from permix.errors import Argument, DataError, PermixWarning, Wording
 
 ROW_NAMES = USUAL_NAMES["agent"] | {"row", "rows", "rowname", "name", "id", "document", "doc", "gene", "i"}
 COLUMN_NAMES = USUAL_NAMES["item"] | {"column", "columns", "columnname", "col", "feature", "variable"}
 COLUMN_NAMES |= {"word", "term", "question", "j"}
 VALUE_NAMES = USUAL_NAMES["rating"] | {"values", "cell", "answer", "count", "level", "entry", "x"}
 
-# How a user says that no column names the rows.
-NO_ROW_COLUMN = Wording("row_column=False", '--id ""')
 
 # From so many rows on, a column of different whole numbers is likely to name the rows.
 MANY_ROWS = 20
@@ -49,12 +41,9 @@ def long_places(names: list[Any]) -> LongPlaces | None:
     plain_names = [plain(str(name)) for name in names]
     found = []
     for exact, usual in (("row", ROW_NAMES), ("column", COLUMN_NAMES), ("value", VALUE_NAMES)):
-        places = [place for place, name in enumerate(plain_names) if name == exact]
-        places = places or [place for place, name in enumerate(plain_names) if name in usual]
-        if len(places) != 1:
-            return None
-        found.append(places[0])
-    return LongPlaces(*found)
+        called = {exact} if exact in plain_names else usual
+        found.append([place for place, name in enumerate(plain_names) if name in called])
+    return LongPlaces(*(places[0] for places in found)) if all(len(p) == 1 for p in found) else None
 
 
 def is_usual_cell_name(name: str) -> bool:
@@ -82,16 +71,7 @@ def long_has_header(path: PathLike, fields: list[list[str]], number: Callable[[s
         return False
     if len(set(below[2])) < len(below[2]):
         return True
-    raise FileFormatError(
-        Message(
-            f"{path}, line 1: {shorten(', '.join(first), 40)!r} could name the columns or be a row; say ",
-            Argument("header", True),
-            " or ",
-            Argument("header", False),
-        ),
-        path,
-        1,
-    )
+    raise unsure_of_header(path, first)
 
 
 def has_no_names(table: Table) -> bool:
@@ -147,19 +127,14 @@ def places_to_read(table: Table) -> LongPlaces:
             f"the like); this one has {these}.",
             *looks,
         )
-    if looks_wide(table):
+    first = [str(entry) for entry in table.columns[0]]
+    if len(first) > 2 and len(set(first)) == len(first) and numbers(table.columns[1]) is not None:
         said = (
             f"{table.source}: no two lines agree in the first column, so that every row has one filled cell; "
             "this looks wide: "
         )
         warnings.warn(PermixWarning(said, Argument("layout", "wide")), stacklevel=5)
     return LongPlaces(0, 1, 2)
-
-
-def looks_wide(table: Table) -> bool:
-    """Whether lines of three columns are rows of a matrix: each has a name of its own, and then numbers."""
-    first = [str(entry) for entry in table.columns[0]]
-    return len(first) > 2 and len(set(first)) == len(first) and numbers(table.columns[1]) is not None
 
 
 def row_name_place(
@@ -180,22 +155,14 @@ def row_name_place(
     if here is None:
         if all(column is not None for column in others):
             return 0
-        elsewhere: set[str] = set()
-        for column in table.columns[1:]:
-            elsewhere.update(str(entry) for entry in column.tolist())
-        entries = [str(entry) for entry in first.tolist()]
-        return (
-            0
-            if len(entries) > 2 and len(set(entries)) == len(entries) and not elsewhere & set(entries)
-            else None
-        )
+        elsewhere = {str(entry) for column in table.columns[1:] for entry in column.tolist()}
+        entries = {str(entry) for entry in first.tolist()}
+        return 0 if len(first) > 2 and len(entries) == len(first) and not elsewhere & entries else None
     if counts_up(here) and not all(column is not None and counts_up(column) for column in others):
         raise DataError(
             f"{table.source}: the first column, {name!r}, holds {here[0]:g}, {here[1]:g}, {here[2]:g}, "
             "…: it could number the rows or be part of the matrix; say ",
-            Argument("row_column", name),
-            " or ",
-            NO_ROW_COLUMN,
+            *(Argument("row_column", name), " or ", Wording("row_column=False", '--id ""')),
         )
     return None
 
@@ -217,16 +184,12 @@ def warn_of_identifiers(table: Table, kept: list[int], named: int | None) -> Non
 
 
 def _identifies(column: Array) -> bool:
-    if len(set(column.tolist())) < len(column) or missing_mask(column).any():
-        return False
-    values = numbers(column)
-    return values is not None and bool(np.all(values == np.floor(values)))
+    different = len(set(column.tolist())) == len(column) and not missing_mask(column).any()
+    return different and numbers(column) is not None and _whole(column)
 
 
 def counts_up(values: Array) -> bool:
     """Whether numbers go 0, 1, 2, … or 1, 2, 3, …, at least three of them."""
-    return bool(
-        len(values) > 2
-        and values[0] in (0.0, 1.0)
-        and np.array_equal(values, values[0] + np.arange(len(values)))
-    )
+    if len(values) < 3 or values[0] not in (0.0, 1.0):
+        return False
+    return np.array_equal(values, values[0] + np.arange(len(values)))

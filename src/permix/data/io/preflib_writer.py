@@ -60,13 +60,8 @@ def write_preflib(obj: Rankings | Preferences, path: PathLike) -> None:
         text = _row_text(obj, row, groups, kind, n_categories)
         tally[text] = tally.get(text, 0) + int(obj.counts[row])
     if kind in ("soi", "toi") and not obj.arrays().rest_below.all():  # True in full rows
-        warnings.warn(
-            PermixWarning(
-                "a PrefLib file cannot say that unlisted alternatives are unknown: read it back with ",
-                Argument("unlisted", "unknown"),
-            ),
-            stacklevel=2,
-        )
+        said = "a PrefLib file cannot say that unlisted alternatives are unknown: read it back with "
+        warnings.warn(PermixWarning(said, Argument("unlisted", "unknown")), stacklevel=2)
     header = _header(obj, Path(path).name.removesuffix(".gz"), kind, tally, n_categories)
     lines = chain(header, (f"{count}: {text}" for text, count in tally.items()))
     write_text(path, "\n".join(lines) + "\n")
@@ -84,26 +79,20 @@ def _groups(obj: Rankings | Preferences, kind: str) -> Iterator[list[list[int]]]
     """Yield each row's groups of 0-based alternatives, best first."""
     stated = obj.arrays()
     if len(stated.pairs):
-        raise DataError(
-            "pairwise statements have no place in a PrefLib file; ",
-            Wording(
-                "permix.write_table(obj, path, layout='pairs') keeps them",
-                "a .csv file with --to-layout pairs keeps them",
-            ),
-        )
+        way_out = ("permix.write_table(obj, path, layout='pairs')", "a .csv file with --to-layout pairs")
+        said = "pairwise statements have no place in a PrefLib file; "
+        raise DataError(said, Wording(*way_out), " keeps them")
     below, short = stated.rest_below, np.diff(stated.level_indptr) < obj.n_items
     if kind in ("soi", "toi") and np.any(short & ~below) and np.any(short & below):
         raise DataError(
             "some rows are top lists and some are rankings of a subset; a PrefLib file cannot say "
             "which is which: write the two kinds of row to two files"
         )
-    everything = range(obj.n_items)
     for row, groups in enumerate(level_groups(stated)):
         if kind in ("toc", "cat") and short[row] and below[row]:
             listed = set(chain.from_iterable(groups))
-            yield [*groups, [item for item in everything if item not in listed]]
-        else:
-            yield groups
+            groups.append([item for item in range(obj.n_items) if item not in listed])
+        yield groups
 
 
 def level_groups(stated: Preferences | PreferenceArrays) -> Iterator[list[list[int]]]:
@@ -119,20 +108,18 @@ def level_groups(stated: Preferences | PreferenceArrays) -> Iterator[list[list[i
 def _row_text(
     obj: Rankings | Preferences, row: int, groups: list[list[int]], kind: str, n_categories: int
 ) -> str:
-    def where() -> str:
-        return f"row {row} (agent {obj.agents[row]!r})"
-
+    where = f"row {row} (agent {obj.agents[row]!r})"
     n_listed = sum(map(len, groups))
     if n_listed == 0:
-        raise DataError(f"{where()} states nothing that a PrefLib file could hold")
+        raise DataError(f"{where} states nothing that a PrefLib file could hold")
     tied = any(len(group) > 1 for group in groups)
     complete = n_listed == obj.n_items
     if (tied and kind[0] == "s") or (not complete and kind in ("soc", "toc")):
         trouble = "ties some items" if tied and kind[0] == "s" else f"lists {n_listed} of {obj.n_items} items"
         better = ("t" if tied or kind[0] == "t" else "s") + "o" + ("c" if complete else "i")
-        raise DataError(f"{where()} {trouble}, which a .{kind} file cannot hold; use the ending .{better}")
+        raise DataError(f"{where} {trouble}, which a .{kind} file cannot hold; use the ending .{better}")
     if kind == "cat":
-        groups = _with_empty_categories(obj, row, groups, n_categories, where())
+        groups = _with_empty_categories(obj, row, groups, n_categories, where)
     text = groups_text(groups)
     return str(obj.metadata.get("SPELLING", {}).get(text, text))
 
@@ -148,12 +135,9 @@ def _with_empty_categories(
             f"{where} has {len(groups)} levels for {n_categories} categories, and nothing says which are "
             "empty; use the ending .toc or .toi"
         )
-    filled = iter(groups)
-    in_file: list[list[int]] = [[] for _ in range(n_categories)]
-    for place in order:
-        if place not in empty:
-            in_file[place] = next(filled)
-    return in_file
+    places = [place for place in order if place not in empty]
+    filled = dict(zip(places, groups, strict=True))
+    return [filled.get(place, []) for place in range(n_categories)]
 
 
 def _category_count(obj: Rankings | Preferences) -> int:
@@ -161,11 +145,8 @@ def _category_count(obj: Rankings | Preferences) -> int:
         return len(obj.metadata["CATEGORY ORDER"])
     if isinstance(obj, Rankings):
         raise DataError("rankings are not categories; use the ending .soc or .soi")
-    return (
-        1
-        + int(obj.levels.max(initial=0))
-        + int(np.any(obj.rest_below & (np.diff(obj.level_indptr) < obj.n_items)))
-    )
+    with_rest = obj.rest_below & (np.diff(obj.level_indptr) < obj.n_items)
+    return 1 + int(obj.levels.max(initial=0)) + int(with_rest.any())
 
 
 def _header(

@@ -23,7 +23,7 @@ import re
 import numpy as np
 
 from permix.data.io.column_names import LONG_RANKS, plain
-from permix.data.io.table_columns import Table, missing_mask, numbers
+from permix.data.io.table_columns import Table, is_blank, missing_mask, numbers
 from permix.data.labels import Array, Label, some_names
 from permix.errors import Argument, DataError
 
@@ -153,21 +153,16 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
 def _why_text_is_no_ranks(table: Table, wide: list[int], text: list[int]) -> tuple[str | Argument, ...]:
     """Parts of a message about text in columns whose names say nothing about their role."""
     if _looks_long(table):
-        return (
-            "each row seems to be one statement, but the column names do not say so: ",
-            *_long_advice(table),
-        )
+        said = "each row seems to be one statement, but the column names do not say so: "
+        return said, *_long_advice(table)
     held = (
         f"column {table.names[text[0]]!r} holds text, so the columns are not ranks of items, and they are "
         "not called pos1, pos2, … as places of an ordering are"
     )
     if _could_be_orders(table, wide, text):
         return f"{held}; say ", Argument("layout", "orders"), " if each row lists items, best first"
-    return (
-        f"this does not look like rankings: {held}. Where only some columns are ranks, name them with ",
-        _RANKS,
-        f", items=[...]; {_FOR_NUMBERS}",
-    )
+    said = f"this does not look like rankings: {held}. Where only some columns are ranks, name them with "
+    return said, _RANKS, f", items=[...]; {_FOR_NUMBERS}"
 
 
 def _looks_long(table: Table) -> bool:
@@ -205,15 +200,12 @@ def _could_be_orders(table: Table, wide: list[int], text: list[int]) -> bool:
     """Whether rows of text list different items, some of which stand in more than one column."""
     if len(text) < len(wide):
         return False
-    columns = [
-        [None if blank else entry for entry, blank in zip(column, missing_mask(column), strict=True)]
-        for column in (table.columns[place] for place in wide)
-    ]
+    columns = [table.columns[place] for place in wide]
     for row in zip(*columns, strict=True):
-        listed = [entry for entry in row if entry is not None]
+        listed = [entry for entry in row if not is_blank(entry)]
         if len(set(listed)) < len(listed):
             return False
-    found = [set(column) - {None} for column in columns]
+    found = [set(column[~missing_mask(column)]) for column in columns]
     return table.n_rows == 1 or len(set().union(*found)) < sum(map(len, found))
 
 
