@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -71,18 +71,14 @@ def component_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
 
     components, posterior = fit.components, fit.posterior
     agents = np.bincount(fit.labels, weights=fit.counts, minlength=components.n_components).astype(int)
-    columns: dict[str, object] = {
-        "weight": components.weights,
-        "agents": agents,
-        "concentration": fit.concentrations,
-    }
+    kappas = fit.concentrations
+    columns: dict[str, Any] = {"weight": components.weights, "agents": agents, "concentration": kappas}
     if posterior is not None:
         tail = 0.5 * (1.0 - interval)
-        kappas = posterior.concentrations.reshape(-1, components.n_components)
-        columns["low"], columns["high"] = np.quantile(kappas, [tail, 1.0 - tail], axis=0)
-    columns["consensus"] = [
-        " ≻ ".join(str(components.items[i]) for i in order) for order in components.orders
-    ]
+        drawn = posterior.concentrations.reshape(-1, components.n_components)
+        columns["low"], columns["high"] = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
+    items = [str(item) for item in components.items]
+    columns["consensus"] = [" ≻ ".join(items[i] for i in order) for order in components.orders]
     return pd.DataFrame(columns, index=pd.RangeIndex(components.n_components, name="group"))
 
 
@@ -113,17 +109,13 @@ def criteria(fit: AngleFit, rankings: Rankings, *, doubts: bool = True) -> Crite
     posterior = fit.posterior
     if posterior is None:
         raise DataError("DIC and WAIC average over a posterior, which EM does not have; use aic or bic")
-    data = AngleData.of(rankings, fit.settings.n_jobs)
+    data = AngleData(rankings, fit.settings.n_jobs)
     weights, kappas, directions = posterior.evenly_spaced(CRITERION_DRAWS)
     n = len(weights)
-    total = 0.0
-    largest = np.full(len(rankings), -np.inf)
-    mean, squares = np.zeros(len(rankings)), np.zeros(len(rankings))
-    densities = np.empty(len(rankings))
-    for draw in range(n):
-        drawn = AngleComponents(
-            data.items, weights[draw], directions[draw], kappas[draw], fit.components.normalizer
-        )
+    total, largest = 0.0, np.full(len(rankings), -np.inf)
+    mean, squares, densities = np.zeros((3, len(rankings)))
+    for draw, parts in enumerate(zip(weights, directions, kappas, strict=True)):
+        drawn = AngleComponents(data.items, *parts, fit.components.normalizer)
         row_densities(drawn, data, densities)
         total += float(data.counts @ densities)
         largest = np.logaddexp(largest, densities)
@@ -149,9 +141,8 @@ def row_densities(components: AngleComponents, data: AngleData, out: Array) -> N
     if data.is_full:
         data.weighed(components.tilts, components.offsets, densities=out)
         return
-    refuse_expensive_rows(
-        data.rankings, "a criterion needs hundreds. Compare held-out likelihoods (score) on some rows instead"
-    )
+    instead = "Compare held-out likelihoods (score) on some rows instead"
+    refuse_expensive_rows(data.rankings, f"a criterion needs hundreds. {instead}")
     out[:] = row_log_probabilities(components, data.rankings)[0]
 
 
@@ -251,14 +242,8 @@ def remarks(fit: AngleFit, errors: Sequence[float] | None) -> list[Message]:
     members = np.bincount(fit.labels, minlength=components.n_components)
     said += map(Message, [*alike(components.orders, what), *nobodys(members)])
     if fit.settings.inference == "vi" and fit.settings.bound == "published":
-        said.append(
-            Message(
-                Argument("bound", "published"),
-                " gives intervals of concentrations that are too narrow; ",
-                Argument("bound", "tight"),
-                " does not",
-            )
-        )
+        narrow = " gives intervals of concentrations that are too narrow; "
+        said.append(Message(Argument("bound", "published"), narrow, Argument("bound", "tight"), " does not"))
     return said
 
 

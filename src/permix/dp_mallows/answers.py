@@ -39,18 +39,12 @@ def groups(fit: DPMallowsFit, data: NewData, question: Question) -> Answer:
     best = known.max(axis=1) / np.where(totals > 0.0, totals, 1.0)
     scores, _ = predictive.log_predictive(lists)
     mean = predictive.mean_log_predictive(lists)
+    numbers = (np.round(values, 6).tolist() for values in (best, novelty, scores))
     return Answer(
         f"{count_of(len(agents), 'row')}: group, the probability of a group the data did not have (new), "
         "and the log probability of the list",
         ["agent", "group", "probability", "new", "log_predictive"],
-        zip(
-            agents,
-            (known.argmax(axis=1) + 1).tolist(),
-            np.round(best, 6).tolist(),
-            np.round(novelty, 6).tolist(),
-            np.round(scores, 6).tolist(),
-            strict=True,
-        ),
+        zip(agents, (known.argmax(axis=1) + 1).tolist(), *numbers, strict=True),
         facts={"mean_log_predictive": float(mean), "monte_carlo_error": mean.standard_error},
     ).with_counts(lists.counts)
 

@@ -98,9 +98,8 @@ class ListPredictive:
         tables, n = self._tables, self.n_items
         first, last = len(tables.theta), min(length, n - 1)
         if last - first > len(tables.beyond):
-            refuse_too_large(
-                8 * (last - first) * n, f"probabilities of {last} places of {n} items", "shorter lists"
-            )
+            what = f"probabilities of {last} places of {n} items"
+            refuse_too_large(8 * (last - first) * n, what, "shorter lists")
             settings = self.fit.settings
             rates = settings.rates(last)[first:]
             stages = stage_tables(n - first, last - first, rates, settings.prior_strength, 2)
@@ -127,13 +126,11 @@ class ListPredictive:
 
         Each row counts once, whatever its count. The error takes draws as independent.
         """
-        values, errors = np.empty(len(rankings)), np.empty(len(rankings))
         orders, lengths, inverse = distinct(rankings)
+        values, errors = np.empty((2, len(orders)))
         for rows, by_draw in self._by_draw(orders, lengths):
-            value, ratio = _averaged(by_draw)
-            n_draws = by_draw.shape[1]
-            spread = ratio.std(axis=1, ddof=1) if n_draws > 1 else np.full(len(ratio), np.nan)
-            values[rows], errors[rows] = value, spread / np.sqrt(n_draws)
+            values[rows], ratio = _averaged(by_draw)
+            errors[rows] = _error_of_mean(ratio)
         return values[inverse], errors[inverse]
 
     def mean_log_predictive(self, rankings: Rankings) -> Estimate:
@@ -145,9 +142,7 @@ class ListPredictive:
             value, ratio = _averaged(by_draw)
             total += float(agents[rows] @ value)
             influence += agents[rows] @ ratio
-        n_draws = len(influence)
-        error = float(influence.std(ddof=1)) / np.sqrt(n_draws) if n_draws > 1 else np.nan
-        return Estimate(total, error)
+        return Estimate(total, float(_error_of_mean(influence)))
 
     def _by_draw(self, orders: Array, lengths: Array) -> Iterator[tuple[slice, Array]]:
         """Blocks of rows with ln P(list) under each draw."""
@@ -297,6 +292,13 @@ def _averaged(by_draw: Array) -> tuple[Array, Array]:
     terms = np.exp(by_draw - largest[:, None])
     mean = terms.mean(axis=1)
     return largest + np.log(mean), terms / mean[:, None]
+
+
+def _error_of_mean(draws: Array) -> Array:
+    n_draws = draws.shape[-1]
+    return np.asarray(
+        draws.std(axis=-1, ddof=1) / np.sqrt(n_draws) if n_draws > 1 else draws[..., 0] * np.nan
+    )
 
 
 def _padded(orders: Array, longest: int) -> Array:
