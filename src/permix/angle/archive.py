@@ -19,6 +19,8 @@ from permix.estimators.archive import Content, Saved, Schema
 from permix.estimators.checks import Choice, Real
 from permix.estimators.fields import ROUNDING, field, require
 
+# Arrays of a fit that are kept as they are.
+OF_FIT = ("history", "restart_objectives", "guarded", "agreed")
 VARIATIONAL = {
     "shapes": field("real", "groups", where=fields.positive, optional=True),
     "rates": field("real", "groups", where=fields.positive, optional=True),
@@ -36,14 +38,8 @@ def _concentrations(array: Array, sizes: Mapping[str, int]) -> bool:
 def _pack(fit: AngleFit) -> Content:
     facts, arrays, _ = parts.pack_mixture(fit)
     facts |= {"normalizer": fit.components.normalizer, "objective": fit.objective, "moves": [], "seeds": []}
-    arrays |= {
-        "directions": fit.components.directions,
-        "concentrations": fit.components.concentrations,
-        "history": np.asarray(fit.history, dtype=np.float64),
-        "restart_objectives": np.asarray(fit.restart_objectives, dtype=np.float64),
-        "guarded": fit.guarded,
-        "agreed": fit.agreed,
-    }
+    arrays |= {name: getattr(fit.components, name) for name in ("directions", "concentrations")}
+    arrays |= {name: getattr(fit, name) for name in OF_FIT}
     if fit.variational is not None:
         arrays |= {f"variational/{name}": getattr(fit.variational, name) for name in VARIATIONAL}
     if fit.evidence is not None:
@@ -87,19 +83,12 @@ def _build(saved: Saved) -> AngleFit:
     return AngleFit(
         settings=settings,
         components=components,
-        probabilities=arrays["probabilities"],
-        counts=arrays["counts"],
+        **{name: arrays[name] for name in ("probabilities", "counts", *OF_FIT)},
         log_likelihood=parts.log_likelihood_of(arrays["log_likelihood"], may_be_unknown=True),
-        objective=facts["objective"],
-        history=arrays["history"],
-        restart_objectives=arrays["restart_objectives"],
         variational=variational,
         evidence=evidence,
         draws=draws,
-        guarded=arrays["guarded"],
-        agreed=arrays["agreed"],
-        converged=facts["converged"],
-        interrupted=facts["interrupted"],
+        **{name: facts[name] for name in ("objective", "converged", "interrupted")},
     )
 
 

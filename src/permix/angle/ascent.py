@@ -21,11 +21,7 @@ from permix.angle.maximum import maximize
 from permix.angle.parameters import AngleParameters
 from permix.data.labels import Array
 from permix.distributions.angle.bessel_jit import bessel_ratio
-from permix.distributions.angle.concentration import (
-    INTERPRETED,
-    ConcentrationPosterior,
-    newton_concentration,
-)
+from permix.distributions.angle.concentration import INTERPRETED, ConcentrationPosterior, newton_concentration
 from permix.distributions.angle.gamma_jit import gamma_divergence, gamma_expectations
 from permix.distributions.angle.normalizers import work_space
 from permix.runtime.interrupts import Interrupts

@@ -144,7 +144,7 @@ class AngleParameters(ChainParameters):
             )
         for name, (inferences, why) in UNUSED.items():
             if self.inference in inferences and not self.is_default(name):
-                self._refuse(f" {why}; leave out ", name)
+                raise DataError(Argument("inference", self.inference), f" {why}; leave out ", Argument(name))
         if self.prior_strength > 0.0 and self.prior_direction is None:
             raise DataError("prior_strength needs a prior_direction: scores of the items, small = preferred")
         if self.prior_direction is not None and self.prior_strength == 0.0:
@@ -170,10 +170,8 @@ class AngleParameters(ChainParameters):
         goes = {"climb": "climbs and draws nothing", "chains": "runs chains", "draws": "draws independently"}
         for name, ways in SERVES.items():
             if way not in ways and not self.is_default(name):
-                self._refuse(f" {goes.get(way, 'runs sweeps')} on these data; leave out ", name)
-
-    def _refuse(self, why: str, name: str) -> None:
-        raise DataError(Argument("inference", self.inference), why, Argument(name))
+                why = f" {goes.get(way, 'runs sweeps')} on these data; leave out "
+                raise DataError(Argument("inference", self.inference), why, Argument(name))
 
     def rate_for(self, n_items: int) -> float:
         """Return the rate of the prior of κ for so many items; concentrations grow with their number."""

@@ -122,7 +122,6 @@ class ListState(PartitionState):
     # Slots.
 
     def make_clusters(self, capacity: int) -> ListClusters:
-        """Return free slots."""
         return empty_slots(capacity, self.model.n_items, self.model.n_stages, self.model.bins)
 
     def make_room(self, capacity: int) -> None:
@@ -152,7 +151,6 @@ class ListState(PartitionState):
     # Statistics.
 
     def count_members(self) -> None:
-        """Recompute sizes from the labels."""
         sizes = np.bincount(self.labels[self.labels >= 0], minlength=self.n_clusters)
         self.clusters.sizes[:] = 0
         self.clusters.sizes[: self.n_clusters] = sizes
@@ -229,7 +227,6 @@ class ListState(PartitionState):
         }
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take back what ``checkpoint`` gave."""
         labels, places, theta = (np.asarray(arrays[name]) for name in ("labels", "places", "theta"))
         if labels.shape != (self.n,) or places.ndim != 2 or len(places) != self.model.n_items:
             raise DataError(f"the checkpoint is of {labels.shape} agents, these are {self.n}")

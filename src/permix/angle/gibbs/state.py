@@ -127,7 +127,6 @@ class AngleState:
         return work_space(self.normalizer, self.model.data.n_items)
 
     def record(self) -> Mapping[str, float | int | Array]:
-        """Return one draw."""
         drawn: dict[str, float | int | Array] = {
             "weights": self.weights,
             "concentrations": self.kappas,
@@ -140,7 +139,6 @@ class AngleState:
         return drawn
 
     def progress(self) -> Mapping[str, float]:
-        """Return numbers worth watching."""
         return {"log-likelihood": self.log_likelihood, "concentration": float(self.kappas.max())}
 
     def refresh(self) -> None:
@@ -154,7 +152,6 @@ class AngleState:
         return {**kept, "log_likelihood": np.array(self.log_likelihood)}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        """Go back to a checkpoint."""
         for name in KEPT:
             here = getattr(self, name)
             if arrays[name].shape != here.shape:
