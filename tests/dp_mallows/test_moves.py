@@ -27,7 +27,7 @@ from permix.dp_mallows.lists.seating_jit import (
     seat_in_turn,
 )
 from permix.dp_mallows.lists.top_lists_jit import write_skips
-from permix.dp_mallows.moves import Centers, CollapsedSeating, ListClimb, ListSplitMerge, ParallelSeating
+from permix.dp_mallows.moves import Centers, Climb, CollapsedSeating, ListSplitMerge, ParallelSeating
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.published import published_moves
 from permix.kernels.streams import draw_key, new_stream, open_stream
@@ -386,7 +386,7 @@ def test_climbing_raises_the_log_joint(name):
     """An optimiser, and called one."""
     rng = np.random.default_rng(8)
     state = CASES[name].state()
-    climb = ListClimb()
+    climb = Climb()
     assert not climb.exact
     changed = 0
     for _ in range(60):

@@ -17,7 +17,7 @@ from permix.angle.direct import Evidence, resample
 from permix.angle.gibbs.state import AngleChainModel, AngleState
 from permix.angle.gibbs.stochastic_em import stochastic_em
 from permix.angle.parameters import AngleParameters
-from permix.angle.predictive import AnglePosteriorDraws, DirectionPosterior, Predictive
+from permix.angle.predictive import MOST_NUMBERS, AnglePosteriorDraws, DirectionPosterior, Predictive
 from permix.angle.rows import joint_log_probabilities, normalized, row_probabilities, shared_by_equal_rows
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
@@ -33,8 +33,6 @@ from permix.runtime.threads import at_most
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
-# Draws are kept of at most so many numbers (draws x components x items).
-MOST_NUMBERS = 20_000_000
 # SIR is not to be trusted where its candidates are worth fewer than this.
 FEW_CANDIDATES = 100
 # Rows whose log-likelihood is found by annealing, where there are more; proposals spent on that, and the

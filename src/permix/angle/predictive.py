@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import lgamma
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from permix.runtime.seeds import RandomState
 
 # Predictive densities are averaged over so many draws, evenly spaced.
 PREDICTIVE_DRAWS = 200
-# Draws out of a variational posterior, of at most so many numbers.
+# Draws out of a variational posterior; of any, at most so many numbers are kept (draws x components x items).
 VARIATIONAL_DRAWS = 1000
 MOST_NUMBERS = 20_000_000
 
@@ -60,7 +60,6 @@ class AnglePosteriorDraws(NamedTuple):
 
 
 Method = Literal["auto", "plug-in", "quadrature", "second-order"]
-METHODS = Choice("auto", "plug-in", "quadrature", "second-order")
 
 
 class DirectionPosterior(NamedTuple):
@@ -112,19 +111,15 @@ class Predictive(NamedTuple):
 
         Rows that are not full have that at the point estimates, whose error is 0 where its sum is exact.
         """
-        METHODS("method", method)
+        Choice(*get_args(Method))("method", method)
         if method == "quadrature" and self.closed is None and self.draws is None:
             plug_in = Argument("method", "plug-in")
             raise DataError("EM has no posterior to integrate over; ", plug_in, " is what there is")
         if method == "second-order" and self.closed is None:
-            raise DataError(
-                Argument("method", "second-order"),
-                " expands the posterior of one concentration per component, which ",
-                Argument("inference", "vi"),
-                ", and ",
-                Argument("inference", "quadrature"),
-                " with one component and full rankings, have",
-            )
+            vi, quadrature = Argument("inference", "vi"), Argument("inference", "quadrature")
+            expands = " expands the posterior of one concentration per component, which "
+            have = " with one component and full rankings, have"
+            raise DataError(Argument("method", method), expands, vi, ", and ", quadrature, have)
         values, errors = np.empty(len(rankings)), np.zeros(len(rankings))
         full = rankings.lengths == rankings.n_items
         if not full.all():

@@ -17,14 +17,7 @@ from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate
 from permix.dp_mallows.draws import ClusterDraws, Overlap
 from permix.dp_mallows.lists.top_lists_jit import top_lists
-from permix.dp_mallows.moves import (
-    Centers,
-    CollapsedSeating,
-    ListClimb,
-    ListSplitMerge,
-    ParallelSeating,
-    seat,
-)
+from permix.dp_mallows.moves import Centers, Climb, CollapsedSeating, ListSplitMerge, ParallelSeating, seat
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.state import ListModel, ListState, list_model
 from permix.errors import Argument, DataError, PermixWarning
@@ -233,7 +226,7 @@ def burn_in_move(settings: DPMallowsParameters, n_agents: int = 0) -> Move | Non
     if settings.sampler != "exact" or not settings.split_merge:
         return None
     sweep = sweep_move(settings, n_agents)
-    return Opening(Cycle([sweep, ListClimb()]), min(settings.n_burn_in // 2, MAX_CLIMBS), sweep)
+    return Opening(Cycle([sweep, Climb()]), min(settings.n_burn_in // 2, MAX_CLIMBS), sweep)
 
 
 def start_state(rankings: Rankings, settings: DPMallowsParameters, rng: np.random.Generator) -> ListState:

@@ -6,17 +6,10 @@ import dataclasses
 
 import numpy as np
 
+from permix.dp_mallows.lists import split_merge_jit as proposals
 from permix.dp_mallows.lists.assignment_jit import Instantiated, assign, write_heads
 from permix.dp_mallows.lists.clusters_jit import draw_some_decays
 from permix.dp_mallows.lists.seating_jit import HIGH, MOVED, OCCUPIED, POSITION, fill_all_rows, seat_in_turn
-from permix.dp_mallows.lists.split_merge_jit import (
-    BLIND_MERGE,
-    BLIND_SPLIT,
-    BLIND_SPLITS,
-    SMART_MERGE,
-    SMART_SPLIT,
-    split_or_merge,
-)
 from permix.dp_mallows.state import ListState
 from permix.kernels.streams import draw_key, new_stream, open_stream
 from permix.moves.base import Info, Move
@@ -130,17 +123,16 @@ class ListSplitMerge(Move):
         if self.chance < 1.0 and rng.random() >= self.chance:
             return Info("split-merge", 0, 0)
         accepted = 0
-        for proposal in range(self.smart + self.blind):
-            if proposal < self.smart:
-                kind = SMART_SPLIT if rng.random() < 0.5 else SMART_MERGE
-            else:
-                kind = BLIND_SPLIT if rng.random() < BLIND_SPLITS else BLIND_MERGE
+        smart = (proposals.SMART_SPLIT, proposals.SMART_MERGE, 0.5)
+        blind = (proposals.BLIND_SPLIT, proposals.BLIND_MERGE, proposals.BLIND_SPLITS)
+        for split, merge, chance in [smart] * self.smart + [blind] * self.blind:
+            kind = split if rng.random() < chance else merge
             accepted += _propose(rng, state, kind, climb=False)
         return Info("split-merge", self.smart + self.blind, accepted)
 
 
 @dataclasses.dataclass
-class ListClimb(Move):
+class Climb(Move):
     """Split and merge clusters whenever that raises the log joint: an optimizer, for burn-in only.
 
     One group of people may sit in several clusters, by their first choice, say. Such states are far from all
@@ -154,7 +146,7 @@ class ListClimb(Move):
         n_tries = min(max(state.n_clusters, 4), 32)
         accepted = 0
         for attempt in range(n_tries):
-            kind = SMART_SPLIT if attempt % 4 == 0 else BLIND_MERGE
+            kind = proposals.SMART_SPLIT if attempt % 4 == 0 else proposals.BLIND_MERGE
             accepted += _propose(rng, state, kind, climb=True)
         return Info("climb", n_tries, accepted)
 
@@ -164,7 +156,7 @@ def _propose(rng: np.random.Generator, state: ListState, kind: int, climb: bool)
     model, before = state.model, state.n_clusters
     state.make_room(before + 1)
     known = (state.concentration, model.discount, model.tables, model.lists)
-    after = split_or_merge(draw_key(rng), *known, state.clusters, state.labels, before, kind, climb)
+    after = proposals.split_or_merge(draw_key(rng), *known, state.clusters, state.labels, before, kind, climb)
     if after == before:
         return False
     state.n_clusters = max(before, after)
