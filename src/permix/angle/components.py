@@ -50,7 +50,7 @@ class AngleComponents:
             raise DataError("directions must have length one and sum zero")
         if self.normalizer not in get_args(UsedNormalizer):
             raise DataError(f"normalizer={self.normalizer!r} must be 'vmf', 'exact' or 'balanced'")
-        # A change of one of them makes a new object, whose sums are found anew.
+        # Never written to: a change makes a new object, whose sums are found anew.
         self.weights, self.directions, self.concentrations = weights, directions, concentrations
         self.parameters = (weights, directions, concentrations)
         self.n_components, self.n_items = k, t
@@ -83,10 +83,7 @@ class AngleComponents:
 
     def taken(self, order: Array) -> AngleComponents:
         """Return the same mixture with its components in another order."""
-        kappas = self.concentrations[order]
-        return replace(
-            self, weights=self.weights[order], directions=self.directions[order], concentrations=kappas
-        )
+        return AngleComponents(self.items, *(values[order] for values in self.parameters), self.normalizer)
 
 
 @dataclass(frozen=True, eq=False)

@@ -255,9 +255,16 @@ def _start(model: AngleChainModel, rng: np.random.Generator) -> AngleComponents:
         none = np.zeros((1, data.n_items))
         orders = sample_completions(part.rankings, none, n_sweeps=1, random_state=rng)
         data = AngleData(Rankings._from_arrays(orders, data.items), data.n_jobs)
-    kept = {name: getattr(settings, name) for name in ("n_components", "tol", "n_jobs")}
-    most = {"n_init": min(settings.n_init, 5), "max_iter": min(settings.max_iter, 200)}
-    quick = AngleParameters(**kept, **most, normalizer="vmf", random_state=rng, progress=False)
+    quick = AngleParameters(
+        settings.n_components,
+        normalizer="vmf",
+        n_init=min(settings.n_init, 5),
+        max_iter=min(settings.max_iter, 200),
+        tol=settings.tol,
+        random_state=rng,
+        n_jobs=settings.n_jobs,
+        progress=False,
+    )
     return best_of_restarts(data, quick).run.point.components
 
 
