@@ -86,7 +86,7 @@ def from_table_4(
     )
     settings = AngleParameters(3, inference="vi", normalizer="vmf", bound=bound, **PAPER_PRIOR)
     prior = AnglePrior.of(settings, data.items)
-    law, table = Variational(start, prior), AngleData.of(data)
+    law, table = Variational(start, prior), AngleData(data)
     masses = table.weighed(law.tilts, law.offsets)[2]
     moved = float(np.abs(masses - np.array(D)).max())
     run = climb(law, table, 5000, 1e-10)

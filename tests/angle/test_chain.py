@@ -79,7 +79,7 @@ def start_of(k, t, normalizer):
 
 
 def state_of(rows, settings, rng, t=4):
-    model = AngleChainModel(AngleData.of(rankings_of(rows, t), 1), settings)
+    model = AngleChainModel(AngleData(rankings_of(rows, t), 1), settings)
     return AngleState(model, rng, start_of(settings.n_components, t, model.normalizer))
 
 

@@ -169,7 +169,7 @@ def test_long_sir_has_the_posterior(t):
 
 
 def evidence_of(t):
-    data = AngleData.of(Rankings.from_orders(some_orders(t), n_items=t))
+    data = AngleData(Rankings.from_orders(some_orders(t), n_items=t))
     settings = AngleParameters(inference="vi", normalizer="vmf", **PRIORS["gamma"])
     return Evidence.of(
         data.sum_of_scores, float(data.n_agents), AnglePrior.of(settings, data.items), data.scores

@@ -12,7 +12,7 @@ import pytest
 from scipy import integrate, stats
 from scipy.special import logsumexp
 
-from permix.dp_mallows import seating
+from permix.dp_mallows import moves as dp_mallows_moves
 from permix.dp_mallows.fit import burn_in_move, sweep_move
 from permix.dp_mallows.lists.assignment_jit import Instantiated, assign, write_heads
 from permix.dp_mallows.lists.clusters_jit import draw_some_decays
@@ -27,10 +27,9 @@ from permix.dp_mallows.lists.seating_jit import (
     seat_in_turn,
 )
 from permix.dp_mallows.lists.top_lists_jit import write_skips
+from permix.dp_mallows.moves import Centers, Climb, CollapsedSeating, ListSplitMerge, ParallelSeating
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.published import published_moves
-from permix.dp_mallows.seating import Centers, CollapsedSeating, ParallelSeating
-from permix.dp_mallows.split_merge import ListClimb, ListSplitMerge
 from permix.kernels.streams import draw_key, new_stream, open_stream
 from permix.moves import Concentration, Cycle
 from permix.moves.base import Info, Move
@@ -96,7 +95,7 @@ def posterior(name):
 @pytest.fixture(autouse=True)
 def _few_visits(monkeypatch):
     """Shares of agents are shares also where there are few."""
-    monkeypatch.setattr(seating, "LEAST_VISITS", 0)
+    monkeypatch.setattr(dp_mallows_moves, "LEAST_VISITS", 0)
 
 
 # The state.
@@ -387,7 +386,7 @@ def test_climbing_raises_the_log_joint(name):
     """An optimiser, and called one."""
     rng = np.random.default_rng(8)
     state = CASES[name].state()
-    climb = ListClimb()
+    climb = Climb()
     assert not climb.exact
     changed = 0
     for _ in range(60):

@@ -29,10 +29,8 @@ def choose(given: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters among the options given; whether criteria are wanted is none of them."""
     wanted = given.pop("criteria", None)
     if wanted and given.get("inference", "em") == "em":
-        raise typer.BadParameter(
-            "--criteria averages over a posterior, which --inference em does not have; AIC and BIC are "
-            "always shown"
-        )
+        lacking = "--criteria averages over a posterior, which --inference em does not have"
+        raise typer.BadParameter(f"{lacking}; AIC and BIC are always shown")
     return given
 
 
@@ -71,9 +69,8 @@ def _takes_seconds(fit: AngleFit, rankings: Rankings) -> bool:
 def groups(fit: AngleFit, data: NewData, question: Question) -> Answer:
     """Say which group each agent comes from, and how usual what the row says is."""
     rankings, agents = _rankings(fit, data)
-    answer = membership(
-        agents, row_probabilities(fit.components, rankings), rankings.counts, wide=question.wide
-    )
+    shares = row_probabilities(fit.components, rankings)
+    answer = membership(agents, shares, rankings.counts, wide=question.wide)
     densities, _ = fit.predictive.log_densities(rankings)
     place = answer.columns.index("probability") + 1
     rows = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from permix.distributions.angle.scores import standard_scores
 from permix.errors import DataError
 
 UsedNormalizer = Literal["vmf", "exact", "balanced"]
-USED_NORMALIZERS = ("vmf", "exact", "balanced")
 # With more items exact sums are expensive (0.02 s each at 20 items): what needs thousands of them takes
 # balanced ones on the way, and exact ones where they decide.
 CHEAP_ITEMS = 12
@@ -25,7 +24,7 @@ CHEAP_ITEMS = 12
 EMPTY = 1e-8
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class AngleComponents:
     """Mixture Σ_k π_k P(y | θ_k, κ_k)."""
 
@@ -49,21 +48,13 @@ class AngleComponents:
         squares, total = np.einsum("kt,kt->k", directions, directions), directions.sum(axis=1)
         if not (np.abs(squares - 1.0).max() < 1e-6 and np.abs(total).max() < 1e-6):
             raise DataError("directions must have length one and sum zero")
-        if self.normalizer not in USED_NORMALIZERS:
+        if self.normalizer not in get_args(UsedNormalizer):
             raise DataError(f"normalizer={self.normalizer!r} must be 'vmf', 'exact' or 'balanced'")
-        checked = {"weights": weights, "directions": directions, "concentrations": concentrations}
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
-
-    @property
-    def n_components(self) -> int:
-        """Number of components K."""
-        return len(self.weights)
-
-    @property
-    def tilts(self) -> Array:
-        """κ_k θ_k (K, items)."""
-        return self.concentrations[:, None] * self.directions
+        # Never written to: a change makes a new object, whose sums are found anew.
+        self.weights, self.directions, self.concentrations = weights, directions, concentrations
+        self.parameters = (weights, directions, concentrations)
+        self.n_components, self.n_items = k, t
+        self.tilts = concentrations[:, None] * directions  # κ_k θ_k (K, items)
 
     @cached_property
     def log_sums(self) -> Array:
@@ -76,11 +67,6 @@ class AngleComponents:
         return np.array([log_sum(normalizer, row, scores) for row in self.tilts])
 
     @property
-    def n_items(self) -> int:
-        """Number of items t."""
-        return len(self.items)
-
-    @property
     def offsets(self) -> Array:
         """Ln π_k - ln of the sum over all rankings."""
         with np.errstate(divide="ignore"):
@@ -88,7 +74,7 @@ class AngleComponents:
 
     @property
     def orders(self) -> Array:
-        """Items of each component, most preferred first."""
+        """Items of each component, most preferred first (K, items)."""
         return np.argsort(self.directions, axis=1, kind="stable").astype(np.int32)
 
     def component(self, k: int) -> Angle:
@@ -97,8 +83,7 @@ class AngleComponents:
 
     def taken(self, order: Array) -> AngleComponents:
         """Return the same mixture with its components in another order."""
-        parts = (self.weights[order], self.directions[order], self.concentrations[order])
-        return AngleComponents(self.items, *parts, self.normalizer)
+        return AngleComponents(self.items, *(values[order] for values in self.parameters), self.normalizer)
 
 
 @dataclass(frozen=True, eq=False)

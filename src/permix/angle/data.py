@@ -20,59 +20,32 @@ from permix.runtime.threads import run_in_threads
 # A part of the rows, which one thread handles, has about so many entries; there are at most so many parts.
 PART_ENTRIES = 100_000
 MOST_PARTS = 64
+# With fewer items the tables of top lists are too small to be worth a thread each.
+THREADED_ITEMS = 13
 # What one E-step finds: Σ ln density, Σ p y (items, K) and Σ p (K,); and what else it fills where given.
 Weighed = tuple[float, Array, Array]
 Wanted = Array | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class AngleData:
     """Rows of a table of rankings: full ones, top lists, rankings of subsets, in any mixture."""
 
     rankings: Rankings
-    scores: Array  # y of the ranks
     n_jobs: int | None = None
 
-    @classmethod
-    def of(cls, rankings: Rankings, n_jobs: int | None = None) -> AngleData:
-        """Prepare rows that a model is fitted to or asked about."""
-        return cls(rankings, standard_scores(rankings.n_items), n_jobs)
-
-    @property
-    def items(self) -> tuple[Label, ...]:
-        """Item names."""
-        return self.rankings.items
-
-    @cached_property
-    def n_agents(self) -> int:
-        """Number of agents."""
-        return self.rankings.n_agents
-
-    @cached_property
-    def counts(self) -> Array:
-        """Agents of each row, as floats."""
-        return self.rankings.counts.astype(np.float64)
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self.rankings.n_items
-
-    @cached_property
-    def parts(self) -> list[tuple[int, int]]:
-        """Ranges of rows that threads share; they depend on the data alone."""
-        n = len(self.rankings)
-        size = max(1, PART_ENTRIES // self.n_items, -(-n // MOST_PARTS))
-        return [(first, min(first + size, n)) for first in range(0, n, size)]
+    def __post_init__(self) -> None:
+        rankings = self.rankings
+        self.items, self.n_items, self.is_full = rankings.items, rankings.n_items, rankings.is_full
+        self.n_agents, self.counts = rankings.n_agents, rankings.counts.astype(np.float64)
+        self.scores = standard_scores(rankings.n_items)  # y of the ranks
 
     def over_parts(self, task: Callable[[tuple[int, int]], Any]) -> list[Any]:
-        """Return ``task(part)`` for all parts in their order, in threads where there are several."""
-        return run_in_threads(task, self.parts, self.n_jobs)
-
-    @cached_property
-    def is_full(self) -> bool:
-        """Whether every row ranks every item."""
-        return self.rankings.is_full
+        """Return ``task(part)`` of ranges of rows, which depend on the data alone, in threads where many."""
+        n = len(self.rankings)
+        size = max(1, PART_ENTRIES // self.n_items, -(-n // MOST_PARTS))
+        parts = [(first, min(first + size, n)) for first in range(0, n, size)]
+        return run_in_threads(task, parts, self.n_jobs)
 
     @cached_property
     def sum_of_scores(self) -> Array:
@@ -93,10 +66,9 @@ class AngleData:
         from permix.angle.mixture_jit import responsibilities
 
         k = len(offsets)
-        by_item = np.ascontiguousarray(tilts.T)
         shares = np.empty((0, k)) if probabilities is None else probabilities
         values = np.empty(0) if densities is None else densities
-
+        by_item = np.ascontiguousarray(tilts.T)
         known = (self.rankings.orders, self.counts, self.scores, by_item, offsets)
 
         def weigh(part: tuple[int, int], sums: Array, masses: Array) -> float:
@@ -126,17 +98,80 @@ class AngleData:
             return self
         if self.n_agents == len(self.rankings):
             rows = np.sort(rng.choice(len(self.rankings), n_rows, replace=False))
-            return type(self).of(self.rankings[rows], self.n_jobs)
+            return type(self)(self.rankings[rows], self.n_jobs)
         # A row with a count stands for that many agents.
         counts = rng.multinomial(n_rows, self.counts / self.counts.sum())
         rows = np.flatnonzero(counts)
-        return type(self).of(self.rankings[rows]._replaced(counts=counts[rows]), self.n_jobs)
+        return type(self)(self.rankings[rows]._replaced(counts=counts[rows]), self.n_jobs)
 
     def dense(self) -> Array:
         """Return y of every row (rows, items); rows must be full."""
         y = np.empty((len(self.rankings), self.n_items))
         np.put_along_axis(y, self.rankings.orders.astype(np.int64), self.scores[None, :], axis=1)
         return y
+
+
+class TopLists(AngleData):
+    """Full rankings and top lists of few items: one E-step is exact, by a table over subsets for each."""
+
+    def weighed(
+        self, tilts: Array, offsets: Array, *, probabilities: Wanted = None, densities: Wanted = None
+    ) -> Weighed:
+        """One E-step, which finds Σ p E[y | list] in place of Σ p y."""
+        from permix.distributions.angle.lists_jit import add_lists, weigh_lists
+
+        k, t, n = len(offsets), self.n_items, len(self.rankings)
+        listed, lengths = self._arrays
+        rest = np.empty((k, 1 << t))
+        subsets, joint = np.empty((k, n), np.int64), np.empty((k, n))
+
+        def weigh(g: int) -> Any:
+            known = (listed, lengths, np.ascontiguousarray(tilts[g]), self.scores)
+            return weigh_lists(*known, rest[g], subsets[g], joint[g])
+
+        tables = self._of_all(weigh, k)
+        joint += offsets[:, None]
+        largest = joint.max(axis=0)
+        shares = np.exp(joint - largest)
+        totals = shares.sum(axis=0)
+        shares /= totals
+        values = largest + np.log(totals)
+        if probabilities is not None:
+            probabilities[:] = shares.T
+        if densities is not None:
+            densities[:] = values
+        shares *= self.counts
+
+        def add(g: int) -> Array:
+            sums, scratch = np.zeros(t), (rest[g], subsets[g], np.empty(1 << t))
+            add_lists(listed, lengths, shares[g], self.scores, *tables[g], *scratch, sums)
+            return sums
+
+        return float(self.counts @ values), np.stack(self._of_all(add, k), axis=1), shares.sum(axis=1)
+
+    @cached_property
+    def _arrays(self) -> tuple[Array, Array]:
+        """Items and lengths of the lists, writable: compiled code is specialized for that."""
+        listed = np.array(self.rankings.orders, dtype=np.int32, order="C")
+        return listed, np.array(self.rankings.lengths, dtype=np.int64)
+
+    def _of_all(self, task: Any, k: int) -> list[Any]:
+        if k == 1 or self.n_items < THREADED_ITEMS:
+            return [task(g) for g in range(k)]
+        return run_in_threads(task, list(range(k)), self.n_jobs)
+
+    def total_log_density(self, tilts: Array, offsets: Array) -> float:
+        return self.weighed(tilts, offsets)[0]
+
+    def dense(self) -> Array:
+        """Return the mean of y over all rankings that agree with a row, scaled to length one."""
+        t = self.n_items
+        below = np.append(np.cumsum(self.scores[::-1])[::-1] / np.arange(t, 0, -1), 0.0)
+        y = np.repeat(below[self.rankings.lengths][:, None], t, axis=1)
+        rows, ranks = np.nonzero(np.arange(self.rankings.orders.shape[1]) < self.rankings.lengths[:, None])
+        y[rows, self.rankings.orders[rows, ranks]] = self.scores[ranks]
+        size = np.linalg.norm(y, axis=1, keepdims=True)
+        return np.asarray(np.divide(y, size, out=np.zeros_like(y), where=size > 0.0))
 
 
 def are_top_lists(rankings: Rankings) -> bool:

@@ -37,12 +37,10 @@ class Evidence:
         """Collect what Σ y of a component and its number of rankings say."""
         vector = sums + prior.pulls[component]
         length = float(np.linalg.norm(vector))
-        if length > 1e-12:
-            direction = vector / length
-        else:  # nothing is known: any direction, θ is uniform
-            length, direction = 0.0, np.arange(len(sums)) - (len(sums) - 1) / 2.0
-            direction = direction / np.linalg.norm(direction)
-        return cls(n, length, np.asarray(direction), prior, largest_concentration(len(scores)))
+        if length <= 1e-12:  # nothing is known: any direction, θ is uniform
+            length, vector = 0.0, np.arange(len(sums)) - (len(sums) - 1) / 2.0
+        direction = vector / np.linalg.norm(vector)
+        return cls(n, length, direction, prior, largest_concentration(len(scores)))
 
     @property
     def order(self) -> float:
@@ -101,8 +99,7 @@ def resample(
     The paper's proposal has mean κ̂ and a variance to be guessed; here it follows the posterior's own width.
     """
     shape, rate = evidence.proposal() if proposal is None else proposal
-    candidates = rng.gamma(shape, 1.0 / rate, size=n_candidates)
-    candidates = np.maximum(candidates, LEAST)
+    candidates = np.maximum(rng.gamma(shape, 1.0 / rate, size=n_candidates), LEAST)
     log_weights = evidence.log_weights(candidates, shape, rate)
     if not np.isfinite(log_weights).any():
         raise DataError(

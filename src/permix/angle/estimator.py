@@ -123,10 +123,7 @@ class AngleMixture(DrawsMixin, FiniteRankingMixture, parameters=AngleParameters)
         drawn = fit.posterior
         if drawn is None:
             raise NoSuchAttribute("EM finds one answer, not a posterior; use ", Argument("inference", "sir"))
-        draws = fit.draws or Draws(
-            {name: getattr(drawn, name) for name in ("weights", "concentrations", "directions")},
-            n_draws=drawn.weights.shape[1],
-        )
+        draws = fit.draws or Draws(drawn._asdict(), n_draws=drawn.weights.shape[1])
         return to_datatree(
             draws,
             dims={"weights": ["group"], "concentrations": ["group"], "directions": ["group", "item"]},
@@ -138,8 +135,7 @@ class AngleMixture(DrawsMixin, FiniteRankingMixture, parameters=AngleParameters)
 
         ``X`` is as in :meth:`fit`, over the fitted items; the result has a row for each row.
         """
-        rankings = self._new_data(X)
-        return row_probabilities(self._fit.components, rankings)
+        return row_probabilities(self._fitted().components, self._new_data(X))
 
     def score_samples(
         self, X: Any, *, method: Method = "auto", random_state: Any = 0, return_error: bool = False
@@ -159,8 +155,8 @@ class AngleMixture(DrawsMixin, FiniteRankingMixture, parameters=AngleParameters)
         return_error : bool
             Return ``(scores, errors)``: with Monte Carlo errors, 0 where the value is exact.
         """
-        rankings = self._new_data(X)
-        scores, errors = self._fit.predictive.log_densities(rankings, method, random_state)
+        predictive = self._fitted().predictive
+        scores, errors = predictive.log_densities(self._new_data(X), method, random_state)
         return (scores, errors) if return_error else scores
 
     def dic(self, X: Any) -> float:
@@ -202,8 +198,8 @@ class AngleMixture(DrawsMixin, FiniteRankingMixture, parameters=AngleParameters)
 
         As :meth:`permix.MallowsMixture.sample_completions`; successive draws are nearly independent.
         """
-        rankings = self._new_data(X)
-        return angle_completions.sample_completions(self._fit.components, rankings, size, random_state)
+        components = self._fitted().components
+        return angle_completions.sample_completions(components, self._new_data(X), size, random_state)
 
     def consensus(self, interval: float = 0.9) -> pd.DataFrame:
         """Return the consensus score of every item in every group, with posterior intervals.

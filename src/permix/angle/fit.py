@@ -10,22 +10,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from permix.angle.ascent import VariationalPosterior
+from permix.angle.ascent import VariationalPosterior, best_of_restarts
 from permix.angle.components import AngleComponents, AnglePrior, largest_concentration
-from permix.angle.data import AngleData, are_top_lists
+from permix.angle.data import AngleData, TopLists, are_top_lists
 from permix.angle.direct import Evidence, resample
 from permix.angle.gibbs.state import AngleChainModel, AngleState
 from permix.angle.gibbs.stochastic_em import stochastic_em
 from permix.angle.parameters import AngleParameters
-from permix.angle.predictive import AnglePosteriorDraws, DirectionPosterior, Predictive
-from permix.angle.restarts import best_of_restarts
-from permix.angle.rows import (
-    joint_log_probabilities,
-    normalized,
-    row_probabilities,
-    shared_by_equal_rows,
-)
-from permix.angle.top_lists import TopLists
+from permix.angle.predictive import MOST_NUMBERS, AnglePosteriorDraws, DirectionPosterior, Predictive
+from permix.angle.rows import joint_log_probabilities, normalized, row_probabilities, shared_by_equal_rows
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions import annealing_cost, is_cheap
@@ -40,8 +33,6 @@ from permix.runtime.threads import at_most
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
-# Draws are kept of at most so many numbers (draws x components x items).
-MOST_NUMBERS = 20_000_000
 # SIR is not to be trusted where its candidates are worth fewer than this.
 FEW_CANDIDATES = 100
 # Rows whose log-likelihood is found by annealing, where there are more; proposals spent on that, and the
@@ -108,7 +99,7 @@ class AngleFit:
     def posterior(self) -> AnglePosteriorDraws | None:
         """Draws of the parameters: those of the chains, or out of the variational posterior; None for EM."""
         if self.draws is not None:
-            return AnglePosteriorDraws.of(self.draws)
+            return AnglePosteriorDraws(*(self.draws.arrays[name] for name in AnglePosteriorDraws._fields))
         return None if self.variational is None else AnglePosteriorDraws.out_of(self.variational)
 
     @cached_property
@@ -128,18 +119,15 @@ class AngleFit:
         if self.components.n_items <= CHECKED_ITEMS:
             return [Estimate(gap) for gap in self.components.log_sums_by("exact") - self.components.log_sums]
         # Importance sampling says how far the von Mises–Fisher sum is off; here, how far the one in use.
-        k = self.components.n_components
-        errors = [self.components.component(number).normalizer_error() for number in range(k)]
         shifts = self.components.log_sums - self.components.log_sums_by("vmf")
-        return [
-            Estimate(float(error) - shift, error.standard_error)
-            for error, shift in zip(errors, shifts, strict=True)
-        ]
+        errors = [self.components.component(k).normalizer_error() for k in range(len(shifts))]
+        found = zip(errors, shifts, strict=True)
+        return [Estimate(float(error) - shift, error.standard_error) for error, shift in found]
 
 
 def fit_angle(rankings: Rankings, settings: AngleParameters) -> AngleFit:
     """Fit a mixture of angle-based models to rankings as ``as_rankings`` returns them."""
-    data = AngleData.of(rankings, settings.n_jobs)
+    data = AngleData(rankings, settings.n_jobs)
     if settings.n_components > data.n_agents:
         asked = Argument("n_components", settings.n_components)
         raise DataError(asked, f" is more than the {data.n_agents} agents; ask for fewer")
@@ -163,33 +151,34 @@ def _fitted(
 
 def _ascent(data: AngleData, settings: AngleParameters) -> AngleFit:
     if not data.is_full:
-        data = TopLists.of(data.rankings, data.n_jobs)
+        data = TopLists(data.rankings, data.n_jobs)
     climbed = best_of_restarts(data, settings)
-    run = climbed.run
-    vi = settings.inference == "vi"
-    if vi:
-        q = run.point.posterior
-        lengths = np.linalg.norm(run.point.tilts, axis=1)
+    run, point = climbed.run, climbed.run.point
+    q = point.posterior if settings.inference == "vi" else None
+    if q is not None:
+        lengths = np.linalg.norm(point.tilts, axis=1)
         components = AngleComponents(data.items, q.mean_weights, q.directions, lengths, "vmf")
     else:
-        q, components = None, run.point.components
+        components = point.components
     order = np.argsort(-components.weights, kind="stable")
     # P(component | row) at the end of the climb, that is under q for variational inference.
     probabilities = np.ones((len(data.rankings), settings.n_components))
     if settings.n_components > 1:
-        data.weighed(run.point.tilts[order], run.point.offsets[order], probabilities=probabilities)
+        data.weighed(point.tilts[order], point.offsets[order], probabilities=probabilities)
     components = components.taken(order)
+    if q is None:
+        found = {"agreed": _agreed(components, data)}
+    else:
+        found = {"objective": run.objective, "variational": q.taken(order)}
     return _fitted(
         data,
         settings,
         components,
+        **found,
         probabilities=probabilities,
-        objective=run.objective if vi else None,
         history=np.array(run.history),
         restart_objectives=climbed.reached,
-        variational=None if q is None else q.taken(order),
-        guarded=run.point.guarded[order],
-        agreed=np.zeros(len(order), np.int64) if vi else _agreed(components, data),
+        guarded=point.guarded[order],
         converged=run.converged,
         interrupted=climbed.interrupted,
     )
@@ -222,26 +211,17 @@ def _direct(data: AngleData, settings: AngleParameters) -> AngleFit:
         if settings.inference == "sir":
             drawn = resample(evidence, n_draws, settings.n_candidates, rng)
             if drawn.effective < FEW_CANDIDATES:
-                warnings.warn(
-                    Message(
-                        f"SIR: the {settings.n_candidates} candidates are worth {drawn.effective:.0f} only; "
-                        "raise ",
-                        Argument("n_candidates"),
-                        ", or use ",
-                        Argument("inference", "quadrature"),
-                    ),
-                    PermixWarning,
-                    stacklevel=4,
-                )
+                worth = f"the {settings.n_candidates} candidates are worth {drawn.effective:.0f} only"
+                way_out = (Argument("n_candidates"), ", or use ", Argument("inference", "quadrature"))
+                warnings.warn(Message(f"SIR: {worth}; raise ", *way_out), PermixWarning, stacklevel=4)
             kappas = drawn.kappas
             length = float(np.mean(evidence.mean_tilts(kappas)))
         else:
             kappas = np.array([draw_from_grid(rng, nodes, probabilities) for _ in range(n_draws)])
             length = float(evidence.mean_tilts(nodes) @ probabilities)
         directions = evidence.directions_given(kappas, rng)
-    components = AngleComponents(
-        data.items, np.ones(1), evidence.direction[None, :], np.array([length]), "vmf"
-    )
+    one = (np.ones(1), evidence.direction[None, :], np.array([length]))
+    components = AngleComponents(data.items, *one, "vmf")
     by_quadrature = settings.inference == "quadrature"
     constant = prior.shape * np.log(prior.rate) - lgamma(prior.shape)
     constant -= data.n_agents * lgamma(data.n_items + 1.0)
@@ -274,20 +254,16 @@ def _start(model: AngleChainModel, rng: np.random.Generator) -> AngleComponents:
         part = data.some(max(1000, 200_000 // data.n_items), rng)
         none = np.zeros((1, data.n_items))
         orders = sample_completions(part.rankings, none, n_sweeps=1, random_state=rng)
-        data = AngleData.of(Rankings._from_arrays(orders, data.items), data.n_jobs)
-    quick = settings.replaced(
-        inference="em",
+        data = AngleData(Rankings._from_arrays(orders, data.items), data.n_jobs)
+    quick = AngleParameters(
+        settings.n_components,
         normalizer="vmf",
-        prior_shape=1.0,
-        prior_rate=None,
-        prior_direction=None,
-        prior_strength=0.0,
-        pseudo_count=1.0,
         n_init=min(settings.n_init, 5),
-        random_state=rng,
-        progress=False,
-        store=None,
         max_iter=min(settings.max_iter, 200),
+        tol=settings.tol,
+        random_state=rng,
+        n_jobs=settings.n_jobs,
+        progress=False,
     )
     return best_of_restarts(data, quick).run.point.components
 
@@ -296,6 +272,7 @@ def _chains(data: AngleData, settings: AngleParameters) -> AngleFit:
     from permix.angle.gibbs.moves import gibbs_sweep
 
     model = AngleChainModel(data, settings)
+    names, pulls = np.array([str(item) for item in data.items]), model.prior.pulls
     draws = run_chains(
         lambda rng: AngleState(model, rng, _start(model, rng)),
         gibbs_sweep(settings, data.n_items),
@@ -307,14 +284,7 @@ def _chains(data: AngleData, settings: AngleParameters) -> AngleFit:
             "normalizer": model.normalizer,
             "n_components": settings.n_components,
             "prior": [settings.prior_shape, settings.rate_for(data.n_items), settings.pseudo_count],
-            "data": digest(
-                {
-                    "orders": model.listed,
-                    "below": model.below,
-                    "items": np.array([str(item) for item in data.items]),
-                    "pulls": model.prior.pulls,
-                }
-            ),
+            "data": digest({"orders": model.listed, "below": model.below, "items": names, "pulls": pulls}),
         },
     )
     draws = aligned(draws)
@@ -324,17 +294,15 @@ def _chains(data: AngleData, settings: AngleParameters) -> AngleFit:
     tilts -= tilts.mean(axis=1, keepdims=True)
     lengths = np.linalg.norm(tilts, axis=1)
     weights = arrays["weights"].mean(axis=(0, 1))
-    components = AngleComponents(
-        data.items, weights / weights.sum(), tilts / lengths[:, None], lengths, model.normalizer
-    )
+    means = (weights / weights.sum(), tilts / lengths[:, None], lengths)
+    components = AngleComponents(data.items, *means, model.normalizer)
     most = largest_concentration(data.n_items) if model.normalizer == "vmf" else np.inf
-    probabilities = _shares(draws, data, components)
     warn_if_chains_disagree(draws)
     return _fitted(
         data,
         settings,
         components,
-        probabilities=probabilities,
+        probabilities=_shares(draws, data, components.n_components),
         history=arrays["log_likelihood" if data.is_full else "completed_log_likelihood"].mean(axis=0),
         draws=draws,
         guarded=kappas.max(axis=(0, 1)) > 0.999 * most,
@@ -354,43 +322,34 @@ def aligned(draws: Draws) -> Draws:
     k = arrays["weights"].shape[-1]
     if k == 1:
         return draws
-    n_chains, n_draws = arrays["weights"].shape[:2]
     labels = arrays["labels"].astype(np.int64)
-    reference = labels[0, -1]
-    new = np.empty((n_chains, n_draws, k), dtype=np.int64)  # number in the draw -> number in the reference
+    reference, agents = labels[0, -1], np.arange(labels.shape[2])
+    new = np.empty((*labels.shape[:2], k), dtype=np.int64)  # number in the draw -> number in the reference
     for _ in range(3):
-        votes = np.zeros((labels.shape[2], k))
-        agents = np.arange(labels.shape[2])
-        for c in range(n_chains):
-            for d in range(n_draws):
-                shared = np.bincount(labels[c, d] * k + reference, minlength=k * k).reshape(k, k)
-                new[c, d] = linear_sum_assignment(-shared)[1]
-                votes[agents, new[c, d][labels[c, d]]] += 1.0
+        votes = np.zeros((len(agents), k))
+        for draw in np.ndindex(labels.shape[:2]):
+            shared = np.bincount(labels[draw] * k + reference, minlength=k * k).reshape(k, k)
+            new[draw] = linear_sum_assignment(-shared)[1]
+            votes[agents, new[draw][labels[draw]]] += 1.0
         reference = votes.argmax(axis=1)
     order = np.argsort(new, axis=2)
     weights = np.take_along_axis(arrays["weights"], order, axis=2)
     order = order[:, :, np.argsort(-weights.mean(axis=(0, 1)), kind="stable")]
-    for name in ("weights", "concentrations"):
-        arrays[name] = np.ascontiguousarray(np.take_along_axis(arrays[name], order, axis=2))
-    arrays["directions"] = np.ascontiguousarray(
-        np.take_along_axis(arrays["directions"], order[..., None], axis=2)
-    )
-    arrays["labels"] = np.take_along_axis(np.argsort(order, axis=2), labels, axis=2).astype(
-        np.min_scalar_type(k)
-    )
+    for name, by in (("weights", order), ("concentrations", order), ("directions", order[..., None])):
+        arrays[name] = np.ascontiguousarray(np.take_along_axis(arrays[name], by, axis=2))
+    new_labels = np.take_along_axis(np.argsort(order, axis=2), labels, axis=2)
+    arrays["labels"] = new_labels.astype(np.min_scalar_type(k))
     return replace(draws, arrays=arrays)
 
 
-def _shares(draws: Draws, data: AngleData, components: AngleComponents) -> Array:
+def _shares(draws: Draws, data: AngleData, k: int) -> Array:
     """Return how often agents who said the same as a row were in each component."""
-    k = components.n_components
     if k == 1:
         return np.ones((len(data.rankings), 1))
     labels = draws.arrays["labels"].reshape(-1, draws.arrays["labels"].shape[-1])
     of_agent = np.stack([(labels == g).mean(axis=0) for g in range(k)], axis=1)
-    rows = data.rankings.rows_of_agents()
     shares = np.zeros((len(data.rankings), k))
-    np.add.at(shares, rows, of_agent)
+    np.add.at(shares, data.rankings.rows_of_agents(), of_agent)
     return shared_by_equal_rows(shares / shares.sum(axis=1, keepdims=True), data.rankings)
 
 

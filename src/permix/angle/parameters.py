@@ -117,10 +117,7 @@ class AngleParameters(ChainParameters):
     )
     pseudo_count: float = declare(1.0, Real(above=0.0), "Dirichlet parameter of the weights, but for em.")
     n_init: int = declare(
-        10,
-        Whole(1),
-        "Climbs from this many different starts; the best one is kept.",
-        flag="--starts",
+        10, Whole(1), "Climbs from this many different starts; the best one is kept.", flag="--starts"
     )
     max_iter: int = declare(500, Whole(1), "The most passes of one climb over the data.")
     tol: float = declare(1e-7, Real(least=0.0), "A climb ends when a pass gains less than this per agent.")
@@ -147,17 +144,14 @@ class AngleParameters(ChainParameters):
             )
         for name, (inferences, why) in UNUSED.items():
             if self.inference in inferences and not self.is_default(name):
-                self._refuse(f" {why}; leave out ", name)
+                raise DataError(Argument("inference", self.inference), f" {why}; leave out ", Argument(name))
         if self.prior_strength > 0.0 and self.prior_direction is None:
             raise DataError("prior_strength needs a prior_direction: scores of the items, small = preferred")
         if self.prior_direction is not None and self.prior_strength == 0.0:
-            raise DataError(
-                "prior_direction has no effect without prior_strength: say by how many rankings it counts"
-            )
+            missing = "prior_direction has no effect without prior_strength"
+            raise DataError(f"{missing}: say by how many rankings it counts")
 
-    def way_for(
-        self, n_items: int, is_full: bool, are_top_lists: bool
-    ) -> Literal["climb", "sweeps", "chains", "draws"]:
+    def way_for(self, n_items: int, is_full: bool, are_top_lists: bool) -> str:
         """Say how a fit goes: it climbs, runs sweeps of stochastic EM or chains, or draws independently.
 
         ``are_top_lists``: whether no row leaves the place of an unlisted item open but for "below".
@@ -176,10 +170,8 @@ class AngleParameters(ChainParameters):
         goes = {"climb": "climbs and draws nothing", "chains": "runs chains", "draws": "draws independently"}
         for name, ways in SERVES.items():
             if way not in ways and not self.is_default(name):
-                self._refuse(f" {goes.get(way, 'runs sweeps')} on these data; leave out ", name)
-
-    def _refuse(self, why: str, name: str) -> None:
-        raise DataError(Argument("inference", self.inference), why, Argument(name))
+                why = f" {goes.get(way, 'runs sweeps')} on these data; leave out "
+                raise DataError(Argument("inference", self.inference), why, Argument(name))
 
     def rate_for(self, n_items: int) -> float:
         """Return the rate of the prior of κ for so many items; concentrations grow with their number."""

@@ -52,11 +52,9 @@ def draw_groups(
 ) -> Axes:
     """Draw the scores of items in some of ``n_groups`` groups."""
     shown = _shown_items(drawn, checked_max_items(max_items))
-    if ax is None:
-        axes = new_figure(WIDTH, scores_height(len(shown), len(drawn))).subplots()
-    else:
-        axes = checked_axes(ax)
-    draw_scores(axes, [items[i] for i in shown], [_taken(group, shown) for group in drawn])
+    height = scores_height(len(shown), len(drawn))
+    axes = new_figure(WIDTH, height).subplots() if ax is None else checked_axes(ax)
+    draw_scores(axes, items, drawn, shown)
     some = f"{len(shown)} of {len(items):,} items, the most extreme" if len(shown) < len(items) else ""
     many = f"the {len(drawn)} largest of {n_groups} groups" if len(drawn) < n_groups else ""
     if some or many:
@@ -70,9 +68,9 @@ def scores_height(n_items: int, n_groups: int) -> float:
     return 1.0 + legend + max(LINE, LINE_OF_GROUP * n_groups) * max(n_items, 4)
 
 
-def draw_scores(axes: Axes, names: list[Any], drawn: list[Scores]) -> None:
+def draw_scores(axes: Axes, items: tuple[Any, ...], drawn: list[Scores], shown: Array) -> None:
     """Draw items from top to bottom, on each line one dot and whisker for each group, the first uppermost."""
-    n, k = len(names), len(drawn)
+    n, k = len(shown), len(drawn)
     places = np.arange(n)
     # Groups share the line of an item; they keep off the next line's.
     step = 0.72 / k
@@ -83,32 +81,17 @@ def draw_scores(axes: Axes, names: list[Any], drawn: list[Scores]) -> None:
         y = places + (number - (k - 1) / 2) * step
         color = DARK[number % len(DARK)]
         if group.low is not None and group.high is not None:
-            axes.hlines(y, group.low, group.high, color=color, linewidth=1.6, alpha=0.75)
-        marker = MARKERS[(number // len(DARK)) % len(MARKERS)]
-        axes.plot(
-            group.scores,
-            y,
-            marker,
-            color=color,
-            markersize=4.5 if k <= 4 else 3.5,
-            label=group.name,
-            zorder=3,
-        )
-    axes.set_yticks(places, [shortened(name, MAX_NAME) for name in names])
+            axes.hlines(y, group.low[shown], group.high[shown], color=color, linewidth=1.6, alpha=0.75)
+        marker, size = MARKERS[(number // len(DARK)) % len(MARKERS)], 4.5 if k <= 4 else 3.5
+        axes.plot(group.scores[shown], y, marker, color=color, markersize=size, label=group.name, zorder=3)
+    axes.set_yticks(places, [shortened(items[i], MAX_NAME) for i in shown])
     axes.tick_params(axis="y", length=0, labelsize="small")
     axes.tick_params(axis="x", labelsize="small")
     axes.set_ylim(n - 0.4, -0.6)
     axes.set_xlabel("score (left = preferred)", fontsize="small")
     axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.legend(
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=min(k, LEGEND_COLUMNS),
-        fontsize="small",
-        frameon=False,
-        handletextpad=0.3,
-        columnspacing=1.2,
-    )
+    style = {"fontsize": "small", "frameon": False, "handletextpad": 0.3, "columnspacing": 1.2}
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=min(k, LEGEND_COLUMNS), **style)
 
 
 def overview(fit: AngleFit, *, figure: Figure | None = None) -> Figure:
@@ -123,7 +106,7 @@ def overview(fit: AngleFit, *, figure: Figure | None = None) -> Figure:
     )
     left, right = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[:, 1])
     _draw_weights(left, fit, len(drawn))
-    draw_scores(right, [items[i] for i in shown], [_taken(group, shown) for group in drawn])
+    draw_scores(right, items, drawn, shown)
     title = groups_title(len(drawn), n_groups, len(shown), len(items), top="")
     sure = "" if fit.posterior is None else " with 90 % intervals"
     figure.suptitle(f"{title}: consensus scores{sure}", fontsize="medium")
@@ -166,11 +149,10 @@ def history(fit: AngleFit, *, ax: Axes | None = None) -> Axes:
 def scores_of(fit: AngleFit) -> list[Scores]:
     """Return what is drawn of each group, the largest first."""
     components, table = fit.components, consensus_table(fit)
-    number = {item: i for i, item in enumerate(components.items)}
     drawn = []
     for k in range(min(components.n_components, MAX_PANELS)):
         part = table[table["group"] == k]
-        place = np.argsort([number[item] for item in part["item"]])
+        place = np.argsort(components.orders[k])
         low, high = (part[name].to_numpy()[place] if name in part else None for name in ("low", "high"))
         name = f"group {k + 1} · {100 * components.weights[k]:.1f} %"
         drawn.append(Scores(name, part["score"].to_numpy()[place], low, high))
@@ -184,10 +166,6 @@ def _shown_items(drawn: list[Scores], most: int) -> Array:
     if len(kept) > most:
         kept = np.argsort(-np.abs(scores).max(axis=0), kind="stable")[:most]
     return np.asarray(kept[np.argsort(scores[0, kept], kind="stable")])
-
-
-def _taken(group: Scores, items: Array) -> Scores:
-    return Scores(group.name, *(None if value is None else value[items] for value in group[1:]))  # type: ignore[arg-type]
 
 
 PICTURES = {"overview": overview, "groups": groups, "history": history}

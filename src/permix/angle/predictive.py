@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import lgamma
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -21,11 +21,10 @@ from permix.distributions.angle.scores import draw_direction, standard_scores
 from permix.errors import Argument, DataError
 from permix.estimators.checks import Choice
 from permix.runtime.seeds import RandomState
-from permix.sampling import Draws
 
 # Predictive densities are averaged over so many draws, evenly spaced.
 PREDICTIVE_DRAWS = 200
-# Draws out of a variational posterior, of at most so many numbers.
+# Draws out of a variational posterior; of any, at most so many numbers are kept (draws x components x items).
 VARIATIONAL_DRAWS = 1000
 MOST_NUMBERS = 20_000_000
 
@@ -36,12 +35,6 @@ class AnglePosteriorDraws(NamedTuple):
     weights: Array
     concentrations: Array
     directions: Array
-
-    @classmethod
-    def of(cls, draws: Draws) -> AnglePosteriorDraws:
-        """Return those of chains, or drawn independently."""
-        arrays = draws.arrays
-        return cls(arrays["weights"], arrays["concentrations"], arrays["directions"])
 
     @classmethod
     def out_of(cls, q: VariationalPosterior) -> AnglePosteriorDraws:
@@ -67,7 +60,6 @@ class AnglePosteriorDraws(NamedTuple):
 
 
 Method = Literal["auto", "plug-in", "quadrature", "second-order"]
-METHODS = Choice("auto", "plug-in", "quadrature", "second-order")
 
 
 class DirectionPosterior(NamedTuple):
@@ -119,32 +111,22 @@ class Predictive(NamedTuple):
 
         Rows that are not full have that at the point estimates, whose error is 0 where its sum is exact.
         """
-        METHODS("method", method)
+        Choice(*get_args(Method))("method", method)
         if method == "quadrature" and self.closed is None and self.draws is None:
-            raise DataError(
-                "EM has no posterior to integrate over; ",
-                Argument("method", "plug-in"),
-                " is what there is",
-            )
+            plug_in = Argument("method", "plug-in")
+            raise DataError("EM has no posterior to integrate over; ", plug_in, " is what there is")
         if method == "second-order" and self.closed is None:
-            raise DataError(
-                Argument("method", "second-order"),
-                " expands the posterior of one concentration per component, which ",
-                Argument("inference", "vi"),
-                ", and ",
-                Argument("inference", "quadrature"),
-                " with one component and full rankings, have",
-            )
+            vi, quadrature = Argument("inference", "vi"), Argument("inference", "quadrature")
+            expands = " expands the posterior of one concentration per component, which "
+            have = " with one component and full rankings, have"
+            raise DataError(Argument("method", method), expands, vi, ", and ", quadrature, have)
         values, errors = np.empty(len(rankings)), np.zeros(len(rankings))
         full = rankings.lengths == rankings.n_items
-        rows = np.flatnonzero(~full)
-        if len(rows):
-            found = row_log_probabilities(self.components, rankings[rows], random_state=random_state)
-            values[rows], errors[rows] = found
-        rows = np.flatnonzero(full)
-        if len(rows):
-            data = AngleData.of(rankings if len(rows) == len(rankings) else rankings[rows])
-            values[rows] = self._full(data, method)
+        if not full.all():
+            found = row_log_probabilities(self.components, rankings[~full], random_state=random_state)
+            values[~full], errors[~full] = found
+        if full.any():
+            values[full] = self._full(AngleData(rankings if full.all() else rankings[full]), method)
         return values, errors
 
     def _full(self, data: AngleData, method: Method) -> Array:
@@ -157,10 +139,8 @@ class Predictive(NamedTuple):
         assert self.draws is not None
         total = np.full(len(densities), -np.inf)
         weights, kappas, directions = self.draws.evenly_spaced(PREDICTIVE_DRAWS)
-        for row in range(len(weights)):
-            drawn = AngleComponents(
-                data.items, weights[row], directions[row], kappas[row], self.components.normalizer
-            )
+        for parts in zip(weights, directions, kappas, strict=True):
+            drawn = AngleComponents(data.items, *parts, self.components.normalizer)
             data.weighed(drawn.tilts, drawn.offsets, densities=densities)
             total = np.logaddexp(total, densities)
         return total - np.log(len(weights))

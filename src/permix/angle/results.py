@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from permix.angle.components import AngleComponents
 from permix.angle.data import AngleData
 from permix.angle.fit import CHECKED_ITEMS, AngleFit
 from permix.angle.rows import row_log_probabilities
-from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions import is_cheap
 from permix.errors import Argument, ConvergenceWarning, DataError, Message, PermixWarning
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 CRITERION_DRAWS = 400
 # An approximate normalizer that is off by more than this, in nats per ranking, is worth a note.
 NOTABLE_ERROR = 0.05
-# Up to so many items its error is found in no time, by balancing.
+# Up to so many items the error of the von Mises–Fisher normalizer is found in no time, by balancing.
 WARNED_ITEMS = 300
 
 
@@ -71,18 +70,14 @@ def component_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
 
     components, posterior = fit.components, fit.posterior
     agents = np.bincount(fit.labels, weights=fit.counts, minlength=components.n_components).astype(int)
-    columns: dict[str, object] = {
-        "weight": components.weights,
-        "agents": agents,
-        "concentration": fit.concentrations,
-    }
+    kappas = fit.concentrations
+    columns: dict[str, Any] = {"weight": components.weights, "agents": agents, "concentration": kappas}
     if posterior is not None:
         tail = 0.5 * (1.0 - interval)
-        kappas = posterior.concentrations.reshape(-1, components.n_components)
-        columns["low"], columns["high"] = np.quantile(kappas, [tail, 1.0 - tail], axis=0)
-    columns["consensus"] = [
-        " ≻ ".join(str(components.items[i]) for i in order) for order in components.orders
-    ]
+        drawn = posterior.concentrations.reshape(-1, components.n_components)
+        columns["low"], columns["high"] = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
+    items = [str(item) for item in components.items]
+    columns["consensus"] = [" ≻ ".join(items[i] for i in order) for order in components.orders]
     return pd.DataFrame(columns, index=pd.RangeIndex(components.n_components, name="group"))
 
 
@@ -113,18 +108,20 @@ def criteria(fit: AngleFit, rankings: Rankings, *, doubts: bool = True) -> Crite
     posterior = fit.posterior
     if posterior is None:
         raise DataError("DIC and WAIC average over a posterior, which EM does not have; use aic or bic")
-    data = AngleData.of(rankings, fit.settings.n_jobs)
+    data = AngleData(rankings, fit.settings.n_jobs)
     weights, kappas, directions = posterior.evenly_spaced(CRITERION_DRAWS)
     n = len(weights)
-    total = 0.0
-    largest = np.full(len(rankings), -np.inf)
-    mean, squares = np.zeros(len(rankings)), np.zeros(len(rankings))
-    densities = np.empty(len(rankings))
-    for draw in range(n):
-        drawn = AngleComponents(
-            data.items, weights[draw], directions[draw], kappas[draw], fit.components.normalizer
-        )
-        row_densities(drawn, data, densities)
+    if not data.is_full:
+        instead = "Compare held-out likelihoods (score) on some rows instead"
+        refuse_expensive_rows(rankings, f"a criterion needs hundreds. {instead}")
+    total, largest = 0.0, np.full(len(rankings), -np.inf)
+    mean, squares, densities = np.zeros((3, len(rankings)))
+    for draw, parts in enumerate(zip(weights, directions, kappas, strict=True)):
+        drawn = AngleComponents(data.items, *parts, fit.components.normalizer)
+        if data.is_full:
+            data.weighed(drawn.tilts, drawn.offsets, densities=densities)
+        else:
+            densities = row_log_probabilities(drawn, rankings)[0]
         total += float(data.counts @ densities)
         largest = np.logaddexp(largest, densities)
         change = densities - mean
@@ -142,17 +139,6 @@ def criteria(fit: AngleFit, rankings: Rankings, *, doubts: bool = True) -> Crite
             stacklevel=3,
         )
     return Criteria(2.0 * deviance - predictive, deviance - predictive, waic, p_waic)
-
-
-def row_densities(components: AngleComponents, data: AngleData, out: Array) -> None:
-    """Fill ``out`` with ln P(row); rows whose sum needs annealing are refused."""
-    if data.is_full:
-        data.weighed(components.tilts, components.offsets, densities=out)
-        return
-    refuse_expensive_rows(
-        data.rankings, "a criterion needs hundreds. Compare held-out likelihoods (score) on some rows instead"
-    )
-    out[:] = row_log_probabilities(components, data.rankings)[0]
 
 
 def refuse_expensive_rows(rankings: Rankings, *why: str | Argument) -> None:
@@ -251,24 +237,9 @@ def remarks(fit: AngleFit, errors: Sequence[float] | None) -> list[Message]:
     members = np.bincount(fit.labels, minlength=components.n_components)
     said += map(Message, [*alike(components.orders, what), *nobodys(members)])
     if fit.settings.inference == "vi" and fit.settings.bound == "published":
-        said.append(
-            Message(
-                Argument("bound", "published"),
-                " gives intervals of concentrations that are too narrow; ",
-                Argument("bound", "tight"),
-                " does not",
-            )
-        )
+        narrow = " gives intervals of concentrations that are too narrow; "
+        said.append(Message(Argument("bound", "published"), narrow, Argument("bound", "tight"), " does not"))
     return said
-
-
-def known_errors(fit: AngleFit) -> list[float] | None:
-    """Return by how much the von Mises–Fisher normalizer is off in each group, where that takes no time."""
-    components = fit.components
-    if components.normalizer != "vmf" or components.n_items > WARNED_ITEMS:
-        return None
-    truth = components.log_sums_by("exact" if components.n_items <= CHECKED_ITEMS else "balanced")
-    return (truth - components.log_sums).tolist()
 
 
 def warn_of(fit: AngleFit) -> None:
@@ -281,5 +252,9 @@ def warn_of(fit: AngleFit) -> None:
         )
     if fit.interrupted:
         warnings.warn("interrupted: this is the best so far", PermixWarning, stacklevel=3)
-    for doubt in doubts(fit, known_errors(fit)):
+    components, errors = fit.components, None
+    if components.normalizer == "vmf" and components.n_items <= WARNED_ITEMS:
+        truth = components.log_sums_by("exact" if components.n_items <= CHECKED_ITEMS else "balanced")
+        errors = (truth - components.log_sums).tolist()
+    for doubt in doubts(fit, errors):
         warnings.warn(doubt, PermixWarning, stacklevel=3)

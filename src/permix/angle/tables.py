@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permix.angle.fit import AngleFit
-from permix.angle.results import (
-    component_table,
-    consensus_table,
-    n_parameters,
-    remarks,
-    scalar_draws,
-)
+from permix.angle.results import component_table, consensus_table, n_parameters, remarks, scalar_draws
 from permix.cli import fit_tables
 from permix.cli.output import count_of, print_table, rounded, terminal_width
 
@@ -33,11 +27,8 @@ METHODS = {
     "sir": "sampling importance resampling",
     "quadrature": "quadrature",
 }
-IN_CHAINS = {
-    "vi": "Gibbs sampling with variational updates",
-    "sir": "Gibbs sampling",
-    "quadrature": "Gibbs sampling",
-}
+GIBBS = "Gibbs sampling"
+IN_CHAINS = {"vi": f"{GIBBS} with variational updates", "sir": GIBBS, "quadrature": GIBBS}
 
 
 def report(fit: AngleFit) -> dict[str, Any]:
@@ -78,28 +69,19 @@ def _group_reports(fit: AngleFit) -> list[dict[str, Any]]:
     table, scores = component_table(fit, INTERVAL), consensus_table(fit, INTERVAL)
     errors = fit.normalizer_errors if components.n_items <= MOST_ITEMS_WITH_ERROR else None
     reports: list[dict[str, Any]] = []
+    ends = ("low", "high") if "low" in table else ()
     for k in range(components.n_components):
         part = scores[scores["group"] == k]
-        report: dict[str, Any] = {
-            "weight": float(table["weight"][k]),
-            "agents": int(table["agents"][k]),
-            "concentration": float(table["concentration"][k]),
-        }
-        if "low" in table:
-            report |= {
-                "concentration_low": float(table["low"][k]),
-                "concentration_high": float(table["high"][k]),
-            }
-        report |= {
-            "normalizer_error": None if errors is None else float(errors[k]),
-            "normalizer_error_standard_error": None if errors is None else errors[k].standard_error,
-            "consensus": [str(item) for item in part["item"]],
-            "score": _by_item(part, "score"),
-        }
-        if "low" in part:
-            names = {"low": "score_low", "high": "score_high"}
-            for name in ("low", "high", "rank_low", "rank_high"):
-                report[names.get(name, name)] = _by_item(part, name)
+        report: dict[str, Any] = {"weight": float(table["weight"][k]), "agents": int(table["agents"][k])}
+        report["concentration"] = float(table["concentration"][k])
+        report |= {f"concentration_{end}": float(table[end][k]) for end in ends}
+        report["normalizer_error"] = None if errors is None else float(errors[k])
+        error = None if errors is None else errors[k].standard_error
+        report["normalizer_error_standard_error"] = error
+        report["consensus"] = [str(item) for item in part["item"]]
+        report["score"] = _by_item(part, "score")
+        report |= {f"score_{end}": _by_item(part, end) for end in ends}
+        report |= {f"rank_{end}": _by_item(part, f"rank_{end}") for end in ends}
         reports.append(report)
     return reports
 
@@ -116,29 +98,16 @@ def show(report: dict[str, Any], title: str) -> None:
     sure = report["interval"] is not None
     methods = IN_CHAINS if "diagnostics" in report else METHODS
     off = report["normalizer"] == "vmf" and parts[0]["normalizer_error"] is not None
-    print_table(
-        f"{fit_tables.data_title(report, title)}, angle-based mixture of {count_of(len(parts), 'group')} "
-        f"by {methods[report['inference']]}",
-        [
-            "group",
-            "weight",
-            "agents",
-            "concentration",
-            *(["from", "to"] if sure else []),
-            *(["normalizer off by"] if off else []),
-        ],
-        [
-            [
-                k + 1,
-                part["weight"],
-                part["agents"],
-                part["concentration"],
-                *([part["concentration_low"], part["concentration_high"]] if sure else []),
-                *([_error(part)] if off else []),
-            ]
-            for k, part in enumerate(parts)
-        ],
-    )
+    columns = {"weight": "weight", "agents": "agents", "concentration": "concentration"}
+    if sure:
+        columns |= {"concentration_low": "from", "concentration_high": "to"}
+    rows = [[k + 1, *(part[name] for name in columns)] for k, part in enumerate(parts)]
+    headings = ["group", *columns.values()]
+    if off:
+        headings.append("normalizer off by")
+        rows = [[*row, _error(part)] for row, part in zip(rows, parts, strict=True)]
+    what = f"angle-based mixture of {count_of(len(parts), 'group')} by {methods[report['inference']]}"
+    print_table(f"{fit_tables.data_title(report, title)}, {what}", headings, rows)
     fit_tables.print_orders("Consensus, best first", "consensus", [part["consensus"] for part in parts])
     _print_scores(report)
     fit_tables.print_remarks(report["remarks"])
@@ -188,12 +157,11 @@ def _print_scores(report: dict[str, Any]) -> None:
 
 
 def _score_cells(part: dict[str, Any]) -> dict[str, str]:
+    cells = {name: f"{score:+.3f}" for name, score in part["score"].items()}
     if "score_low" not in part:
-        return {name: f"{score:+.3f}" for name, score in part["score"].items()}
+        return cells
     low, high = part["score_low"], part["score_high"]
-    return {
-        name: f"{score:+.3f} ({low[name]:+.3f} to {high[name]:+.3f})" for name, score in part["score"].items()
-    }
+    return {name: f"{cell} ({low[name]:+.3f} to {high[name]:+.3f})" for name, cell in cells.items()}
 
 
 def _print_fit_measures(report: dict[str, Any]) -> None:

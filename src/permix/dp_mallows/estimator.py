@@ -84,7 +84,7 @@ class DPMallowsMixture(DrawsMixin, RankingMixture, parameters=DPMallowsParameter
 
     def _adopt(self, fit: DPMallowsFit) -> Self:
         self._fit = fit
-        self._predictive = ListPredictive.of(fit)
+        self._predictive = ListPredictive(fit)
         self._summaries = ClusterSummaries(fit)
         self._tree = None
         self.items_ = fit.items

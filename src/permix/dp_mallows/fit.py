@@ -15,12 +15,10 @@ from permix.data.agent_table import refuse_too_many_agents
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate
-from permix.dp_mallows.draws import ClusterDraws
+from permix.dp_mallows.draws import ClusterDraws, Overlap
 from permix.dp_mallows.lists.top_lists_jit import top_lists
-from permix.dp_mallows.overlap import Overlap
+from permix.dp_mallows.moves import Centers, Climb, CollapsedSeating, ListSplitMerge, ParallelSeating, seat
 from permix.dp_mallows.parameters import DPMallowsParameters
-from permix.dp_mallows.seating import Centers, CollapsedSeating, ParallelSeating, seat
-from permix.dp_mallows.split_merge import ListClimb, ListSplitMerge
 from permix.dp_mallows.state import ListModel, ListState, list_model
 from permix.errors import Argument, DataError, PermixWarning
 from permix.moves import Concentration, Cycle, Move
@@ -120,10 +118,10 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsParameters) -> DPMallo
     """Run chains on top lists (``as_top_lists``), summarize them, and warn where chains disagree."""
     exact = exact_model(rankings, settings)
     model = of_sampler(exact, settings)
-    move = sweep_move(settings, model.n_agents)
+    lists = model.lists
     draws = run_chains(
         lambda rng: first_state(model, settings, rng),
-        move,
+        sweep_move(settings, model.n_agents),
         **settings.for_chains(),
         burn_in_move=burn_in_move(settings, model.n_agents),
         fingerprint={
@@ -135,9 +133,7 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsParameters) -> DPMallo
             "prior": settings.prior().describe(),
             "prior_strength": float(settings.prior_strength),
             "prior_rate": settings.rates(model.n_stages).tolist(),
-            "data": digest(
-                {"starts": model.lists.starts, "items": model.lists.items, "of": model.lists.list_of}
-            ),
+            "data": digest({"starts": lists.starts, "items": lists.items, "of": lists.list_of}),
         },
     )
     n_kept = max(MIN_ESTIMATE_DRAWS, min(MAX_ESTIMATE_DRAWS, MAX_ESTIMATE_LABELS // model.n_agents))
@@ -171,14 +167,9 @@ def readable(estimate: PointEstimate, draws: npt.NDArray[np.int64]) -> PointEsti
     found = effective_number(estimate.sizes)
     if best is None or TYPICAL * usual <= found <= usual / TYPICAL + 1.0:
         return estimate
-    sizes = np.bincount(best)
-    return dataclasses.replace(
-        estimate,
-        labels=best,
-        n_clusters=len(sizes),
-        sizes=sizes,
-        expected_loss=estimate.best_draw_loss,
-        n_runs=0,  # found by no search
+    sizes, loss = np.bincount(best), estimate.best_draw_loss
+    return dataclasses.replace(  # no runs: found by no search
+        estimate, labels=best, n_clusters=len(sizes), sizes=sizes, expected_loss=loss, n_runs=0
     )
 
 
@@ -188,28 +179,16 @@ def effective_number(sizes: npt.NDArray[np.int64]) -> float:
     return float(np.exp(-np.sum(shares * np.log(shares))))
 
 
-def prepared(rankings: Rankings, settings: DPMallowsParameters) -> ListModel:
-    """Return data and prior as the chosen sampler sees them."""
-    return of_sampler(exact_model(rankings, settings), settings)
-
-
 def exact_model(rankings: Rankings, settings: DPMallowsParameters) -> ListModel:
     """Return data and prior as the exact sampler sees them."""
     refuse_too_many_agents(np.asarray(rankings.counts))
     initial = settings.n_initial_clusters
     if initial is not None and initial > rankings.n_agents:
-        raise DataError(
-            Argument("n_initial_clusters", initial), f" are more than the {rankings.n_agents} agents"
-        )
-    return list_model(
-        np.asarray(rankings.orders),
-        np.asarray(rankings.lengths),
-        np.asarray(rankings.counts),
-        rankings.n_items,
-        settings.rates,
-        settings.prior_strength,
-        settings.prior(),
-    )
+        asked = Argument("n_initial_clusters", initial)
+        raise DataError(asked, f" are more than the {rankings.n_agents} agents")
+    data = (np.asarray(a) for a in (rankings.orders, rankings.lengths, rankings.counts))
+    known = (settings.rates, settings.prior_strength, settings.prior())
+    return list_model(*data, rankings.n_items, *known)
 
 
 def of_sampler(model: ListModel, settings: DPMallowsParameters) -> ListModel:
@@ -234,11 +213,9 @@ def sweep_move(settings: DPMallowsParameters, n_agents: int = 0) -> Cycle:
         from permix.dp_mallows.published import published_moves
 
         return Cycle([*published_moves(), Concentration()])
-    moves: list[Move] = []
+    moves: list[Move] = [CollapsedSeating()]
     if chosen_assignments(settings, n_agents) == "parallel":
-        moves += [ParallelSeating(), CollapsedSeating(VISITED_SHARE)]
-    else:
-        moves += [CollapsedSeating()]
+        moves = [ParallelSeating(), CollapsedSeating(VISITED_SHARE)]
     if settings.split_merge:
         moves += [ListSplitMerge(chance=SPLIT_MERGE_CHANCE if n_agents >= MANY_AGENTS else 1.0)]
     return Cycle([*moves, Centers(), Concentration()])
@@ -249,12 +226,12 @@ def burn_in_move(settings: DPMallowsParameters, n_agents: int = 0) -> Move | Non
     if settings.sampler != "exact" or not settings.split_merge:
         return None
     sweep = sweep_move(settings, n_agents)
-    return Opening(Cycle([sweep, ListClimb()]), min(settings.n_burn_in // 2, MAX_CLIMBS), sweep)
+    return Opening(Cycle([sweep, Climb()]), min(settings.n_burn_in // 2, MAX_CLIMBS), sweep)
 
 
 def start_state(rankings: Rankings, settings: DPMallowsParameters, rng: np.random.Generator) -> ListState:
     """Return the state that a chain on these rankings starts from."""
-    return first_state(prepared(rankings, settings), settings, rng)
+    return first_state(of_sampler(exact_model(rankings, settings), settings), settings, rng)
 
 
 def first_state(model: ListModel, settings: DPMallowsParameters, rng: np.random.Generator) -> ListState:

@@ -63,10 +63,7 @@ class DPMallowsParameters(ChainParameters):
         positional=True,
     )
     prior_strength: float = declare(
-        1.0,
-        Real(least=LEAST, most=MOST),
-        "How many lists the prior of the decays is worth.",
-        positional=True,
+        1.0, Real(least=LEAST, most=MOST), "How many lists the prior of the decays is worth.", positional=True
     )
     prior_rate: Any = declare(
         1.0,
@@ -75,9 +72,7 @@ class DPMallowsParameters(ChainParameters):
         positional=True,
     )
     discount: float = declare(
-        0.0,
-        Real(least=0.0, below=1.0),
-        "Discount of a Pitman–Yor process; 0 is the Dirichlet process.",
+        0.0, Real(least=0.0, below=1.0), "Discount of a Pitman–Yor process; 0 is the Dirichlet process."
     )
     assignments: Literal["auto", "collapsed", "parallel"] = declare(
         "auto",
@@ -115,10 +110,9 @@ class DPMallowsParameters(ChainParameters):
         alpha = self.concentration
         if isinstance(alpha, Gamma):
             if self.discount > 0.0:
+                number = "; for a Pitman–Yor process give the concentration as a number"
                 raise DataError(
-                    "a Gamma prior of the concentration goes with ",
-                    Argument("discount", 0),
-                    "; for a Pitman–Yor process give the concentration as a number",
+                    "a Gamma prior of the concentration goes with ", Argument("discount", 0), number
                 )
         elif alpha <= -self.discount:
             least = f"above {-self.discount:g}, minus the discount" if self.discount else "positive"
@@ -139,8 +133,6 @@ class DPMallowsParameters(ChainParameters):
         if isinstance(self.prior_rate, float):
             return np.full(n_stages, self.prior_rate)
         if len(self.prior_rate) < n_stages:
-            raise DataError(
-                Argument("prior_rate"),
-                f" has {len(self.prior_rate)} numbers, but {n_stages} places need one each",
-            )
+            said = f" has {len(self.prior_rate)} numbers, but {n_stages} places need one each"
+            raise DataError(Argument("prior_rate"), said)
         return np.array(self.prior_rate[:n_stages])

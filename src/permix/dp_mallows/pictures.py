@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permix.data.labels import Array
 from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.results import ClusterSummaries, weighted_quantiles
 from permix.plots.partition_pictures import draw_similarity, n_groups, traces
@@ -45,18 +44,24 @@ def groups(fit: DPMallowsFit, *, figure: Figure | None = None, max_items: int = 
     panels = figure.subplots(2 * n_rows, n_columns, squeeze=False, height_ratios=heights * n_rows)
     tables = [summaries.center_table(e).head(n_shown) for e in range(n_panels)]
     # One scale for all panels, so that lengths compare; of long lists the part that most of the lines need.
-    last = n_items
+    informed = summaries.lists_at_stage[:n_panels] >= INFORMED
+    ends = np.where(informed, summaries.theta_intervals[1, :n_panels], summaries.theta[:n_panels])
+    highest, last = 1.1 * float(ends.max()), n_items
     if n_shown < n_items:
         last = min(max(int(table["rank_high"].max()) for table in tables), n_items, 3 * n_shown)
     for e, table in enumerate(tables):
         upper, lower = panels[2 * (e // n_columns) : 2 * (e // n_columns) + 2, e % n_columns]
         color = DARK[e % len(DARK)]
+        rows, shares = summaries.members(e)
+        # Medians: a few members in clusters far away move a mean out of the interval.
+        ranks = summaries.ranks[summaries.centers.orders[e, :n_shown]][:, rows]
+        median = weighted_quantiles(ranks, shares, (0.5,))[0].astype(np.int64) + 1
         low, high = (table[name].to_numpy() for name in ("rank_low", "rank_high"))
-        draw_ranks(
-            upper, table["item"].tolist(), (_median_ranks(summaries, e, n_shown), low, high), last, color
-        )
-        upper.set_title(_title(summaries, e), fontsize="medium")
-        _draw_decays(lower, summaries, e, color, _highest(summaries, n_panels))
+        draw_ranks(upper, table["item"].tolist(), (median, low, high), last, color)
+        low, high = 100 * summaries.size_intervals[:, e] / len(fit.labels)
+        share = f"{100 * summaries.shares[e]:.1f} % ({low:.1f}–{high:.1f})"
+        upper.set_title(f"group {e + 1} · {share}", fontsize="medium")
+        _draw_decays(lower, summaries, e, color, highest)
     for axes in panels.ravel(order="F"):
         if not axes.has_data():
             axes.set_visible(False)
@@ -64,26 +69,6 @@ def groups(fit: DPMallowsFit, *, figure: Figure | None = None, max_items: int = 
     what = "rank in the center and decay by rank: median and 90 % interval"
     figure.suptitle(f"{title}:\n{what}", fontsize="medium")
     return figure
-
-
-def _median_ranks(summaries: ClusterSummaries, e: int, n_shown: int) -> Array:
-    """Return medians, 1 = best: a few members in clusters far away move a mean out of the interval."""
-    rows, shares = summaries.members(e)
-    ranks = summaries.ranks[summaries.centers.orders[e, :n_shown]][:, rows]
-    return weighted_quantiles(ranks, shares, (0.5,))[0].astype(np.int64) + 1
-
-
-def _title(summaries: ClusterSummaries, e: int) -> str:
-    n = len(summaries.fit.labels)
-    low, high = 100 * summaries.size_intervals[:, e] / n
-    return f"group {e + 1} · {100 * summaries.shares[e]:.1f} % ({low:.1f}–{high:.1f})"
-
-
-def _highest(summaries: ClusterSummaries, n_panels: int) -> float:
-    """Return the top of the scale of decays: all intervals that data inform fit below it."""
-    informed = summaries.lists_at_stage[:n_panels] >= INFORMED
-    ends = np.where(informed, summaries.theta_intervals[1, :n_panels], summaries.theta[:n_panels])
-    return 1.1 * float(ends.max())
 
 
 def _draw_decays(axes: Axes, summaries: ClusterSummaries, e: int, color: str, highest: float) -> None:

@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permix.data.labels import Array, Label
+from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate, sample_size, whole_number
 from permix.distributions.generalized.generalized_mallows import list_lengths
 from permix.dp_mallows.draws import ClusterDraws
 from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.lists.scores_jit import ListTables
-from permix.dp_mallows.overlap import Overlap
-from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.errors import DataError
 from permix.estimators.agent_answers import refuse_too_large
 from permix.runtime.seeds import RandomState, generator, stream_key
@@ -66,39 +64,10 @@ class ListPredictive:
     All methods take top lists over ``items`` (:func:`permix.estimators.ranking_lists.as_top_lists`).
     """
 
-    clusters: ClusterDraws
-    labels: Array  # estimated cluster of every agent
-    items: tuple[Label, ...]
-    settings: DPMallowsParameters  # its prior of the decays rules stages beyond the longest list of the data
-    lengths: Array  # of the lists fitted
-    counts: Array  # how many agents gave each
+    fit: DPMallowsFit  # the prior of the decays in its settings rules stages beyond the longest list
 
-    @classmethod
-    def of(cls, fit: DPMallowsFit) -> ListPredictive:
-        """Make one from a fit."""
-        data = fit.rankings
-        return cls(fit.clusters, fit.labels, fit.items, fit.settings, data.lengths, data.counts)
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return len(self.items)
-
-    @property
-    def n_estimated(self) -> int:
-        """Number of estimated clusters."""
-        return len(self.overlap.sizes)
-
-    @property
-    def longest(self) -> int:
-        """Length of the longest list of the data; a list that leaves one item out is as good as full."""
-        longest = int(self.lengths.max())
-        return self.n_items if longest >= self.n_items - 1 else longest
-
-    @cached_property
-    def overlap(self) -> Overlap:
-        """Agents that clusters of draws share with estimated ones."""
-        return Overlap.of(self.clusters, self.labels)
+    def __post_init__(self) -> None:
+        self.clusters, self.items, self.n_items = self.fit.clusters, self.fit.items, len(self.fit.items)
 
     @cached_property
     def _tables(self) -> ListTables:
@@ -129,11 +98,11 @@ class ListPredictive:
         tables, n = self._tables, self.n_items
         first, last = len(tables.theta), min(length, n - 1)
         if last - first > len(tables.beyond):
-            refuse_too_large(
-                8 * (last - first) * n, f"probabilities of {last} places of {n} items", "shorter lists"
-            )
-            rates = self.settings.rates(last)[first:]
-            stages = stage_tables(n - first, last - first, rates, self.settings.prior_strength, 2)
+            what = f"probabilities of {last} places of {n} items"
+            refuse_too_large(8 * (last - first) * n, what, "shorter lists")
+            settings = self.fit.settings
+            rates = settings.rates(last)[first:]
+            stages = stage_tables(n - first, last - first, rates, settings.prior_strength, 2)
             tables = tables._replace(beyond=log_prior_chances(stages, n))
             self.__dict__["_tables"] = tables  # longer tables serve shorter lists too
         return tables
@@ -143,12 +112,12 @@ class ListPredictive:
         from permix.dp_mallows.lists.continuations_jit import Beyond
 
         first, last = len(self._tables.theta), min(length, self.n_items - 1)
-        strength = float(self.settings.prior_strength)
-        return Beyond(strength * self.settings.rates(max(first, last))[first:], strength)
+        strength = float(self.fit.settings.prior_strength)
+        return Beyond(strength * self.fit.settings.rates(max(first, last))[first:], strength)
 
     def _estimated(self, clusters: Array) -> Array:
         """Return the estimated clusters that clusters of draws speak for; -1 for new ones."""
-        return np.where(clusters < 0, -1, self.overlap.linked[clusters].astype(np.int64))
+        return np.where(clusters < 0, -1, self.fit.overlap.linked[clusters].astype(np.int64))
 
     # What a list is worth.
 
@@ -157,13 +126,11 @@ class ListPredictive:
 
         Each row counts once, whatever its count. The error takes draws as independent.
         """
-        values, errors = np.empty(len(rankings)), np.empty(len(rankings))
         orders, lengths, inverse = distinct(rankings)
+        values, errors = np.empty((2, len(orders)))
         for rows, by_draw in self._by_draw(orders, lengths):
-            value, ratio = _averaged(by_draw)
-            n_draws = by_draw.shape[1]
-            spread = ratio.std(axis=1, ddof=1) if n_draws > 1 else np.full(len(ratio), np.nan)
-            values[rows], errors[rows] = value, spread / np.sqrt(n_draws)
+            values[rows], ratio = _averaged(by_draw)
+            errors[rows] = _error_of_mean(ratio)
         return values[inverse], errors[inverse]
 
     def mean_log_predictive(self, rankings: Rankings) -> Estimate:
@@ -175,9 +142,7 @@ class ListPredictive:
             value, ratio = _averaged(by_draw)
             total += float(agents[rows] @ value)
             influence += agents[rows] @ ratio
-        n_draws = len(influence)
-        error = float(influence.std(ddof=1)) / np.sqrt(n_draws) if n_draws > 1 else np.nan
-        return Estimate(total, error)
+        return Estimate(total, float(_error_of_mean(influence)))
 
     def _by_draw(self, orders: Array, lengths: Array) -> Iterator[tuple[slice, Array]]:
         """Blocks of rows with ln P(list) under each draw."""
@@ -198,8 +163,8 @@ class ListPredictive:
         from permix.dp_mallows.lists.scores_jit import assignment_rows
 
         orders, lengths, inverse = distinct(rankings)
-        out = np.empty((len(orders), self.n_estimated + 1))
-        work = (orders, lengths, self.tables(int(lengths.max())), self.overlap.linked, out)
+        out = np.empty((len(orders), self.fit.n_clusters + 1))
+        work = (orders, lengths, self.tables(int(lengths.max())), self.fit.overlap.linked, out)
         self._over(assignment_rows, work, len(orders), lengths)
         return out[inverse]
 
@@ -234,11 +199,7 @@ class ListPredictive:
         return Rankings._from_arrays(out[inverse], self.items, rankings.counts, rankings._agents)
 
     def sample_completions(
-        self,
-        rankings: Rankings,
-        size: int = 1,
-        length: int | None = None,
-        random_state: RandomState = None,
+        self, rankings: Rankings, size: int = 1, length: int | None = None, random_state: RandomState = None
     ) -> ListCompletions:
         """Draw continuations of every list, independently and exactly from the posterior predictive."""
         from permix.dp_mallows.lists.continuations_jit import completion_rows
@@ -266,8 +227,12 @@ class ListPredictive:
         """
         from permix.dp_mallows.lists.continuations_jit import sample_rows
 
-        size, rng = sample_size(size), generator(random_state)
-        wanted = self._wanted_lengths(size, lengths, rng)
+        size, rng, data = sample_size(size), generator(random_state), self.fit.rankings
+        if lengths is None:
+            wanted = data.lengths[rng.choice(len(data), size=size, p=data.counts / data.counts.sum())]
+            wanted = np.asarray(wanted, dtype=np.int64)
+        else:
+            wanted = list_lengths(lengths, size, self.n_items)
         out = np.full((size, int(wanted.max(initial=1))), -1, dtype=np.int32)
         clusters = np.empty(size, dtype=np.int64)
         tables = self._tables
@@ -277,15 +242,11 @@ class ListPredictive:
         over_rows(lambda first, last: sample_rows(first, last, *work), size, self.n_items)
         return Rankings._from_arrays(out, self.items), self._estimated(clusters)
 
-    def _wanted_lengths(self, size: int, lengths: Any, rng: np.random.Generator) -> Array:
-        if lengths is None:
-            shares = self.counts / self.counts.sum()
-            return np.asarray(self.lengths[rng.choice(len(shares), size=size, p=shares)], dtype=np.int64)
-        return list_lengths(lengths, size, self.n_items)
-
     def _length(self, length: int | None) -> int:
+        """Return a length, or that of the longest list; one that leaves one item out is as good as full."""
         if length is None:
-            return self.longest
+            longest = int(self.fit.rankings.lengths.max())
+            return self.n_items if longest >= self.n_items - 1 else longest
         asked = whole_number("length", length, 1)
         if asked > self.n_items:
             raise DataError(f"length={asked} is more than the {self.n_items} items")
@@ -331,6 +292,13 @@ def _averaged(by_draw: Array) -> tuple[Array, Array]:
     terms = np.exp(by_draw - largest[:, None])
     mean = terms.mean(axis=1)
     return largest + np.log(mean), terms / mean[:, None]
+
+
+def _error_of_mean(draws: Array) -> Array:
+    n_draws = draws.shape[-1]
+    return np.asarray(
+        draws.std(axis=-1, ddof=1) / np.sqrt(n_draws) if n_draws > 1 else draws[..., 0] * np.nan
+    )
 
 
 def _padded(orders: Array, longest: int) -> Array:

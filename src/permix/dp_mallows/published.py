@@ -12,7 +12,7 @@ from typing import Literal
 
 from permix.dp_mallows.lists.predictive_rows_jit import skip_bins
 from permix.dp_mallows.lists.published_jit import GIBBS_ROUNDS, PublishedRows
-from permix.dp_mallows.seating import Centers, CollapsedSeating
+from permix.dp_mallows.moves import Centers, CollapsedSeating
 from permix.dp_mallows.state import ListModel, new_cluster
 from permix.moves.base import Move
 

@@ -141,8 +141,7 @@ class ClusterSummaries:
 
         fit = self.fit
         low, high = self.size_intervals
-        shown = min(SHOWN, len(fit.items))
-        more = " ≻ …" if shown < len(fit.items) else ""
+        more = " ≻ …" if len(fit.items) > SHOWN else ""
         return pd.DataFrame(
             {
                 "size": fit.cluster_sizes,
@@ -154,8 +153,8 @@ class ClusterSummaries:
                 "theta_first": self.theta[:, 0],
                 "theta_last": self.theta[:, -1],
                 "center": [
-                    " ≻ ".join(str(fit.items[item]) for item in order[:shown]) + more
-                    for order in self.centers.orders
+                    " ≻ ".join(str(fit.items[item]) for item in order) + more
+                    for order in self.centers.orders[:, :SHOWN]
                 ],
             },
             index=pd.RangeIndex(fit.n_clusters, name="group"),
@@ -169,22 +168,23 @@ class ClusterSummaries:
         """
         import pandas as pd
 
-        e = self._number(group)
-        n_items = len(self.fit.items)
+        e = whole_number("group", group, 0)
+        if e >= self.fit.n_clusters:
+            raise DataError(f"there is no group {e}; they are counted from 0 to {self.fit.n_clusters - 1}")
         top = self.fit.clusters.theta.shape[1] if top is None else whole_number("top", top, 1)
         rows, shares = self.members(e)
         order = self.centers.orders[e]
-        ranks = self.ranks[:, rows]
-        low, high = weighted_quantiles(ranks[order], shares, (TAIL, 1.0 - TAIL))
+        ranks = self.ranks[order][:, rows]
+        low, high = weighted_quantiles(ranks, shares, (TAIL, 1.0 - TAIL)).astype(np.int64) + 1
         return pd.DataFrame(
             {
                 "item": [self.fit.items[item] for item in order],
                 "expected_rank": self.expected_ranks[e, order] + 1.0,
-                "rank_low": low.astype(np.int64) + 1,
-                "rank_high": high.astype(np.int64) + 1,
-                "in_top": np.minimum((ranks[order] < top) @ shares, 1.0),
+                "rank_low": low,
+                "rank_high": high,
+                "in_top": np.minimum((ranks < top) @ shares, 1.0),
             },
-            index=pd.RangeIndex(1, n_items + 1, name="rank"),
+            index=pd.RangeIndex(1, len(order) + 1, name="rank"),
         )
 
     def decay_table(self) -> pd.DataFrame:
@@ -195,25 +195,13 @@ class ClusterSummaries:
         import pandas as pd
 
         n_clusters, n_stages = self.theta.shape
-        index = pd.MultiIndex.from_product(
-            [range(n_clusters), range(1, n_stages + 1)], names=["group", "rank"]
-        )
+        places = [range(n_clusters), range(1, n_stages + 1)]
         low, high = self.theta_intervals
+        columns = {"theta": self.theta, "theta_low": low, "theta_high": high, "lists": self.lists_at_stage}
         return pd.DataFrame(
-            {
-                "theta": self.theta.ravel(),
-                "theta_low": low.ravel(),
-                "theta_high": high.ravel(),
-                "lists": self.lists_at_stage.ravel(),
-            },
-            index=index,
+            {name: values.ravel() for name, values in columns.items()},
+            index=pd.MultiIndex.from_product(places, names=["group", "rank"]),
         )
-
-    def _number(self, group: int) -> int:
-        e = whole_number("group", group, 0)
-        if e >= self.fit.n_clusters:
-            raise DataError(f"there is no group {e}; they are counted from 0 to {self.fit.n_clusters - 1}")
-        return e
 
     def remarks(self) -> list[str]:
         """What a reader of the groups should know about them; they are counted from 1 here."""
@@ -225,7 +213,8 @@ class ClusterSummaries:
             )
         if fit.draws.interrupted:
             said.append(f"stopped by the user after {fit.draws.n_draws} draws of each chain")
-        apart = chains_apart(fit)
+        scalars = {name: x.astype(float) for name, x in fit.draws.arrays.items() if x.ndim == 2}
+        apart = [name for name, x in scalars.items() if r_hat(x) > largest_allowed(x)]
         if apart:
             said.append(f"the chains disagree on {listed(apart)}: more burn-in or draws are needed")
         single = int((fit.cluster_sizes == 1).sum())
@@ -238,8 +227,7 @@ class ClusterSummaries:
         if loose:
             names = listed([str(e + 1) for e in loose[:8]]) + (", …" if len(loose) > 8 else "")
             said.append(f"group{'' if len(loose) == 1 else 's'} {names}: draws often divide the members")
-        numbers = fit.draws.arrays["n_clusters"]
-        low, high = np.quantile(numbers, (TAIL, 1.0 - TAIL))
+        low, high = np.quantile(fit.draws.arrays["n_clusters"], (TAIL, 1.0 - TAIL))
         if fit.shows_a_draw:
             said.append(
                 "groups overlap, so that no partition is near all draws: shown is the draw nearest to all; "
@@ -256,17 +244,6 @@ class ClusterSummaries:
                 f"no list names more than {longest} of {n_items} items; places after that follow the prior"
             )
         return said
-
-
-def chains_apart(fit: DPMallowsFit) -> list[str]:
-    """Names of the quantities that chains disagree on."""
-    apart = []
-    for name, values in fit.draws.arrays.items():
-        if values.ndim == 2:
-            numbers = values.astype(np.float64)
-            if r_hat(numbers) > largest_allowed(numbers):
-                apart.append(name)
-    return apart
 
 
 def weighted_quantiles(values: Array, weights: Array, levels: tuple[float, ...]) -> Array:

@@ -15,12 +15,7 @@ import numpy as np
 
 from permix.distributions.generalized.finite_beta_jit import StageTables, stage_tables
 from permix.dp_mallows.lists.clusters_jit import START, log_likelihoods, update_centers
-from permix.dp_mallows.lists.predictive_rows_jit import (
-    SkipBins,
-    log_prior_chances,
-    row_scratch,
-    skip_bins,
-)
+from permix.dp_mallows.lists.predictive_rows_jit import SkipBins, log_prior_chances, row_scratch, skip_bins
 from permix.dp_mallows.lists.seating_jit import ListClusters, Opening, fill_all_rows
 from permix.dp_mallows.lists.top_lists_jit import TopLists, collect_members, top_lists
 from permix.errors import DataError
@@ -47,7 +42,6 @@ class ListModel:
 
     @property
     def n_agents(self) -> int:
-        """Number of agents."""
         return len(self.lists.list_of)
 
     @property
@@ -128,13 +122,14 @@ class ListState(PartitionState):
     # Slots.
 
     def make_clusters(self, capacity: int) -> ListClusters:
-        """Return free slots."""
         return empty_slots(capacity, self.model.n_items, self.model.n_stages, self.model.bins)
 
     def make_room(self, capacity: int) -> None:
         """Give the state at least ``capacity`` slots, and keep what is in those it has."""
         if capacity > len(self.clusters.sizes):
-            self.clusters = grown(self.clusters, self.make_clusters(roomy(capacity)))
+            old, self.clusters = self.clusters, self.make_clusters(roomy(capacity))
+            for name, source in old._asdict().items():
+                getattr(self.clusters, name)[tuple(map(slice, source.shape))] = source
 
     def compact(self) -> None:
         """Renumber slots so that those in use come first, in their order."""
@@ -156,14 +151,12 @@ class ListState(PartitionState):
     # Statistics.
 
     def count_members(self) -> None:
-        """Recompute sizes from the labels."""
         sizes = np.bincount(self.labels[self.labels >= 0], minlength=self.n_clusters)
         self.clusters.sizes[:] = 0
         self.clusters.sizes[: self.n_clusters] = sizes
+        held = self.clusters.sizes
         with np.errstate(divide="ignore"):
-            self.clusters.log_sizes[:] = np.log(
-                np.where(self.clusters.sizes > 0, self.clusters.sizes - self.model.discount, 0.0)
-            )
+            self.clusters.log_sizes[:] = np.log(np.where(held > 0, held - self.model.discount, 0.0))
 
     def set_labels(self, labels: np.ndarray, rng: np.random.Generator) -> None:
         """Put agents into the clusters named by ``labels`` (any integers), and give these plausible centers.
@@ -192,9 +185,8 @@ class ListState(PartitionState):
 
         if which is None:
             over_rows(work, self.n_clusters, self.n * model.n_stages)
-        else:
-            for k in which:
-                work(int(k), int(k) + 1)
+        for k in () if which is None else which.tolist():
+            work(k, k + 1)
         return int(taken.sum())
 
     def refresh(self) -> None:
@@ -206,7 +198,6 @@ class ListState(PartitionState):
 
     @property
     def sizes_in_use(self) -> np.ndarray:
-        """Members of each cluster."""
         return self.clusters.sizes[: self.n_clusters]
 
     def log_prior(self) -> float:
@@ -220,7 +211,6 @@ class ListState(PartitionState):
         return values
 
     def log_likelihood(self) -> float:
-        """Log likelihood of the lists given partition and centers, decays integrated out."""
         return float(self.cluster_log_likelihoods().sum())
 
     def centers(self) -> np.ndarray:
@@ -237,21 +227,14 @@ class ListState(PartitionState):
         }
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take back what ``checkpoint`` gave."""
-        labels, places = np.asarray(arrays["labels"]), np.asarray(arrays["places"])
-        theta = np.asarray(arrays["theta"])
+        labels, places, theta = (np.asarray(arrays[name]) for name in ("labels", "places", "theta"))
         if labels.shape != (self.n,) or places.ndim != 2 or len(places) != self.model.n_items:
             raise DataError(f"the checkpoint is of {labels.shape} agents, these are {self.n}")
         n_clusters = places.shape[1]
         # Compiled code does not check: a damaged checkpoint must not get there.
-        proper = (
-            np.array_equal(np.unique(labels), np.arange(n_clusters))
-            and np.array_equal(
-                np.sort(places, axis=0), np.tile(np.arange(len(places))[:, None], (1, n_clusters))
-            )
-            and theta.shape == (n_clusters, self.model.n_stages)
-        )
-        if not proper:
+        proper = np.array_equal(np.unique(labels), np.arange(n_clusters))
+        proper = proper and bool((np.sort(places, axis=0) == np.arange(len(places))[:, None]).all())
+        if not proper or theta.shape != (n_clusters, self.model.n_stages):
             raise DataError("the checkpoint's labels, centers and decays do not fit together")
         self.labels[:] = labels
         self.n_clusters = n_clusters
@@ -260,14 +243,3 @@ class ListState(PartitionState):
         self.clusters.theta[:n_clusters] = theta
         self.concentration = float(arrays["concentration"])
         self.refresh()
-
-
-def grown(old: ListClusters, new: ListClusters) -> ListClusters:
-    """Copy slots into a larger set."""
-    for name, source in old._asdict().items():
-        target: Any = getattr(new, name)
-        if name == "places":
-            target[:, : source.shape[1]] = source
-        else:
-            target[: len(source)] = source
-    return new

@@ -50,9 +50,7 @@ def _group_report(fit: DPMallowsFit, summaries: ClusterSummaries, e: int) -> dic
         "together": float(summaries.together[e]),
         "expected_distance": float(summaries.expected_distances[e]),
         "center": [str(item) for item in center["item"]],
-        "expected_rank": center["expected_rank"].tolist(),
-        "rank_low": center["rank_low"].tolist(),
-        "rank_high": center["rank_high"].tolist(),
+        **{name: center[name].tolist() for name in ("expected_rank", "rank_low", "rank_high")},
         "theta": summaries.theta[e].tolist(),
         "theta_low": summaries.theta_intervals[0, e].tolist(),
         "theta_high": summaries.theta_intervals[1, e].tolist(),
@@ -66,31 +64,22 @@ def show(report: dict[str, Any], title: str) -> None:
     groups = count_of(n, "group")
     _print_numbers(report, fit_tables.data_title(report, title))
     fit_tables.print_if_not_converged(report)
-    which = (
-        "those of the draw nearest to all others"
-        if report["shows_a_draw"]
-        else "the partition nearest to all draws"
-    )
+    which = "the partition nearest to all draws"
+    if report["shows_a_draw"]:
+        which = "those of the draw nearest to all others"
     print(
         f"The {groups} below {'is' if n == 1 else 'are'} {which} (least expected "
         f"{fit_tables.LOSSES[report['loss']]}); shares are means over draws of the groups most like each, "
         "intervals hold 90 %.\n"
     )
-    print_table(
-        "Groups",
-        ["group", "agents", "share", "from", "to", "together", "expected distance"],
-        [
-            [
-                k + 1,
-                part["agents"],
-                *(f"{part[name]:.1%}" for name in ("share", "share_low", "share_high", "together")),
-                round(part["expected_distance"], 2),
-            ]
-            for k, part in enumerate(found)
-        ],
-    )
-    _print_centers(report, found)
-    _print_decays(report, found)
+    rows = []
+    for k, part in enumerate(found):
+        shares = (f"{part[name]:.1%}" for name in ("share", "share_low", "share_high", "together"))
+        rows.append([k + 1, part["agents"], *shares, round(part["expected_distance"], 2)])
+    columns = ["group", "agents", "share", "from", "to", "together", "expected distance"]
+    print_table("Groups", columns, rows)
+    _print_centers(found)
+    _print_decays(found)
     if n > MAX_GROUPS:
         print(f"... and {count_of(n - MAX_GROUPS, 'smaller group')}; --json shows all\n")
     print(
@@ -115,7 +104,7 @@ def _print_numbers(report: dict[str, Any], title: str) -> None:
     print_table(title, ["number of groups", "from", "to"], [[middle, low, high]])
 
 
-def _print_centers(report: dict[str, Any], found: list[dict[str, Any]]) -> None:
+def _print_centers(found: list[dict[str, Any]]) -> None:
     """Write the first items of every center, each with its interval of ranks where that is not one rank."""
     width = terminal_width() - len("group  ")
     rows = []
@@ -146,7 +135,7 @@ def from_the_top(names: list[str], width: int) -> str:
     return text
 
 
-def _print_decays(report: dict[str, Any], found: list[dict[str, Any]]) -> None:
+def _print_decays(found: list[dict[str, Any]]) -> None:
     """Write the decays of the first places, as many as fit, with their intervals."""
     n_places = len(found[0]["theta"])
     shown = max(1, min(n_places, (terminal_width() - len("group  ")) // DECAY_WIDTH))

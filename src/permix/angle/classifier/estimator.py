@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
 from permix.angle.classifier.fit import AngleClassifierFit, fit_classes
@@ -90,15 +92,8 @@ class AngleClassifier(
             )
         values = np.asarray(y)
         if values.ndim == 2 and values.shape[1] == 1:
-            import warnings
-
-            from sklearn.exceptions import DataConversionWarning
-
-            warnings.warn(
-                "A column-vector y was passed when a 1d array was expected",
-                DataConversionWarning,
-                stacklevel=3,
-            )
+            said = "A column-vector y was passed when a 1d array was expected"
+            warnings.warn(said, DataConversionWarning, stacklevel=3)
             values = values[:, 0]
         if values.ndim != 1 or len(values) != n:
             raise DataError(
@@ -109,8 +104,7 @@ class AngleClassifier(
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return ln P(class | ranking) (rows, classes)."""
-        rankings = self._new_data(X)
-        return self._fit.log_probabilities(rankings)
+        return self._fitted().log_probabilities(self._new_data(X))
 
     def predict_proba(self, X: Any) -> Array:
         """Return P(class | ranking) (rows, classes)."""
@@ -118,8 +112,7 @@ class AngleClassifier(
 
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row."""
-        best = self.predict_log_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        return np.asarray(self.classes_[self.predict_log_proba(X).argmax(axis=1)])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of agents put into their class; a row counts as often as its count says."""

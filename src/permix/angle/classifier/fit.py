@@ -27,7 +27,6 @@ class AngleClassifierFit:
 
     @property
     def items(self) -> tuple[Label, ...]:
-        """Item names."""
         return self.fits[0].components.items
 
     @property

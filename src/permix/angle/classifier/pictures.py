@@ -27,10 +27,8 @@ def groups(fit: AngleClassifierFit, *, max_items: int = MAX_ITEMS, ax: Axes | No
     drawn = []
     for label, of_class in zip(fit.classes, fit.fits, strict=True):
         scores = scores_of(of_class)
-        drawn += [
-            group._replace(name=str(label) if len(scores) == 1 else f"{label}, {group.name}")
-            for group in scores
-        ]
+        names = [str(label)] if len(scores) == 1 else [f"{label}, {group.name}" for group in scores]
+        drawn += [group._replace(name=name) for group, name in zip(scores, names, strict=True)]
     return draw_groups(fit.items, drawn[:MAX_PANELS], len(drawn), max_items, ax)
 
 

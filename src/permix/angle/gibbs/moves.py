@@ -8,7 +8,7 @@ the third the concentrations and directions, in which the modes of inference dif
 * :func:`by_resampling`: κ out of candidates from a Gamma distribution, the present κ among them, by weight.
   Resampling with the present state among the candidates leaves the posterior invariant, however few
   candidates there are;
-* :func:`by_variational_posterior`: κ from the variational Gamma, as the paper does: close to the posterior;
+* :func:`by_variational_gamma`: κ from the variational Gamma, as the paper does: close to the posterior;
 * :class:`MetropolisTilts`, under the exact or the balanced normalizer: Metropolis steps of κθ. Where exact
   sums are expensive, the steps are those of a cheaper posterior, and where they end is one proposal for the
   exact one (:class:`DelayedTilts`): an odd number of steps of two types in turn is the same forwards and
@@ -50,24 +50,21 @@ CENTER_STEPS = 50
 
 def gibbs_sweep(settings: AngleParameters, n_items: int) -> Move:
     """Return one iteration of the sampler for so many items."""
-    return Cycle([Allocation(), Weights(), parameter_move(settings, n_items)])
-
-
-def parameter_move(settings: AngleParameters, n_items: int) -> Move:
-    """Return the move of concentrations and directions."""
     normalizer = settings.normalizer_for(n_items)
+    parameters: Move
     if is_expensive(normalizer, n_items):
-        return DelayedTilts()
-    if normalizer != "vmf":
-        return MetropolisTilts(EXACT_STEPS if normalizer == "exact" else BALANCED_STEPS)
-    return ConcentrationMove(KAPPAS[settings.inference])
+        parameters = DelayedTilts()
+    elif normalizer != "vmf":
+        parameters = MetropolisTilts(EXACT_STEPS if normalizer == "exact" else BALANCED_STEPS)
+    else:
+        parameters = ConcentrationMove(KAPPAS[settings.inference])
+    return Cycle([Allocation(), Weights(), parameters])
 
 
 class Allocation(Move):
     """Draw completions, then components of rows, and add up the scores by component."""
 
     def step(self, rng: np.random.Generator, state: AngleState) -> Info:
-        """Draw both for all rows."""
         state.sweep(rng)
         return Info("allocation", state.model.n_rows, state.model.n_rows)
 
@@ -76,7 +73,6 @@ class Weights(Move):
     """Draw the weights of the components given how many rows each has."""
 
     def step(self, rng: np.random.Generator, state: AngleState) -> Info:
-        """Draw from a Dirichlet distribution."""
         if len(state.weights) > 1:
             logs = np.empty(len(state.weights))
             log_dirichlet(rng, state.model.prior.pseudo_count + state.masses, logs)
@@ -92,7 +88,6 @@ class ConcentrationMove(Move):
         self.kappa = kappa
 
     def step(self, rng: np.random.Generator, state: AngleState) -> Info:
-        """Draw κ and θ of all components."""
         k, prior = len(state.weights), state.model.prior
         for g in range(k):
             evidence = Evidence.of(state.sums[:, g], state.masses[g], prior, state.model.data.scores, g)
@@ -110,16 +105,14 @@ def by_quadrature(rng: np.random.Generator, state: AngleState, evidence: Evidenc
 def by_resampling(rng: np.random.Generator, state: AngleState, evidence: Evidence, g: int) -> float:
     """Draw κ of component g out of weighted candidates, the present one among them."""
     shape, rate = evidence.proposal()
-    candidates = np.append(rng.gamma(shape, 1.0 / rate, size=N_CANDIDATES), state.kappas[g])
-    candidates = np.maximum(candidates, LEAST)
+    drawn = rng.gamma(shape, 1.0 / rate, size=N_CANDIDATES)
+    candidates = np.maximum(np.append(drawn, state.kappas[g]), LEAST)
     log_weights = evidence.log_weights(candidates, shape, rate)
     below = np.cumsum(np.exp(log_weights - log_weights.max()))
     return float(candidates[np.searchsorted(below, rng.random() * below[-1], side="right")])
 
 
-def by_variational_posterior(
-    rng: np.random.Generator, state: AngleState, evidence: Evidence, g: int
-) -> float:
+def by_variational_gamma(rng: np.random.Generator, state: AngleState, evidence: Evidence, g: int) -> float:
     """Draw κ of component g from its variational Gamma, as the paper does: chains go to an approximation.
 
     The move still counts as exact, so that chains may use it after burn-in: whoever asks for
@@ -131,7 +124,7 @@ def by_variational_posterior(
     return float(np.clip(rng.gamma(q.shapes[0], 1.0 / q.rates[0]), LEAST, evidence.cap))
 
 
-KAPPAS = {"quadrature": by_quadrature, "sir": by_resampling, "vi": by_variational_posterior}
+KAPPAS = {"quadrature": by_quadrature, "sir": by_resampling, "vi": by_variational_gamma}
 
 
 class MetropolisTilts(Move):
@@ -141,7 +134,6 @@ class MetropolisTilts(Move):
         self.n_steps = n_steps
 
     def step(self, rng: np.random.Generator, state: AngleState) -> Info:
-        """Move κθ of all components."""
         accepted = 0
         for g in range(len(state.weights)):
             tilts = np.ascontiguousarray(state.tilts[g])
@@ -158,7 +150,6 @@ class DelayedTilts(Move):
     """
 
     def step(self, rng: np.random.Generator, state: AngleState) -> Info:
-        """Move κθ of all components."""
         scores, t = state.model.data.scores, state.model.data.n_items
         cheap, exact = work_space("balanced", t), state.tables
         accepted = 0

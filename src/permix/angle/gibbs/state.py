@@ -23,10 +23,12 @@ from permix.runtime.seeds import RandomState, generator
 MOST_AGENTS = 50_000_000
 # Proposals for each incomplete row and iteration, per item.
 PROPOSALS_PER_ITEM = 1.0
+# What a checkpoint holds of a state, beside its log-likelihood.
+KEPT = ("weights", "kappas", "directions", "labels", "orders")
 
 
 class AngleChainModel:
-    """Data, prior and settings, shared by all chains; agents with the same row are told apart."""
+    """Data, prior and settings, shared by all chains."""
 
     def __init__(self, data: AngleData, settings: AngleParameters) -> None:
         # Of one component's full rankings Σ y says all; otherwise agents with the same row are told apart.
@@ -39,7 +41,7 @@ class AngleChainModel:
             )
         expands = np.any(data.rankings.counts != 1) and not self.summed
         self.rankings = data.rankings.expand() if expands else data.rankings
-        self.data = AngleData.of(self.rankings, data.n_jobs)
+        self.data = AngleData(self.rankings, data.n_jobs)
         self.settings = settings
         self.prior = AnglePrior.of(settings, data.items)
         self.normalizer = settings.normalizer_for(data.n_items)
@@ -47,12 +49,8 @@ class AngleChainModel:
         self.listed = np.array(self.rankings.orders, dtype=np.int32, order="C")
         self.lengths = np.array(self.rankings.lengths, dtype=np.int64)
         self.below = np.array(self.rankings.unlisted_below, dtype=np.bool_)
+        self.n_rows = len(self.lengths)
         self.n_proposals = max(8, int(PROPOSALS_PER_ITEM * data.n_items))
-
-    @property
-    def n_rows(self) -> int:
-        """Number of agents."""
-        return len(self.lengths)
 
 
 class AngleState:
@@ -90,11 +88,8 @@ class AngleState:
     def components(self) -> AngleComponents:
         """Return the present parameters as a mixture; its sums are found once while these stay."""
         last, present = self._components, (self.weights, self.directions, self.kappas)
-        if (
-            last is None
-            or last.normalizer != self.normalizer
-            or not all(map(np.array_equal, (last.weights, last.directions, last.concentrations), present))
-        ):
+        same = last is not None and last.normalizer == self.normalizer
+        if last is None or not (same and all(map(np.array_equal, last.parameters, present))):
             last = self._components = AngleComponents(self.model.data.items, *present, self.normalizer)
         return last
 
@@ -111,7 +106,6 @@ class AngleState:
         by_item = np.ascontiguousarray(tilts.T)
         keys = draw_key(rng), draw_key(rng)
         kept = np.empty((0, k)) if shares is None else shares
-
         known, scores = self._known(tilts), model.data.scores
 
         def run(part: tuple[int, int], sums: Array, masses: Array) -> float:
@@ -133,7 +127,6 @@ class AngleState:
         return work_space(self.normalizer, self.model.data.n_items)
 
     def record(self) -> Mapping[str, float | int | Array]:
-        """Return one draw."""
         drawn: dict[str, float | int | Array] = {
             "weights": self.weights,
             "concentrations": self.kappas,
@@ -146,7 +139,6 @@ class AngleState:
         return drawn
 
     def progress(self) -> Mapping[str, float]:
-        """Return numbers worth watching."""
         return {"log-likelihood": self.log_likelihood, "concentration": float(self.kappas.max())}
 
     def refresh(self) -> None:
@@ -156,18 +148,11 @@ class AngleState:
 
     def checkpoint(self) -> Mapping[str, Array]:
         """Return all that a chain needs to go on."""
-        return {
-            "weights": self.weights,
-            "kappas": self.kappas,
-            "directions": self.directions,
-            "labels": self.labels,
-            "orders": self.orders,
-            "log_likelihood": np.array(self.log_likelihood),
-        }
+        kept = {name: getattr(self, name) for name in KEPT}
+        return {**kept, "log_likelihood": np.array(self.log_likelihood)}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        """Go back to a checkpoint."""
-        for name in ("weights", "kappas", "directions", "labels", "orders"):
+        for name in KEPT:
             here = getattr(self, name)
             if arrays[name].shape != here.shape:
                 raise DataError(f"the stored chain does not fit: {name} has shape {arrays[name].shape}")
@@ -177,10 +162,9 @@ class AngleState:
 
 def state_at(components: AngleComponents, rankings: Rankings, rng: np.random.Generator) -> AngleState:
     """Return a state of these parameters on these rows, each taken once; its sweeps leave the parameters."""
-    chosen = {"n_components": components.n_components, "normalizer": components.normalizer}
-    settings = AngleParameters(**chosen)
+    settings = AngleParameters(components.n_components, normalizer=components.normalizer)
     once = rankings._replaced(counts=np.ones(len(rankings), np.int64))
-    return AngleState(AngleChainModel(AngleData.of(once), settings), rng, components)
+    return AngleState(AngleChainModel(AngleData(once), settings), rng, components)
 
 
 def shares_by_sweeps(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,15 +30,14 @@ def stochastic_em(
     state = AngleState(model, rng, start)
     if is_expensive(model.normalizer, data.n_items):
         state.normalizer = "balanced"
-    point = Likelihood(state.weights, state.directions, state.kappas, state.normalizer, data)
+    point = Likelihood(state.components())
     n_sweeps = settings.n_burn_in + settings.n_draws
     history: list[float] = []
     sums, masses = np.zeros_like(state.sums), np.zeros_like(state.masses)
-    interrupted = False
     for sweep in range(n_sweeps):
         if n_sweeps - sweep <= EXACT_SWEEPS and state.normalizer != model.normalizer:
             state.normalizer = model.normalizer
-            point = Likelihood(state.weights, state.directions, state.kappas, state.normalizer, data)
+            point = Likelihood(state.components())
         state.sweep(rng, soft=True)
         share = 1.0 if sweep < settings.n_burn_in else 1.0 / (sweep - settings.n_burn_in + 1)
         sums += share * (state.sums - sums)
@@ -47,10 +47,9 @@ def stochastic_em(
         state.weights, state.directions = found.weights, found.directions
         state.kappas = np.maximum(found.concentrations, 1e-12)
         history.append(state.log_likelihood)
-        if not follow():
-            interrupted = True
+        interrupted = not follow()
+        if interrupted:
             break
     if state.normalizer != model.normalizer:  # interrupted before the last sweeps
-        found = point.components
-        point = Likelihood(found.weights, found.directions, found.concentrations, model.normalizer, data)
+        point = Likelihood(replace(point.components, normalizer=model.normalizer))
     return point, history, interrupted
