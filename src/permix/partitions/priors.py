@@ -215,7 +215,6 @@ class _TwoParameter(PartitionPrior):
         """Concentration, discount and largest number of groups in the two-parameter form."""
 
     def tables(self, n: int) -> PriorTables:
-        """Return what samplers of partitions of ``n`` observations read."""
         concentration, discount, _ = self._two_parameters()
         log_one = -log_rising_factorial(concentration + 1.0, n - 1)
         return PriorTables(_joining(discount, n), self._opening(n), concentration, discount, log_one)
@@ -225,7 +224,6 @@ class _TwoParameter(PartitionPrior):
         return _two_parameter_openings(concentration, discount, n)
 
     def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
-        """Draw partitions of ``n`` observations; see :meth:`PartitionPrior.sample`."""
         from permix.partitions.priors_jit import sample_two_parameter
 
         labels = np.empty((1 if size is None else _count(size, "size"), _count(n, "n")), np.int32)
@@ -233,7 +231,6 @@ class _TwoParameter(PartitionPrior):
         return labels[0] if size is None else labels
 
     def expected_clusters(self, n: int) -> float:
-        """Prior mean of the number of groups of ``n`` observations."""
         concentration, discount, _ = self._two_parameters()
         # Exact by recursion, because P(new | K) is linear in K.
         expected = 1.0 if _count(n, "n") else 0.0
@@ -311,7 +308,6 @@ class DirichletProcess(_TwoParameter):
         return labels[0] if size is None else labels
 
     def expected_clusters(self, n: int) -> float:
-        """Prior mean of the number of groups of ``n`` observations."""
         if not isinstance(self.concentration, Gamma):
             return super().expected_clusters(n)
         from scipy.special import digamma
@@ -395,7 +391,6 @@ class FiniteDirichlet(_TwoParameter):
         _store_positive(self, "pseudo_count")
 
     def most_clusters(self, n: int) -> int:
-        """Largest number of groups that ``n`` observations can have."""
         return min(n, self.n)
 
     def _opening(self, n: int) -> FloatArray:
@@ -444,7 +439,6 @@ class MixtureOfFiniteMixtures(PartitionPrior):
 
     @lru_cache(maxsize=8)  # noqa: B019 - specifications are few, small and hashable
     def tables(self, n: int) -> PriorTables:
-        """Return what samplers of partitions of ``n`` observations read."""
         log_v = self._log_v(n, n)
         log_g = math.log(self.pseudo_count)
         log_one = log_g + float(log_v[1]) if n else 0.0
@@ -504,7 +498,6 @@ class MixtureOfFiniteMixtures(PartitionPrior):
         return np.concatenate([np.zeros(n_clusters), probabilities[:kept]])
 
     def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
-        """Draw partitions of ``n`` observations; see :meth:`PartitionPrior.sample`."""
         rng = generator(random_state)
         numbers = 1 + rng.poisson(self.rate, 1 if size is None else _count(size, "size"))
         labels = np.empty((len(numbers), _count(n, "n")), np.int32)
@@ -513,7 +506,6 @@ class MixtureOfFiniteMixtures(PartitionPrior):
         return labels[0] if size is None else labels
 
     def expected_clusters(self, n: int) -> float:
-        """Prior mean of the number of groups of ``n`` observations."""
         if _count(n, "n") == 0:
             return 0.0
         probabilities = self.n_components_probabilities(0, 0)

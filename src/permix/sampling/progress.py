@@ -22,7 +22,6 @@ class ChainDisplay(Display):
             self.lines.append(Line(f"chain {index + 1}", monitor.n_iterations, monitor.iteration))
 
     def look(self) -> None:
-        """Read the present numbers."""
         for line, monitor in zip(self.lines, self._monitors, strict=True):
             line.done = monitor.iteration
             line.text = f"{_phase(monitor)} {_numbers(monitor)}".rstrip()
