@@ -116,6 +116,7 @@ def credible_ball(
 
     inside, reach = all_draws[members], distances[members]
     n_clusters = np.array([n_clusters_of(draw) for draw in inside])
+    fewest, most = n_clusters == n_clusters.min(), n_clusters == n_clusters.max()
     return CredibleBall(
         level=float(level),
         coverage=float(members.mean()),
@@ -124,8 +125,8 @@ def credible_ball(
         distances=distances,
         members=members,
         horizontal=_farthest(inside, reach),
-        upper=_farthest(inside[n_clusters == n_clusters.min()], reach[n_clusters == n_clusters.min()]),
-        lower=_farthest(inside[n_clusters == n_clusters.max()], reach[n_clusters == n_clusters.max()]),
+        upper=_farthest(inside[fewest], reach[fewest]),
+        lower=_farthest(inside[most], reach[most]),
     )
 
 

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -73,7 +73,7 @@ class Gamma:
 
     def describe(self) -> dict[str, Any]:
         """Plain values for a JSON file; :func:`prior_from_description` is the way back."""
-        return {"prior": "Gamma", "shape": self.shape, "rate": self.rate}
+        return {"prior": "Gamma", **vars(self)}
 
 
 class PriorTables(NamedTuple):
@@ -115,9 +115,7 @@ class PriorTables(NamedTuple):
 
 
 class PartitionPrior(ABC):
-    """What priors over partitions share."""
-
-    _parameters: ClassVar[tuple[str, ...]]
+    """What priors over partitions share; each is a frozen dataclass of its parameters."""
 
     @classmethod
     def named(cls, **settings: Any) -> Self:
@@ -131,7 +129,6 @@ class PartitionPrior(ABC):
         A concentration that is to be learned stands at its prior mean.
         """
 
-    @abstractmethod
     def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
         """Draw partitions of ``n`` observations.
 
@@ -149,6 +146,13 @@ class PartitionPrior(ABC):
         ndarray of int32, shape (n,) or (size, n)
             Labels numbered by first appearance.
         """
+        labels = np.empty((1 if size is None else _count(size, "size"), _count(n, "n")), np.int32)
+        self._draw(generator(random_state), labels)
+        return labels[0] if size is None else labels
+
+    @abstractmethod
+    def _draw(self, rng: np.random.Generator, labels: IntArray) -> None:
+        """Draw a partition into each row of ``labels``."""
 
     @abstractmethod
     def expected_clusters(self, n: int) -> float:
@@ -202,8 +206,7 @@ class PartitionPrior(ABC):
 
     def describe(self) -> dict[str, Any]:
         """Plain values for a JSON file; :func:`prior_from_description` is the way back."""
-        values = {name: getattr(self, name) for name in self._parameters}
-        plain = {name: v.describe() if isinstance(v, Gamma) else v for name, v in values.items()}
+        plain = {name: v.describe() if isinstance(v, Gamma) else v for name, v in vars(self).items()}
         return {"prior": type(self).__name__, **plain}
 
 
@@ -223,12 +226,10 @@ class _TwoParameter(PartitionPrior):
         concentration, discount, _ = self._two_parameters()
         return _two_parameter_openings(concentration, discount, n)
 
-    def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
+    def _draw(self, rng: np.random.Generator, labels: IntArray) -> None:
         from permix.partitions.priors_jit import sample_two_parameter
 
-        labels = np.empty((1 if size is None else _count(size, "size"), _count(n, "n")), np.int32)
-        sample_two_parameter(generator(random_state), *self._two_parameters(), labels)
-        return labels[0] if size is None else labels
+        sample_two_parameter(rng, *self._two_parameters(), labels)
 
     def expected_clusters(self, n: int) -> float:
         concentration, discount, _ = self._two_parameters()
@@ -247,7 +248,8 @@ class DirichletProcess(_TwoParameter):
     ----------
     concentration : float or Gamma, default 1.0
         Positive; larger values give more groups. A :class:`Gamma` means that it is unknown and has
-        this prior; then every method below averages over it (by quadrature where no formula is known).
+        this prior; then every method below averages over it (by quadrature where no formula is known), and
+        each draw of ``sample`` has its own.
 
     Examples
     --------
@@ -260,7 +262,6 @@ class DirichletProcess(_TwoParameter):
     """
 
     concentration: float | Gamma = 1.0
-    _parameters: ClassVar[tuple[str, ...]] = ("concentration",)
 
     def __post_init__(self) -> None:
         if not isinstance(self.concentration, Gamma):
@@ -291,34 +292,19 @@ class DirichletProcess(_TwoParameter):
         log_new = _log_mean_of_power(self.concentration, k + 1, n + 1)
         return np.append(np.log(sizes), log_new - _log_mean_of_power(self.concentration, k, n + 1))
 
-    def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
-        """Draw partitions of ``n`` observations; see :meth:`PartitionPrior.sample`.
-
-        With a Gamma prior each draw has its own concentration.
-        """
+    def _draw(self, rng: np.random.Generator, labels: IntArray) -> None:
         gamma = self.concentration
-        if not isinstance(gamma, Gamma):
-            return super().sample(n, random_state, size)
-        rng = generator(random_state)
-        draws = 1 if size is None else _count(size, "size")
-        values = np.maximum(rng.gamma(gamma.shape, 1.0 / gamma.rate, draws), SMALLEST_CONCENTRATION)
-        labels = np.empty((draws, _count(n, "n")), np.int32)
-        for row, value in zip(labels, values, strict=True):
-            row[:] = DirichletProcess(float(value)).sample(n, rng)
-        return labels[0] if size is None else labels
+        if isinstance(gamma, Gamma):
+            drawn = rng.gamma(gamma.shape, 1.0 / gamma.rate, len(labels))
+            for row, value in zip(labels, np.maximum(drawn, SMALLEST_CONCENTRATION).tolist(), strict=True):
+                DirichletProcess(value)._draw(rng, row[np.newaxis])
+        else:
+            super()._draw(rng, labels)
 
     def expected_clusters(self, n: int) -> float:
         if not isinstance(self.concentration, Gamma):
             return super().expected_clusters(n)
-        from scipy.special import digamma
-
-        if _count(n, "n") == 0:
-            return 0.0
-
-        def log_clusters(log_alpha: float, alpha: float) -> float:
-            return math.log1p(alpha * float(digamma(alpha + n) - digamma(alpha + 1.0)))
-
-        return math.exp(_log_gamma_mean(self.concentration, log_clusters))
+        return _mean_clusters(self.concentration, n) if _count(n, "n") else 0.0
 
 
 @dataclass(frozen=True)
@@ -341,7 +327,6 @@ class PitmanYor(_TwoParameter):
 
     concentration: float = 1.0
     discount: float = 0.25
-    _parameters: ClassVar[tuple[str, ...]] = ("concentration", "discount")
 
     def __post_init__(self) -> None:
         if isinstance(self.concentration, Gamma):
@@ -382,7 +367,6 @@ class FiniteDirichlet(_TwoParameter):
 
     n: int
     pseudo_count: float = 1.0
-    _parameters: ClassVar[tuple[str, ...]] = ("n", "pseudo_count")
 
     def __post_init__(self) -> None:
         if isinstance(self.n, bool) or not isinstance(self.n, Integral) or not 1 <= self.n < 2**31:
@@ -427,7 +411,6 @@ class MixtureOfFiniteMixtures(PartitionPrior):
 
     rate: float = 1.0
     pseudo_count: float = 1.0
-    _parameters: ClassVar[tuple[str, ...]] = ("rate", "pseudo_count")
 
     def __post_init__(self) -> None:
         _store_positive(self, "rate")
@@ -497,13 +480,10 @@ class MixtureOfFiniteMixtures(PartitionPrior):
         kept = int(np.searchsorted(-np.cumsum(probabilities[::-1])[::-1], -1e-12))
         return np.concatenate([np.zeros(n_clusters), probabilities[:kept]])
 
-    def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
-        rng = generator(random_state)
-        numbers = 1 + rng.poisson(self.rate, 1 if size is None else _count(size, "size"))
-        labels = np.empty((len(numbers), _count(n, "n")), np.int32)
+    def _draw(self, rng: np.random.Generator, labels: IntArray) -> None:
+        numbers = 1 + rng.poisson(self.rate, len(labels))
         for row, number in zip(labels, numbers.tolist(), strict=True):
-            row[:] = FiniteDirichlet(number, self.pseudo_count).sample(n, rng)
-        return labels[0] if size is None else labels
+            FiniteDirichlet(number, self.pseudo_count)._draw(rng, row[np.newaxis])
 
     def expected_clusters(self, n: int) -> float:
         if _count(n, "n") == 0:
@@ -551,9 +531,7 @@ def _log_factorials(n: int) -> FloatArray:
     return np.cumsum(np.log(np.maximum(np.arange(n), 1)))
 
 
-def prior_from_description(
-    description: Mapping[str, Any],
-) -> PartitionPrior | Gamma:
+def prior_from_description(description: Mapping[str, Any]) -> PartitionPrior | Gamma:
     """Rebuild a prior from what its ``describe()`` gave.
 
     Examples
@@ -569,9 +547,8 @@ def prior_from_description(
             f"{description!r} does not describe a prior; its 'prior' must be one of {', '.join(kinds)}"
         )
     values = {key: value for key, value in description.items() if key != "prior"}
-    nested = values.get("concentration")
-    if isinstance(nested, Mapping):
-        values["concentration"] = prior_from_description(nested)
+    if isinstance(values.get("concentration"), Mapping):
+        values["concentration"] = prior_from_description(values["concentration"])
     try:
         return kinds[description["prior"]](**values)
     except TypeError as error:
@@ -588,18 +565,20 @@ def _log_mean_of_power(gamma: Gamma, k: int, n: int) -> float:
     return float(log_mean_power(gamma.shape, gamma.rate, k, n)) if n else 0.0
 
 
-def _log_gamma_mean(gamma: Gamma, log_term: Callable[[float, float], float]) -> float:
-    """Log of the Gamma mean of exp(log_term(log alpha, alpha)), by quadrature over log alpha.
+def _mean_clusters(gamma: Gamma, n: int) -> float:
+    """Mean number of clusters of n data under the Gamma prior of alpha, by quadrature over log alpha.
 
-    The integrand must be log-concave in log alpha (it is for the terms used here), so that a single
-    mode and the points 40 below it on either side bound the whole mass.
+    The integrand is log-concave in log alpha, so that a single mode and the points 40 below it on either
+    side bound the whole mass.
     """
     from scipy.integrate import quad
     from scipy.optimize import minimize_scalar
+    from scipy.special import digamma
 
     def log_density(t: float) -> float:
         alpha = math.exp(min(t, 700.0))
-        return gamma.shape * t - gamma.rate * alpha + log_term(t, alpha)
+        log_clusters = math.log1p(alpha * float(digamma(alpha + n) - digamma(alpha + 1.0)))
+        return gamma.shape * t - gamma.rate * alpha + log_clusters
 
     start = math.log(gamma.mean)
     mode = float(minimize_scalar(lambda t: -log_density(t), bracket=(start - 1.0, start)).x)
@@ -615,7 +594,7 @@ def _log_gamma_mean(gamma: Gamma, log_term: Callable[[float, float], float]) -> 
             lambda t: math.exp(log_density(t) - top), low, high, limit=500, epsabs=0.0, epsrel=tolerance
         )[0]
     log_constant = gamma.shape * math.log(gamma.rate) - math.lgamma(gamma.shape)
-    return top + math.log(total) + log_constant
+    return math.exp(top + math.log(total) + log_constant)
 
 
 # --- checks -------------------------------------------------------------------------------------

@@ -42,9 +42,8 @@ def warn_of_memory(n_bytes: float, what: str, way_out: str, stacklevel: int = 3)
     memory = memory_size()
     if memory is None or n_bytes <= memory / 2:
         return False
-    said = (
-        f"{what} will take about {_gigabytes(n_bytes)} of memory, and this machine has {_gigabytes(memory)}; "
-    )
+    needed, there = (f"{size / 2**30:,.1f} GiB" for size in (n_bytes, memory))
+    said = f"{what} will take about {needed} of memory, and this machine has {there}; "
     warnings.warn(PermixWarning(_joined(said, way_out)), stacklevel=stacklevel)
     return True
 
@@ -60,7 +59,3 @@ def warn_of_time(seconds: float, way_out: str, stacklevel: int = 3) -> bool:
 
 def _joined(said: str, way_out: str) -> Message:
     return Message(said, *(way_out.parts if isinstance(way_out, Message) else (way_out,)))
-
-
-def _gigabytes(n_bytes: float) -> str:
-    return f"{n_bytes / 2**30:,.1f} GiB"

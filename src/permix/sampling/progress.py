@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from permix.runtime.progress import Display, Line
-
-if TYPE_CHECKING:
-    from permix.sampling.chain import Monitor
+from permix.sampling.chain import Monitor
 
 
 class ChainDisplay(Display):
