@@ -12,18 +12,17 @@ from permix.cli.command import Option, Source
 from permix.errors import Argument, DataError
 from permix.registries import FAMILIES
 
-TABLE_OPTIONS: Mapping[str, Option] = {
-    "row_column": Option(str, "Column that names the rows and is not data.", ("--id",)),
-    "header": Option(
-        bool,
-        "Whether the first line of a CSV file names the columns [default: what it looks like].",
-        ("--header/--no-header",),
-    ),
-    "ignore": Option(list[str], "Column of a CSV file to leave out; may be repeated."),
-}
 TABLES = Source(
     "CSV or TSV (plain or .gz), .npy, or scipy sparse .npz.",
-    TABLE_OPTIONS,
+    {
+        "row_column": Option(str, "Column that names the rows and is not data.", ("--id",)),
+        "header": Option(
+            bool,
+            "Whether the first line of a CSV file names the columns [default: what it looks like].",
+            ("--header/--no-header",),
+        ),
+        "ignore": Option(list[str], "Column of a CSV file to leave out; may be repeated."),
+    },
     "permix.dp_mixture.table_source:read_table",
 )
 
@@ -62,10 +61,9 @@ class Table(NamedTuple):
         import pandas as pd
         from pandas.api.types import is_numeric_dtype
 
-        text = [name for name in self.rows.columns if not is_numeric_dtype(self.rows[name])]
-        if not text:
+        column = next((self.rows[name] for name in self.rows if not is_numeric_dtype(self.rows[name])), None)
+        if column is None:
             return
-        column = self.rows[text[0]]
         bad = np.flatnonzero(pd.to_numeric(column, errors="coerce").isna() & column.notna())
         example = f" (row {bad[0] + 1}: {column.iloc[bad[0]]!r})" if len(bad) else ""
         said = way_out or (
@@ -74,7 +72,7 @@ class Table(NamedTuple):
             " if it labels the rows, leave it out with ",
             Argument("ignore", column.name),
             ", or use ",
-            Argument("family", _for_text()),
+            Argument("family", next(name for name in FAMILIES if FAMILIES[name].accepts_categories)),
             ".",
         )
         raise DataError(f"column {column.name!r} of {self.file.name} is not numeric{example}.", *said)
@@ -100,11 +98,6 @@ class Table(NamedTuple):
                 Argument("ignore", extra[0]),
             )
         return self._replace(rows=self.rows[[self.rows.columns[here.index(name)] for name in columns]])
-
-
-def _for_text() -> str:
-    """Return the name of a family that takes text."""
-    return next(name for name, family in FAMILIES.items() if family.accepts_categories)
 
 
 def read_table(file: Path, values: Mapping[str, Any]) -> Table:

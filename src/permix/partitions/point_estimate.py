@@ -23,6 +23,7 @@ from permix.runtime.threads import run_in_threads
 if TYPE_CHECKING:
     from permix.partitions.search_jit import Draws
 
+Numbers = npt.NDArray[np.int64]
 # All draws are compared with all others while that takes no more than this many label comparisons
 # (about ten seconds on one core); beyond, evenly spaced draws are compared with all.
 LARGEST_COMPARISON = 10**10
@@ -200,12 +201,8 @@ def _result(
 
 
 def _losses_of_draws(
-    distinct: IntArray,
-    n_clusters: npt.NDArray[np.int64],
-    weights: FloatArray,
-    f: FloatArray,
-    n_jobs: int | None,
-) -> tuple[npt.NDArray[np.int64], FloatArray]:
+    distinct: IntArray, n_clusters: Numbers, weights: FloatArray, f: FloatArray, n_jobs: int | None
+) -> tuple[Numbers, FloatArray]:
     """Candidate draws and their total unscaled loss over all draws."""
     from permix.partitions.geometry_jit import losses_to_draws, sums_over_sizes, total_losses_of_pairs
 
@@ -230,11 +227,7 @@ def _losses_of_draws(
 
 
 def _lay_out(
-    distinct: IntArray,
-    n_clusters: npt.NDArray[np.int64],
-    weights: FloatArray,
-    f: FloatArray,
-    capacity: int,
+    distinct: IntArray, n_clusters: Numbers, weights: FloatArray, f: FloatArray, capacity: int
 ) -> tuple[Draws, tuple[int, int]]:
     """The draws for compiled code, and the space a run needs (number of tables, length of lists)."""
     from permix.partitions.search_jit import Draws

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.convergence import ess_bulk, ess_tail, mcse_mean, rank_r_hat
-from permix.errors import Argument, ConvergenceWarning, DataError, Message
+from permix.errors import Argument, ConvergenceWarning, DataError
 from permix.sampling.draws import Draws
 
 if TYPE_CHECKING:
@@ -35,24 +35,13 @@ DIGITS = 10
 
 
 def summary(tree: xr.DataTree | Draws, var_names: Sequence[str] | None = None) -> pd.DataFrame:
-    """Summarise every scalar quantity over all chains.
+    """Summarise every scalar quantity over all chains, or those of ``var_names``.
 
-    Parameters
-    ----------
-    tree : xarray.DataTree or Draws
-        As in ``posterior_`` of a fitted model, or what ``run_chains`` returned.
-    var_names : sequence of str, optional
-        Quantities to show; by default all scalar ones. Labels have no mean and are left out.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per quantity: ``mean``, ``sd``, ``eti89_lb`` and ``eti89_ub`` (89 % equal-tailed
-        interval), ``ess_bulk`` and ``ess_tail`` (effective sample sizes), ``r_hat`` (rank-normalized,
-        split), ``mcse_mean`` (Monte Carlo error of the mean) and ``note``, which says ``constant``,
-        ``too few draws``, ``not finite``, ``more draws needed`` (R-hat above 1.01, or
-        fewer than 100 effective draws per chain) or ``chains disagree``
-        (R-hat above 1.05) where that is so.
+    One row per quantity: ``mean``, ``sd``, ``eti89_lb`` and ``eti89_ub`` (89 % equal-tailed interval),
+    ``ess_bulk`` and ``ess_tail`` (effective sample sizes), ``r_hat`` (rank-normalized, split), ``mcse_mean``
+    (Monte Carlo error of the mean) and ``note``, which says ``constant``, ``too few draws``, ``not finite``,
+    ``more draws needed`` (R-hat above 1.01, or fewer than 100 effective draws per chain) or ``chains
+    disagree`` (R-hat above 1.05) where that is so. Labels have no mean and are left out.
     """
     import pandas as pd
 
@@ -77,19 +66,15 @@ def warn_if_chains_disagree(tree: xr.DataTree | Draws, threshold: float = THRESH
     if offending:
         named = ", ".join(f"{name} (R-hat {value:.4g})" for name, value in offending.items())
         who = "The chains disagree" if n_chains > 1 else "The parts of the chain disagree"
-        warnings.warn(
-            ConvergenceWarning(
-                Message(
-                    f"{who} on {named}; R-hat should be at most {threshold:g}. The draws do not yet "
-                    "represent the posterior: use a longer burn-in (",
-                    Argument("n_burn_in"),
-                    ") and more draws (",
-                    Argument("n_draws"),
-                    ").",
-                )
-            ),
-            stacklevel=3,
+        said = ConvergenceWarning(
+            f"{who} on {named}; R-hat should be at most {threshold:g}. The draws do not yet represent the "
+            "posterior: use a longer burn-in (",
+            Argument("n_burn_in"),
+            ") and more draws (",
+            Argument("n_draws"),
+            ").",
         )
+        warnings.warn(said, stacklevel=3)
     return offending
 
 

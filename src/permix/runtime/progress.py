@@ -77,13 +77,8 @@ class Line:
 class Display:
     """Shows lines about work while it runs; use it as a context manager. Threads may report to it.
 
-    It also says so when the first run waits for the compiler.
-
-    Parameters
-    ----------
-    progress : bool or None
-        True shows always (plain lines where stderr is not a terminal), False never, None after two
-        seconds in a terminal or a notebook.
+    It also says so when the first run waits for the compiler. ``progress=True`` shows always (plain lines
+    where stderr is not a terminal), False never, None after two seconds in a terminal or a notebook.
     """
 
     def __init__(self, progress: bool | None) -> None:

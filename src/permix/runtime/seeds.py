@@ -77,9 +77,4 @@ def describe(sequence: np.random.SeedSequence) -> dict[str, Any]:
 
 def rebuild(description: Mapping[str, Any]) -> np.random.SeedSequence:
     """Undo :func:`describe`."""
-    return np.random.SeedSequence(
-        description["entropy"],
-        spawn_key=tuple(description["spawn_key"]),
-        pool_size=description["pool_size"],
-        n_children_spawned=description["n_children_spawned"],
-    )
+    return np.random.SeedSequence(**description)
