@@ -114,7 +114,16 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
                 Argument("header"),
                 f" are for CSV files; {file.name} has no column names",
             )
-        rows = _read_numpy(file)
+        from permix.data.io.numpy_files import read_npy, read_sparse
+
+        if file.suffix == ".npz":
+            from scipy import sparse
+
+            rows: Any = sparse.csr_array(read_sparse(file))
+        else:
+            rows = read_npy(file)
+        if rows.ndim != 2:
+            raise DataError(f"{file} holds an array of shape {rows.shape}; expected rows and columns")
         return Table(file, rows, list(range(1, rows.shape[0] + 1)), "row")
     from permix.data.io.frames import read_frame
 
@@ -136,16 +145,3 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
     if frame.shape[1] == 0:
         raise DataError(f"{file.name} has no column left")
     return Table(file, frame, ids, row_column or "row")
-
-
-def _read_numpy(path: Path) -> Any:
-    from permix.data.io.numpy_files import read_npy, read_sparse
-
-    if path.suffix == ".npz":
-        from scipy import sparse
-
-        return sparse.csr_array(read_sparse(path))
-    table = read_npy(path)
-    if table.ndim != 2:
-        raise DataError(f"{path} holds an array of shape {table.shape}; expected rows and columns")
-    return table

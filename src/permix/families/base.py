@@ -207,12 +207,6 @@ def vector_of(value: float | Sequence[float] | np.ndarray, size: int, name: str)
     return np.broadcast_to(array, (size,)).copy()
 
 
-def check_whole(value: Any, name: str, largest: int) -> None:
-    """Refuse what is not a whole number from 0 to ``largest``."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
-        raise DataError(f"{name} must be a whole number from 0 to {largest:,}, got {value!r}")
-
-
 def check_number(value: Any, name: str) -> None:
     """Refuse what is not one positive, finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float):

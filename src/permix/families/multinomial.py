@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from permix.errors import CellError, DataError
-from permix.families.base import Family, check_positive, check_whole, refuse_odd_cells, vector_of
+from permix.families.base import Family, check_positive, refuse_odd_cells, vector_of
 from permix.families.multinomial_jit import Counts, MultinomialStats
 
 # A drawn document is put together word by word.
@@ -57,8 +57,11 @@ class Multinomial(Family):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive(self.pseudo_count, "pseudo_count")
-        if self.document_length is not None:
-            check_whole(self.document_length, "document_length", LONGEST_DOCUMENT)
+        length = self.document_length
+        whole = isinstance(length, int) and not isinstance(length, bool) and 0 <= length <= LONGEST_DOCUMENT
+        if length is not None and not whole:
+            must = f"must be a whole number from 0 to {LONGEST_DOCUMENT:,}"
+            raise DataError(f"document_length {must}, got {length!r}")
 
     def resolve(self, X: Any) -> Self:
         """Take the number of columns and the usual total from the data."""

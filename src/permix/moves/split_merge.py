@@ -76,26 +76,15 @@ class SplitMerge(Move):
             how = RestrictedGibbs(self.n_scans or USUAL_SCANS)
         prior = state.prior
         workspace = _WORKSPACES.get(state) or _WORKSPACES.setdefault(state, Workspace(state))
+        fixed = (how, state.family.quick_marginal, prior.joining, workspace.totals, prior.opening)
         made, accepted, work = 0, 0, 0.0
         while made < self.n_proposals:
             if state.n_clusters == state.capacity:
                 state.make_room(state.capacity + 1)
-            weights = (prior.joining, workspace.totals, prior.opening)
             clusters = (state.stats, state.data, state.labels, state.sizes)
-            now_made, state.n_clusters, now_accepted, now_work = split_merge(
-                rng,
-                self.n_proposals - made,
-                how,
-                state.family.quick_marginal,
-                *weights,
-                *clusters,
-                workspace.sides,
-                workspace.union,
-                state.n_clusters,
-            )
-            made += now_made
-            accepted += now_accepted
-            work += now_work
+            scratch = (workspace.sides, workspace.union)
+            now = split_merge(rng, self.n_proposals - made, *fixed, *clusters, *scratch, state.n_clusters)
+            made, state.n_clusters, accepted, work = made + now[0], now[1], accepted + now[2], work + now[3]
         return Info("split-merge", made, accepted, work=state.n + SCORE_ALONE * work)
 
 

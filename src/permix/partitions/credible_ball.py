@@ -100,10 +100,8 @@ def credible_ball(
     """
     if not 0.0 < level <= 1.0:
         raise DataError(f"level must be greater than 0 and at most 1, not {level}")
-    if loss is None:
-        distance = estimate.loss if isinstance(estimate, PointEstimate) else "vi"
-    else:
-        distance = loss
+    usual = estimate.loss if isinstance(estimate, PointEstimate) else "vi"
+    distance = usual if loss is None else loss
     loss_table(distance, 0)  # names a wrong loss
     labels = estimate.labels if isinstance(estimate, PointEstimate) else estimate
     all_draws = as_draws(draws)

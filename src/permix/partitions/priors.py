@@ -195,7 +195,12 @@ class PartitionPrior(ABC):
         ndarray, shape (K + 1,)
             The existing groups in the order given, then the new one.
         """
-        weights = self._log_weights(_check_sizes(sizes))
+        array = np.asarray(sizes)
+        if array.size == 0:
+            array = np.zeros(0, np.int64)
+        elif array.ndim != 1 or not np.issubdtype(array.dtype, np.integer) or array.min() < 1:
+            raise DataError(f"sizes must be positive whole numbers, one for each cluster, not {sizes!r}")
+        weights = self._log_weights(array.astype(np.int64))
         if normalized:
             weights -= np.logaddexp.reduce(weights)
         return weights
@@ -620,12 +625,3 @@ def _count(value: int, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
         raise DataError(f"{name} must be a whole number, 0 or more, not {value!r}")
     return int(value)
-
-
-def _check_sizes(sizes: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    array = np.asarray(sizes)
-    if array.size == 0:
-        return np.zeros(0, np.int64)
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer) or array.min() < 1:
-        raise DataError(f"sizes must be positive whole numbers, one for each cluster, not {sizes!r}")
-    return array.astype(np.int64)

@@ -47,9 +47,8 @@ class Search:
         """
         observations = np.arange(len(self.draws.places))
         if start is None:
-            steps.allocate(
-                self.draws, self.state, self.rng.permutation(observations), self.tolerance, self.stop
-            )
+            order = self.rng.permutation(observations)
+            steps.allocate(self.draws, self.state, order, self.tolerance, self.stop)
             if self.state.labels.min() < 0:
                 return None
         else:

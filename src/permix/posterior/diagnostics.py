@@ -56,15 +56,12 @@ def warn_if_chains_disagree(tree: xr.DataTree | Draws, threshold: float = THRESH
     Returns the R-hat of each of these. ``threshold`` is the largest that passes; with few draws R-hat is
     large by chance alone, and what independent draws would reach once in a thousand times passes too.
     """
-    offending: dict[str, float] = {}
-    n_chains = 1
-    for name, values in _scalars(tree, None):
-        n_chains = values.shape[0]
-        value = r_hat(values)
-        if value > largest_allowed(values, threshold):
-            offending[name] = value
+    scalars = dict(_scalars(tree, None))
+    found = {name: r_hat(values) for name, values in scalars.items()}
+    offending = {name: r for name, r in found.items() if r > largest_allowed(scalars[name], threshold)}
     if offending:
         named = ", ".join(f"{name} (R-hat {value:.4g})" for name, value in offending.items())
+        n_chains = len(scalars[next(iter(offending))])
         who = "The chains disagree" if n_chains > 1 else "The parts of the chain disagree"
         said = ConvergenceWarning(
             f"{who} on {named}; R-hat should be at most {threshold:g}. The draws do not yet represent the "
@@ -135,10 +132,9 @@ def _scalars(
             for name, values in tree["posterior"].data_vars.items()
             if set(values.dims) == {"chain", "draw"}
         }
-    scalar = list(arrays)
-    for name in scalar if var_names is None else var_names:
-        if name not in scalar:
-            raise DataError(f"{name!r} is not one number per draw; there are: {', '.join(scalar) or 'none'}.")
+    for name in arrays if var_names is None else var_names:
+        if name not in arrays:
+            raise DataError(f"{name!r} is not one number per draw; there are: {', '.join(arrays) or 'none'}.")
         yield name, _without_rounding_errors(arrays[name].astype(np.float64))
 
 

@@ -176,7 +176,7 @@ class Display:
             if id(line) not in self._shown:
                 self._shown[id(line)] = (line, shown.add_task("", count="", left="", text=""))
             task = self._shown[id(line)][1]
-            fields = {"count": line.count, "left": line.left, "text": line.text}
+            fields: dict[str, Any] = {"count": line.count, "left": line.left, "text": line.text}
             shown.update(task, description=line.what, total=line.total, completed=line.done, **fields)
         shown.refresh()
 

@@ -40,10 +40,6 @@ class Settings(NamedTuple):
     def n_iterations(self) -> int:
         return self.n_burn_in + self.n_draws * self.n_thin
 
-    def keeps(self, iteration: int) -> bool:
-        """Say whether the state after ``iteration`` steps is a kept draw."""
-        return iteration > self.n_burn_in and (iteration - self.n_burn_in) % self.n_thin == 0
-
 
 @dataclass
 class Monitor:
@@ -79,13 +75,11 @@ class Chain:
         self.monitor = Monitor(settings.n_iterations, settings.n_burn_in)
         self.blocks: list[Block] = []
         self.seconds = 0.0
-        self._make_state = make_state
+        self._make_state, self._folder, self._interrupts = make_state, folder, interrupts
         self._rng = np.random.Generator(np.random.PCG64(seed))
         # Copied together, so that parts which both share stay shared within the chain.
         self._move, self._burn_in_move = copy.deepcopy((move, burn_in_move or move))
-        self._folder = folder
         self._checkpoint_seconds = checkpoint_seconds
-        self._interrupts = interrupts
         self._pending: list[dict[str, Array]] = []
         self.tally: Tally = {}  # changes proposed and made since burn-in ended
         self._snapshot: Snapshot | None = None
@@ -136,7 +130,8 @@ class Chain:
             count(self.tally, move.step(self._rng, state))
             iteration += 1
             if iteration > known_until:
-                if settings.keeps(iteration):
+                since = iteration - settings.n_burn_in
+                if since > 0 and since % settings.n_thin == 0:
                     self._pending.append(own_copy(state.record()))
                 monitor.iteration = iteration
             if monitor.watched:

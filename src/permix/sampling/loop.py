@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from permix.moves.base import Move
 
 MakeState = Callable[[np.random.Generator], ChainState]
+LESS_MEMORY = Message("a larger ", Argument("n_thin"), " and a smaller ", Argument("n_draws"), " take less")
+LESS_TIME = Message("fewer iterations (", Argument("n_draws"), ", ", Argument("n_burn_in"), ") take less")
 
 
 def run_chains(
@@ -149,20 +151,14 @@ class _Watch:
         if size and not self._sized:
             self._sized = True
             n_draws, n_chains = settings.n_draws, len(self._chains)
-            less = Message(
-                "a larger ", Argument("n_thin"), " and a smaller ", Argument("n_draws"), " take less"
-            )
             what = f"{n_draws:,} draws of {n_chains} chains"
-            warn_of_memory(size * n_draws * n_chains, what, less, stacklevel=7)
+            warn_of_memory(size * n_draws * n_chains, what, LESS_MEMORY, stacklevel=7)
         elapsed = time.monotonic() - self._began
         if not self._timed and elapsed >= ESTIMATE_AFTER:
             self._timed = True
             iterations = sum(chain.monitor.iteration for chain in self._chains)
             left = settings.n_iterations * len(self._chains) - iterations
-            less = Message(
-                "fewer iterations (", Argument("n_draws"), ", ", Argument("n_burn_in"), ") take less"
-            )
-            warn_of_time(elapsed * left / max(iterations - self._first, 1), less, stacklevel=7)
+            warn_of_time(elapsed * left / max(iterations - self._first, 1), LESS_TIME, stacklevel=7)
 
 
 def _write_error(chains: Sequence[Chain]) -> OSError | None:
@@ -189,11 +185,9 @@ def _collect(
         if n_draws == 0:
             raise KeyboardInterrupt
         steps = ", ".join(str(chain.monitor.iteration) for chain in chains)
-        way_on = (
-            f"the same call with store={os.fspath(store)!r} continues the run"
-            if store is not None
-            else "with store=... an interrupted run can be continued"
-        )
+        way_on = "with store=... an interrupted run can be continued"
+        if store is not None:
+            way_on = f"the same call with store={os.fspath(store)!r} continues the run"
         warnings.warn(
             f"interrupted after {steps} of {settings.n_iterations} iterations: {n_draws} of "
             f"{settings.n_draws} draws kept per chain; {way_on}.",
