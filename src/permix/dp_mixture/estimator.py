@@ -122,8 +122,7 @@ class DPMixture(ClusterMixin, DrawsMixin, ScoreMixin, Estimator, parameters=DPMi
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Return the most probable group of ``labels_`` for each new row."""
-        labels: npt.NDArray[np.int64] = self.predict_proba(X).argmax(axis=1)
-        return labels
+        return self.predict_proba(X).argmax(axis=1)
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each group of ``labels_``, given that a new row is in one of them."""

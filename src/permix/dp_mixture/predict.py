@@ -117,8 +117,7 @@ def sample_rows(fit: MixtureFit, size: int, random_state: Any) -> npt.NDArray[An
         drawn = np.empty((len(chosen), rows.shape[1]))
         draw_many(rng, state.stats, clusters, drawn)
         rows[chosen] = drawn
-    decoded: npt.NDArray[Any] = fit.family.decode(rows)
-    return decoded
+    return fit.family.decode(rows)
 
 
 def spaced_draws(fit: MixtureFit) -> tuple[npt.NDArray[Any], FloatArray]:

@@ -96,9 +96,9 @@ class Family(abc.ABC):
 
     def check_encoded(self, data: Any, n: int) -> None:
         """Refuse encoded data, read from a file, that compiled code could not take."""
-        shape = (n, self.n_features)
-        if not isinstance(data, np.ndarray) or data.dtype != np.float64 or data.shape != shape:
-            raise DataError(f"data are not a table of {shape[0]} × {shape[1]} numbers")
+        d = self.n_features
+        if not isinstance(data, np.ndarray) or data.dtype != np.float64 or data.shape != (n, d):
+            raise DataError(f"data are not a table of {n} × {d} numbers")
         finite_matrix(data, self.name)
 
     @property

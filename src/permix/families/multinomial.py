@@ -158,8 +158,7 @@ def _count_matrix(X: Any) -> Any:
     from scipy import sparse
 
     refuse_odd_cells(X)
-    rows: Any = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
-    matrix = sparse.csr_array(rows)
+    matrix: Any = sparse.csr_array(X if sparse.issparse(X) else np.asarray(X, dtype=np.float64))
     if matrix.ndim != 2:
         raise DataError(f"expected a table of rows and columns, got an array of shape {matrix.shape}")
     matrix.sum_duplicates()

@@ -51,8 +51,7 @@ def _one_move(entry: Any, name: str) -> Move:
     if isinstance(entry, Move):
         return entry
     if isinstance(entry, str) and entry in MOVES:
-        move: Move = MOVES[entry]()
-        return move
+        return MOVES[entry]()
     if isinstance(entry, str) and entry == "auto":
         raise DataError("'auto' in ", Argument(name), f" stands alone; {_known(name)}")
     if isinstance(entry, type) and issubclass(entry, Move):

@@ -96,7 +96,11 @@ class Permutation(Move):
         if self._expected is None:
             self._expected = state.prior_spec.expected_clusters(state.n)
         scratch = self._scratch = scratch_for(self._scratch, state, self.method, self.width, self.order)
-        self._draw_order(rng, state, scratch)
+        clusters = (state.labels, state.sizes, state.n_clusters, scratch.order, scratch.firsts)
+        if self.order == "uniform":
+            program.draw_uniform_order(rng, *clusters)
+        else:
+            program.draw_markov_order(rng, scratch.single, state.data, *clusters)
         log_count = self._log_count(state)
         if self.method == "exact":
             program.fill_scores(scratch.stats, *scratch.points(state), scratch.scores)
@@ -134,13 +138,6 @@ class Permutation(Move):
     def _summed_over(self, state: PartitionState) -> Gamma | None:
         """The prior of the concentration, where the program sums over it."""
         return learned_concentration(state.prior_spec) if self.integrate else None
-
-    def _draw_order(self, rng: np.random.Generator, state: MixtureState, scratch: Scratch) -> None:
-        clusters = (state.labels, state.sizes, state.n_clusters, scratch.order, scratch.firsts)
-        if self.order == "uniform":
-            program.draw_uniform_order(rng, *clusters)
-        else:
-            program.draw_markov_order(rng, scratch.single, state.data, *clusters)
 
     def _log_count(self, state: PartitionState) -> Callable[[int], float]:
         """Return ln A(K) as a function of K, up to a constant; the concentration may be summed over."""

@@ -124,13 +124,12 @@ class MixtureState(PartitionState):
         """One collapsed Gibbs visit to every datum, seated or not; returns how many were moved."""
         order = self._order if order is None else order
         prior = self.prior
+        weights = (prior.joining, prior.opening)
         position = n_moved = 0
         while True:
             data = (self.stats, self.data, self.empty_scores)
             clusters = (self.labels, self.sizes, self.scores, order, position, self.n_clusters)
-            position, self.n_clusters, moved = gibbs_sweep(
-                rng, prior.joining, prior.opening, *data, *clusters
-            )
+            position, self.n_clusters, moved = gibbs_sweep(rng, *weights, *data, *clusters)
             n_moved += moved
             if position == len(order):
                 return n_moved

@@ -130,5 +130,4 @@ def credible_ball(
 
 def _farthest(partitions: IntArray, distances: FloatArray) -> IntArray:
     """The distinct partitions at the greatest distance."""
-    farthest: IntArray = np.unique(partitions[distances >= distances.max() - SAME_DISTANCE], axis=0)
-    return farthest
+    return np.unique(partitions[distances >= distances.max() - SAME_DISTANCE], axis=0)

@@ -186,8 +186,7 @@ def losses_to(labels: IntArray, draws: IntArray, loss: str) -> FloatArray:
         return np.zeros(len(draws))
     n_clusters = draws.max(axis=1).astype(np.int64) + 1
     raw = losses_to_draws(labels, n_clusters_of(labels), draws, n_clusters, loss_table(loss, n))
-    scaled: FloatArray = np.maximum(raw, 0.0) / loss_scale(loss, n)
-    return scaled
+    return np.maximum(raw, 0.0) / loss_scale(loss, n)
 
 
 def check_partition(labels: npt.ArrayLike, n: int) -> IntArray:

@@ -223,13 +223,10 @@ class _TwoParameter(PartitionPrior):
         """Concentration, discount and largest number of groups in the two-parameter form."""
 
     def tables(self, n: int) -> PriorTables:
-        concentration, discount, _ = self._two_parameters()
+        concentration, discount, most = self._two_parameters()
         log_one = -log_rising_factorial(concentration + 1.0, n - 1)
-        return PriorTables(_joining(discount, n), self._opening(n), concentration, discount, log_one)
-
-    def _opening(self, n: int) -> FloatArray:
-        concentration, discount, _ = self._two_parameters()
-        return _two_parameter_openings(concentration, discount, n)
+        opening = _two_parameter_openings(concentration, discount, most, n)
+        return PriorTables(_joining(discount, n), opening, concentration, discount, log_one)
 
     def _draw(self, rng: np.random.Generator, labels: IntArray) -> None:
         from permix.partitions.priors_jit import sample_two_parameter
@@ -382,9 +379,6 @@ class FiniteDirichlet(_TwoParameter):
     def most_clusters(self, n: int) -> int:
         return min(n, self.n)
 
-    def _opening(self, n: int) -> FloatArray:
-        return _up_to(n, np.log(self.pseudo_count * (self.n - np.arange(self.most_clusters(n)))))
-
     def _two_parameters(self) -> tuple[float, float, float]:
         return self.n * self.pseudo_count, -self.pseudo_count, float(self.n)
 
@@ -513,8 +507,10 @@ def _joining(discount: float, n: int) -> FloatArray:
 
 
 @lru_cache(maxsize=8)
-def _two_parameter_openings(concentration: float, discount: float, n: int) -> FloatArray:
+def _two_parameter_openings(concentration: float, discount: float, most: float, n: int) -> FloatArray:
     """Log weights of opening a cluster beside 0 ... n."""
+    if discount < 0.0:  # a finite symmetric Dirichlet
+        return _up_to(n, np.log(-discount * (most - np.arange(int(min(n, most))))))
     if discount == 0.0:
         return np.full(n + 1, math.log(concentration))
     return np.array([_log_two_parameter_opening(concentration, discount, k) for k in range(n + 1)])

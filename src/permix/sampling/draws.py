@@ -68,16 +68,11 @@ def stack(records: Sequence[Mapping[str, Array]]) -> Block:
     block = {}
     for name in names:
         values = [record[name] for record in records]
-        if ragged(name):
+        if name.startswith(RAGGED):
             longest = max(len(value) for value in values)
             values = [_padded(value, longest) for value in values]
         block[name] = np.stack(values)
     return block
-
-
-def ragged(name: str) -> bool:
-    """Say whether a quantity may differ in length between draws."""
-    return name.startswith(RAGGED)
 
 
 def _padded(array: Array, length: int) -> Array:
@@ -99,7 +94,7 @@ def assemble(chains: Sequence[Sequence[Block]], n_draws: int) -> dict[str, Array
     arrays: dict[str, Array] = {}
     for name in chains[0][0]:
         parts = [[block[name] for block in chain] for chain in chains]
-        if ragged(name):
+        if name.startswith(RAGGED):
             longest = max(part.shape[-1] for chain in parts for part in chain)
             parts = [[_padded(part, longest) for part in chain] for chain in parts]
         shapes = {part.shape[1:] for chain in parts for part in chain}
