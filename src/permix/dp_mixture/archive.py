@@ -62,8 +62,7 @@ def _is_as_asked(family: Family, asked: Family) -> bool:
     """Say whether the family is the one asked for, which left some hyper-parameters to the data."""
     if type(asked) is not type(family):
         return False
-    names = [about.name for about in dataclasses.fields(asked)]
-    left = {name: getattr(family, name) for name in names if getattr(asked, name) is None}
+    left = {name: getattr(family, name) for name, value in vars(asked).items() if value is None}
     return dataclasses.replace(asked, **left).resolve(np.zeros((1, family.n_features))) == family
 
 
@@ -91,13 +90,6 @@ def _made(of: type, what: str, from_json: Any) -> Made:
     return Made(convert, what, to_json=lambda value: value.describe(), from_json=from_json)
 
 
-# What the encoded data of each family are made of; its ``check_encoded`` checks them as a whole.
-_DATA = {
-    _place(family, name): field(type_, *shape, optional=True)
-    for family in FAMILIES.values()
-    for name, (type_, *shape) in family.packed.items()
-}
-
 SCHEMA = Schema(
     parameters=DPMixtureParameters,
     pack=_pack,
@@ -110,6 +102,11 @@ SCHEMA = Schema(
     arrays={
         **PARTITION_FIELDS,
         "feature_names": field("text", "columns", optional=True),
-        **_DATA,
+        # What the encoded data of each family are made of; its ``check_encoded`` checks them as a whole.
+        **{
+            _place(family, name): field(type_, *shape, optional=True)
+            for family in FAMILIES.values()
+            for name, (type_, *shape) in family.packed.items()
+        },
     },
 )

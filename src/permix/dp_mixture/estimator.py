@@ -92,12 +92,8 @@ class DPMixture(ClusterMixin, DrawsMixin, ScoreMixin, Estimator, parameters=DPMi
         self.n_features_in_ = fit.family.n_features
         if fit.feature_names is not None:
             self.feature_names_in_ = np.array(fit.feature_names, dtype=object)
-        self.family_ = fit.family
-        self.prior_ = fit.prior
-        self.point_estimate_ = fit.estimate
-        self.labels_ = fit.labels
-        self.n_clusters_ = fit.n_clusters
-        self.cluster_sizes_ = fit.cluster_sizes
+        self.family_, self.prior_, self.point_estimate_ = fit.family, fit.prior, fit.estimate
+        self.labels_, self.n_clusters_, self.cluster_sizes_ = fit.labels, fit.n_clusters, fit.cluster_sizes
         self.log_likelihood_ = float(fit.draws.arrays["log_likelihood"].mean())
         return self
 
@@ -126,22 +122,18 @@ class DPMixture(ClusterMixin, DrawsMixin, ScoreMixin, Estimator, parameters=DPMi
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Return the most probable group of ``labels_`` for each new row."""
-        labels: npt.NDArray[np.int64] = self.predict_proba(X).argmax(axis=1)
-        return labels
+        return self.predict_proba(X).argmax(axis=1)
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each group of ``labels_``, given that a new row is in one of them."""
-        data, m = self._new_data(X)
-        return membership_of(self._fit, data, m).known
+        return membership_of(self._fit, *self._new_data(X)).known
 
     def predict_novelty(self, X: Any) -> Array:
         """Return the probability that each new row belongs to no group of ``labels_``."""
-        data, m = self._new_data(X)
-        return membership_of(self._fit, data, m).novelty
+        return membership_of(self._fit, *self._new_data(X)).novelty
 
     def _log_densities(self, X: Any) -> tuple[Array, Array]:
-        data, m = self._new_data(X)
-        return log_density(self._fit, data, m)
+        return log_density(self._fit, *self._new_data(X))
 
     def sample(self, size: int = 1, random_state: Any = None) -> Array:
         """Draw ``size`` new rows from the posterior predictive, (size, columns)."""
@@ -191,9 +183,7 @@ def _refuse_what_is_not_a_table(X: Any, family: Family) -> None:
         if dtype == nw.Object:
             with naming_columns([name]):
                 refuse_odd_cells(frame[name].to_numpy().reshape(-1, 1))
-        if family.accepts_categories:
-            continue
-        if dtype == nw.String or dtype == nw.Categorical or dtype == nw.Enum:
+        if not family.accepts_categories and dtype in (nw.String, nw.Categorical, nw.Enum):
             raise DataError(
                 f"column {name!r} holds text (row 1: {frame[name][0]!r}), and the {family.name} family takes "
                 "numbers: leave the column out, or use family='categorical'"

@@ -68,22 +68,11 @@ def _named_or(find: Any, kind: str, from_json: str) -> Made:
 
 def _moves(name: str) -> Made:
     """Return what ``moves`` or ``burn_in_moves`` may be."""
-
-    def check(value: Any) -> Any:
-        from permix.moves.recipe import checked_moves
-
-        return checked_moves(value, name)
-
-    def to_json(value: Any) -> Any:
-        from permix.moves.naming import described_moves
-
-        return described_moves(value)
-
     return Made(
-        check,
+        lambda value: part("permix.moves.recipe:checked_moves")(value, name),
         "a name, a move, or a sequence of these",
         special=("auto",),
-        to_json=to_json,
+        to_json=lambda value: part("permix.moves.naming:described_moves")(value),
         from_json=_moves_of_file,
     )
 

@@ -20,28 +20,15 @@ def groups(fit: MixtureFit, *, ax: Axes | None = None) -> Axes:
     axes = new_axes(ax)
     points, names = _plane(fit)
     for k in range(fit.n_clusters):
-        members = fit.labels == k
-        axes.scatter(
-            points[members, 0],
-            points[members, 1],
-            s=14,
-            alpha=0.75,
-            linewidths=0,
-            color=COLORS[k % len(COLORS)],
-            marker=MARKERS[(k // len(COLORS)) % len(MARKERS)],
-            label=f"{k + 1} ({members.sum():,})",
-        )
-    axes.set_xlabel(names[0])
-    axes.set_ylabel(names[1])
-    axes.set_title(f"{fit.n_clusters} group{'s' if fit.n_clusters > 1 else ''} of {fit.n:,} observations")
+        x, y = points[fit.labels == k].T
+        color, marker = COLORS[k % len(COLORS)], MARKERS[(k // len(COLORS)) % len(MARKERS)]
+        label = f"{k + 1} ({len(x):,})"
+        axes.scatter(x, y, s=14, alpha=0.75, linewidths=0, color=color, marker=marker, label=label)
+    title = f"{fit.n_clusters} group{'s' if fit.n_clusters > 1 else ''} of {fit.n:,} observations"
+    axes.set(xlabel=names[0], ylabel=names[1], title=title)
     if fit.n_clusters <= 16:
-        axes.legend(
-            title="group (size)",
-            fontsize="small",
-            framealpha=0.9,
-            edgecolor="none",
-            ncols=1 + fit.n_clusters // 9,
-        )
+        columns = 1 + fit.n_clusters // 9
+        axes.legend(title="group (size)", fontsize="small", framealpha=0.9, edgecolor="none", ncols=columns)
     return axes
 
 
@@ -70,8 +57,7 @@ def _plane(fit: MixtureFit) -> tuple[np.ndarray, tuple[str, str]]:
         return np.column_stack([points[:, 0], spread]), (names[0], "")
     if as_they_are and points.shape[1] == 2:
         return points, (names[0], names[1])
-    centered = points - points.mean(axis=0)
-    u, s, _ = np.linalg.svd(centered, full_matrices=False)
+    u, s, _ = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
     axes = u[:, :2] * s[:2]
     if axes.shape[1] < 2:
         axes = np.column_stack([axes, np.zeros(len(axes))])

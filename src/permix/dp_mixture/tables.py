@@ -43,9 +43,8 @@ def show(report: dict[str, Any], title: str) -> None:
         [[int(number), f"{share:.3f}"] for number, share in shares if share >= 0.005],
     )
     fit_tables.print_if_not_converged(report)
-    one = report["groups"] == 1
     print(
-        f"The {groups} below {'is' if one else 'are'} the partition nearest to all draws "
+        f"The {groups} below {'is' if report['groups'] == 1 else 'are'} the partition nearest to all draws "
         f"(least expected {fit_tables.LOSSES[report['loss']]}).\n"
     )
     main = report["main_parameter"]

@@ -19,8 +19,6 @@ COMPOUND: dict[str, type[Compound]] = {
     "random-scan": RandomScan,
     "repeat": Repeat,
 }
-# In a description "move" is the name.
-RENAMED = {"move": "of"}
 Moves = str | Move | Sequence[str | Move]
 
 
@@ -53,8 +51,7 @@ def _one_move(entry: Any, name: str) -> Move:
     if isinstance(entry, Move):
         return entry
     if isinstance(entry, str) and entry in MOVES:
-        move: Move = MOVES[entry]()
-        return move
+        return MOVES[entry]()
     if isinstance(entry, str) and entry == "auto":
         raise DataError("'auto' in ", Argument(name), f" stands alone; {_known(name)}")
     if isinstance(entry, type) and issubclass(entry, Move):
@@ -88,7 +85,8 @@ def describe_move(move: Move) -> dict[str, Any]:
         return {"move": "custom", "class": f"{type(move).__module__}.{type(move).__qualname__}"}
     assert dataclasses.is_dataclass(move)
     settings = {field.name: _plain(getattr(move, field.name)) for field in dataclasses.fields(move)}
-    return {"move": name, **{RENAMED.get(key, key): value for key, value in settings.items()}}
+    # "move" is the name: what is repeated is "of".
+    return {"move": name, **{"of" if key == "move" else key: value for key, value in settings.items()}}
 
 
 def described_moves(moves: Moves) -> Any:
@@ -113,8 +111,8 @@ def _plain(value: Any) -> Any:
 def move_from_description(description: Mapping[str, Any]) -> Move:
     """Rebuild a move from what :func:`describe_move` gave."""
     name = description.get("move")
-    back = {new: old for old, new in RENAMED.items()}
-    settings = {back.get(key, key): _rebuilt(value) for key, value in description.items() if key != "move"}
+    given = {key: _rebuilt(value) for key, value in description.items() if key != "move"}
+    settings = {"move" if key == "of" else key: value for key, value in given.items()}
     cls: Any = {**MOVES, **COMPOUND}.get(str(name))
     if cls is None:
         raise DataError(

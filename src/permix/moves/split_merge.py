@@ -69,44 +69,23 @@ class SplitMerge(Move):
         if state.n < 2:
             return Info("split-merge", 0, 0)
         state.require_seated("split-merge")
-        how = self._how()
+        how: tuple[int] = Sequential(0)
+        if self.proposal != "sequential":  # what is not asked for is not compiled
+            from permix.moves.published_jit import RestrictedGibbs
+
+            how = RestrictedGibbs(self.n_scans or USUAL_SCANS)
         prior = state.prior
-        workspace = _WORKSPACES.get(state)
-        if workspace is None:
-            workspace = _WORKSPACES[state] = Workspace(state)
-        made = accepted = 0
-        work = 0.0
+        workspace = _WORKSPACES.get(state) or _WORKSPACES.setdefault(state, Workspace(state))
+        fixed = (how, state.family.quick_marginal, prior.joining, workspace.totals, prior.opening)
+        made, accepted, work = 0, 0, 0.0
         while made < self.n_proposals:
             if state.n_clusters == state.capacity:
                 state.make_room(state.capacity + 1)
-            now_made, state.n_clusters, now_accepted, now_work = split_merge(
-                rng,
-                self.n_proposals - made,
-                how,
-                state.family.quick_marginal,
-                prior.joining,
-                workspace.totals,
-                prior.opening,
-                state.stats,
-                state.data,
-                state.labels,
-                state.sizes,
-                workspace.sides,
-                workspace.union,
-                state.n_clusters,
-            )
-            made += now_made
-            accepted += now_accepted
-            work += now_work
+            clusters = (state.stats, state.data, state.labels, state.sizes)
+            scratch = (workspace.sides, workspace.union)
+            now = split_merge(rng, self.n_proposals - made, *fixed, *clusters, *scratch, state.n_clusters)
+            made, state.n_clusters, accepted, work = made + now[0], now[1], accepted + now[2], work + now[3]
         return Info("split-merge", made, accepted, work=state.n + SCORE_ALONE * work)
-
-    def _how(self) -> tuple[int]:
-        """How splits are drawn, for compiled code: what is not asked for is not compiled."""
-        if self.proposal == "sequential":
-            return Sequential(0)
-        from permix.moves.published_jit import RestrictedGibbs
-
-        return RestrictedGibbs(self.n_scans or USUAL_SCANS)
 
 
 class Workspace:

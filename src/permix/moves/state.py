@@ -75,11 +75,8 @@ class PartitionState(abc.ABC):
 
     def progress(self) -> dict[str, float]:
         """Live numbers."""
-        return {
-            "clusters": float(self.n_clusters),
-            "log joint": self.log_joint(),
-            "moved": float(self.n_moved),
-        }
+        numbers = {"clusters": float(self.n_clusters), "log joint": self.log_joint()}
+        return {**numbers, "moved": float(self.n_moved)}
 
 
 class MixtureState(PartitionState):
@@ -106,9 +103,7 @@ class MixtureState(PartitionState):
         self.n_moved = 0
         self._order = np.arange(n)
         self._allocate(FIRST_CAPACITY)
-        if empty_scores is None:
-            empty_scores = score_empty(family, data, n)
-        self.empty_scores = empty_scores
+        self.empty_scores = score_empty(family, data, n) if empty_scores is None else empty_scores
 
     def _allocate(self, capacity: int) -> None:
         self.capacity = capacity
@@ -129,22 +124,12 @@ class MixtureState(PartitionState):
         """One collapsed Gibbs visit to every datum, seated or not; returns how many were moved."""
         order = self._order if order is None else order
         prior = self.prior
+        weights = (prior.joining, prior.opening)
         position = n_moved = 0
         while True:
-            position, self.n_clusters, moved = gibbs_sweep(
-                rng,
-                prior.joining,
-                prior.opening,
-                self.stats,
-                self.data,
-                self.empty_scores,
-                self.labels,
-                self.sizes,
-                self.scores,
-                order,
-                position,
-                self.n_clusters,
-            )
+            data = (self.stats, self.data, self.empty_scores)
+            clusters = (self.labels, self.sizes, self.scores, order, position, self.n_clusters)
+            position, self.n_clusters, moved = gibbs_sweep(rng, *weights, *data, *clusters)
             n_moved += moved
             if position == len(order):
                 return n_moved
@@ -188,7 +173,6 @@ class MixtureState(PartitionState):
 
     @property
     def sizes_in_use(self) -> np.ndarray:
-        """Members of each cluster."""
         return self.sizes[: self.n_clusters]
 
     def log_likelihood(self) -> float:
@@ -213,17 +197,14 @@ class MixtureState(PartitionState):
         if labels.shape != (self.n,):
             raise DataError(f"the checkpoint is of {labels.shape} data, these are {self.n}")
         # Compiled code does not check: a damaged checkpoint must not get there.
-        occupied = np.unique(labels)
-        if not np.array_equal(occupied, np.arange(n_clusters)) or not n_clusters <= capacity <= roomy(
-            self.n + 1
-        ):
+        dense = np.array_equal(np.unique(labels), np.arange(n_clusters))
+        if not dense or not n_clusters <= capacity <= roomy(self.n + 1):
             raise DataError("the checkpoint's labels, number of clusters and capacity do not fit together")
         concentration = float(arrays["concentration"])
         if not 0.0 <= concentration < np.inf:
             raise DataError(f"the checkpoint's concentration is {concentration}")
         self.labels[:] = labels
-        self.n_clusters = n_clusters
-        self.concentration = concentration
+        self.n_clusters, self.concentration = n_clusters, concentration
         if capacity != self.capacity:
             self._allocate(capacity)
         self.refresh()

@@ -100,10 +100,8 @@ def credible_ball(
     """
     if not 0.0 < level <= 1.0:
         raise DataError(f"level must be greater than 0 and at most 1, not {level}")
-    if loss is None:
-        distance = estimate.loss if isinstance(estimate, PointEstimate) else "vi"
-    else:
-        distance = loss
+    usual = estimate.loss if isinstance(estimate, PointEstimate) else "vi"
+    distance = usual if loss is None else loss
     loss_table(distance, 0)  # names a wrong loss
     labels = estimate.labels if isinstance(estimate, PointEstimate) else estimate
     all_draws = as_draws(draws)
@@ -116,6 +114,7 @@ def credible_ball(
 
     inside, reach = all_draws[members], distances[members]
     n_clusters = np.array([n_clusters_of(draw) for draw in inside])
+    fewest, most = n_clusters == n_clusters.min(), n_clusters == n_clusters.max()
     return CredibleBall(
         level=float(level),
         coverage=float(members.mean()),
@@ -124,12 +123,11 @@ def credible_ball(
         distances=distances,
         members=members,
         horizontal=_farthest(inside, reach),
-        upper=_farthest(inside[n_clusters == n_clusters.min()], reach[n_clusters == n_clusters.min()]),
-        lower=_farthest(inside[n_clusters == n_clusters.max()], reach[n_clusters == n_clusters.max()]),
+        upper=_farthest(inside[fewest], reach[fewest]),
+        lower=_farthest(inside[most], reach[most]),
     )
 
 
 def _farthest(partitions: IntArray, distances: FloatArray) -> IntArray:
     """The distinct partitions at the greatest distance."""
-    farthest: IntArray = np.unique(partitions[distances >= distances.max() - SAME_DISTANCE], axis=0)
-    return farthest
+    return np.unique(partitions[distances >= distances.max() - SAME_DISTANCE], axis=0)

@@ -107,6 +107,8 @@ def similarity_matrix(draws: npt.ArrayLike) -> npt.NDArray[np.float32]:
            [0.5, 1. , 0.5],
            [0. , 0.5, 1. ]], dtype=float32)
     """
+    from permix.partitions.geometry_jit import similarity_rows
+
     labels = as_draws(draws)
     n = labels.shape[1]
     out = np.zeros((n, n), np.float32)
@@ -115,8 +117,8 @@ def similarity_matrix(draws: npt.ArrayLike) -> npt.NDArray[np.float32]:
     narrow = labels.astype(np.uint16 if labels.max() < 2**16 else np.int32)
     # Counts are kept in the type of the labels, so they must not run past it.
     for block in np.array_split(narrow, -(-len(narrow) // 65_535)):
-        rows = partial(_add_similarity, block, out)
-        run_in_threads(rows, range(0, n, 64), None)
+        rows = partial(similarity_rows, block)
+        run_in_threads(lambda i, rows=rows: rows(i, min(i + 64, n), 512, out), range(0, n, 64))  # type: ignore[misc]
     out /= len(labels)
     return out
 
@@ -157,12 +159,6 @@ def assignment_confidence(draws: npt.ArrayLike, labels: npt.ArrayLike) -> FloatA
     return confidence / len(all_draws)
 
 
-def _add_similarity(draws: npt.NDArray[np.integer], out: npt.NDArray[np.float32], first: int) -> None:
-    from permix.partitions.geometry_jit import similarity_rows
-
-    similarity_rows(draws, first, min(first + 64, len(out)), 512, out)
-
-
 # --- shared with the point estimate and the credible ball ---------------------------------------
 
 
@@ -190,8 +186,7 @@ def losses_to(labels: IntArray, draws: IntArray, loss: str) -> FloatArray:
         return np.zeros(len(draws))
     n_clusters = draws.max(axis=1).astype(np.int64) + 1
     raw = losses_to_draws(labels, n_clusters_of(labels), draws, n_clusters, loss_table(loss, n))
-    scaled: FloatArray = np.maximum(raw, 0.0) / loss_scale(loss, n)
-    return scaled
+    return np.maximum(raw, 0.0) / loss_scale(loss, n)
 
 
 def check_partition(labels: npt.ArrayLike, n: int) -> IntArray:

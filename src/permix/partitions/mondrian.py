@@ -174,10 +174,8 @@ class MondrianTree(NamedTuple):
             low, high = here[2 * kind], here[2 * kind + 1]
             if not (low <= cut <= high and born <= time <= budget):
                 raise DataError(f"node {node} of the tree is cut outside its rectangle or its budget")
-            first, second = list(here), list(here)
-            first[2 * kind + 1] = second[2 * kind] = cut
-            waiting.append((_as_rectangle(second), time, node, 1))
-            waiting.append((_as_rectangle(first), time, node, 0))
+            first, second = _halves(here, kind, cut)
+            waiting += [(second, time, node, 1), (first, time, node, 0)]
         kinds = axes[: len(rectangles)].astype(np.int64)
         is_leaf = kinds < 0
         return cls(
@@ -190,9 +188,10 @@ class MondrianTree(NamedTuple):
         )
 
 
-def _as_rectangle(values: list[float]) -> Rectangle:
-    row_low, row_high, column_low, column_high = values
-    return row_low, row_high, column_low, column_high
+def _halves(rectangle: Rectangle, axis: int, cut: float) -> tuple[Rectangle, Rectangle]:
+    """Both parts of a rectangle, below and above a cut of its rows (0) or columns (1)."""
+    a, b, c, d = rectangle
+    return ((a, cut, c, d), (cut, b, c, d)) if axis == 0 else ((a, b, c, cut), (a, b, cut, d))
 
 
 def check_budget(budget: Any) -> float:
@@ -209,17 +208,17 @@ def check_rectangle(rectangle: Any) -> Rectangle:
     values = np.asarray(rectangle, dtype=np.float64)
     if values.shape != (4,) or not np.all(np.isfinite(values)):
         raise DataError(f"rectangle is (row low, row high, column low, column high), got {rectangle!r}")
-    if not (values[0] < values[1] and values[2] < values[3]):
+    row_low, row_high, column_low, column_high = values.tolist()
+    if not (row_low < row_high and column_low < column_high):
         raise DataError(f"rectangle must have low < high on both axes, got {rectangle!r}")
-    return _as_rectangle([float(value) for value in values])
+    return row_low, row_high, column_low, column_high
 
 
 def sample_mondrian(
     rng: np.random.Generator, budget: float, rectangle: Rectangle = UNIT_SQUARE
 ) -> MondrianTree:
     """Draw a Mondrian partition of a rectangle (algorithm 1)."""
-    budget = check_budget(budget)
-    rectangle = check_rectangle(rectangle)
+    budget, rectangle = check_budget(budget), check_rectangle(rectangle)
     return MondrianTree.from_preorder(*draw_cuts(rng, rectangle, 0.0, budget), budget, rectangle)
 
 
@@ -227,27 +226,20 @@ def draw_cuts(
     rng: np.random.Generator, rectangle: Rectangle, born: float, budget: float
 ) -> tuple[list[int], list[float], list[float]]:
     """Draw axis, cut and time, in pre-order, of what a rectangle that came to be at ``born`` is cut into."""
-    axis: list[int] = []
-    cuts: list[float] = []
-    times: list[float] = []
-    waiting = [(list(rectangle), born)]
+    nodes: list[tuple[int, float, float]] = []
+    waiting = [(rectangle, born)]
     while waiting:
         here, born = waiting.pop()
         height, width = here[1] - here[0], here[3] - here[2]
         time = born + rng.standard_exponential() / (height + width) if height + width > 0 else math.inf
         if time > budget:
-            axis.append(-1)
-            cuts.append(math.nan)
-            times.append(math.nan)
+            nodes.append((-1, math.nan, math.nan))
             continue
         place = rng.random() * (height + width)
         kind = 0 if place < height else 1
         cut = here[0] + place if kind == 0 else here[2] + (place - height)
-        axis.append(kind)
-        cuts.append(cut)
-        times.append(time)
-        first, second = list(here), list(here)
-        first[2 * kind + 1] = second[2 * kind] = cut
-        waiting.append((second, time))
-        waiting.append((first, time))
-    return axis, cuts, times
+        nodes.append((kind, cut, time))
+        first, second = _halves(here, kind, cut)
+        waiting += [(second, time), (first, time)]
+    axis, cuts, times = zip(*nodes, strict=True)
+    return list(axis), list(cuts), list(times)

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -73,7 +73,7 @@ class Gamma:
 
     def describe(self) -> dict[str, Any]:
         """Plain values for a JSON file; :func:`prior_from_description` is the way back."""
-        return {"prior": "Gamma", "shape": self.shape, "rate": self.rate}
+        return {"prior": "Gamma", **vars(self)}
 
 
 class PriorTables(NamedTuple):
@@ -115,9 +115,7 @@ class PriorTables(NamedTuple):
 
 
 class PartitionPrior(ABC):
-    """What priors over partitions share."""
-
-    _parameters: ClassVar[tuple[str, ...]]
+    """What priors over partitions share; each is a frozen dataclass of its parameters."""
 
     @classmethod
     def named(cls, **settings: Any) -> Self:
@@ -131,7 +129,6 @@ class PartitionPrior(ABC):
         A concentration that is to be learned stands at its prior mean.
         """
 
-    @abstractmethod
     def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
         """Draw partitions of ``n`` observations.
 
@@ -149,6 +146,13 @@ class PartitionPrior(ABC):
         ndarray of int32, shape (n,) or (size, n)
             Labels numbered by first appearance.
         """
+        labels = np.empty((1 if size is None else _count(size, "size"), _count(n, "n")), np.int32)
+        self._draw(generator(random_state), labels)
+        return labels[0] if size is None else labels
+
+    @abstractmethod
+    def _draw(self, rng: np.random.Generator, labels: IntArray) -> None:
+        """Draw a partition into each row of ``labels``."""
 
     @abstractmethod
     def expected_clusters(self, n: int) -> float:
@@ -191,7 +195,12 @@ class PartitionPrior(ABC):
         ndarray, shape (K + 1,)
             The existing groups in the order given, then the new one.
         """
-        weights = self._log_weights(_check_sizes(sizes))
+        array = np.asarray(sizes)
+        if array.size == 0:
+            array = np.zeros(0, np.int64)
+        elif array.ndim != 1 or not np.issubdtype(array.dtype, np.integer) or array.min() < 1:
+            raise DataError(f"sizes must be positive whole numbers, one for each cluster, not {sizes!r}")
+        weights = self._log_weights(array.astype(np.int64))
         if normalized:
             weights -= np.logaddexp.reduce(weights)
         return weights
@@ -202,8 +211,7 @@ class PartitionPrior(ABC):
 
     def describe(self) -> dict[str, Any]:
         """Plain values for a JSON file; :func:`prior_from_description` is the way back."""
-        values = {name: getattr(self, name) for name in self._parameters}
-        plain = {name: v.describe() if isinstance(v, Gamma) else v for name, v in values.items()}
+        plain = {name: v.describe() if isinstance(v, Gamma) else v for name, v in vars(self).items()}
         return {"prior": type(self).__name__, **plain}
 
 
@@ -215,25 +223,17 @@ class _TwoParameter(PartitionPrior):
         """Concentration, discount and largest number of groups in the two-parameter form."""
 
     def tables(self, n: int) -> PriorTables:
-        """Return what samplers of partitions of ``n`` observations read."""
-        concentration, discount, _ = self._two_parameters()
+        concentration, discount, most = self._two_parameters()
         log_one = -log_rising_factorial(concentration + 1.0, n - 1)
-        return PriorTables(_joining(discount, n), self._opening(n), concentration, discount, log_one)
+        opening = _two_parameter_openings(concentration, discount, most, n)
+        return PriorTables(_joining(discount, n), opening, concentration, discount, log_one)
 
-    def _opening(self, n: int) -> FloatArray:
-        concentration, discount, _ = self._two_parameters()
-        return _two_parameter_openings(concentration, discount, n)
-
-    def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
-        """Draw partitions of ``n`` observations; see :meth:`PartitionPrior.sample`."""
+    def _draw(self, rng: np.random.Generator, labels: IntArray) -> None:
         from permix.partitions.priors_jit import sample_two_parameter
 
-        labels = np.empty((1 if size is None else _count(size, "size"), _count(n, "n")), np.int32)
-        sample_two_parameter(generator(random_state), *self._two_parameters(), labels)
-        return labels[0] if size is None else labels
+        sample_two_parameter(rng, *self._two_parameters(), labels)
 
     def expected_clusters(self, n: int) -> float:
-        """Prior mean of the number of groups of ``n`` observations."""
         concentration, discount, _ = self._two_parameters()
         # Exact by recursion, because P(new | K) is linear in K.
         expected = 1.0 if _count(n, "n") else 0.0
@@ -250,7 +250,8 @@ class DirichletProcess(_TwoParameter):
     ----------
     concentration : float or Gamma, default 1.0
         Positive; larger values give more groups. A :class:`Gamma` means that it is unknown and has
-        this prior; then every method below averages over it (by quadrature where no formula is known).
+        this prior; then every method below averages over it (by quadrature where no formula is known), and
+        each draw of ``sample`` has its own.
 
     Examples
     --------
@@ -263,7 +264,6 @@ class DirichletProcess(_TwoParameter):
     """
 
     concentration: float | Gamma = 1.0
-    _parameters: ClassVar[tuple[str, ...]] = ("concentration",)
 
     def __post_init__(self) -> None:
         if not isinstance(self.concentration, Gamma):
@@ -294,35 +294,19 @@ class DirichletProcess(_TwoParameter):
         log_new = _log_mean_of_power(self.concentration, k + 1, n + 1)
         return np.append(np.log(sizes), log_new - _log_mean_of_power(self.concentration, k, n + 1))
 
-    def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
-        """Draw partitions of ``n`` observations; see :meth:`PartitionPrior.sample`.
-
-        With a Gamma prior each draw has its own concentration.
-        """
+    def _draw(self, rng: np.random.Generator, labels: IntArray) -> None:
         gamma = self.concentration
-        if not isinstance(gamma, Gamma):
-            return super().sample(n, random_state, size)
-        rng = generator(random_state)
-        draws = 1 if size is None else _count(size, "size")
-        values = np.maximum(rng.gamma(gamma.shape, 1.0 / gamma.rate, draws), SMALLEST_CONCENTRATION)
-        labels = np.empty((draws, _count(n, "n")), np.int32)
-        for row, value in zip(labels, values, strict=True):
-            row[:] = DirichletProcess(float(value)).sample(n, rng)
-        return labels[0] if size is None else labels
+        if isinstance(gamma, Gamma):
+            drawn = rng.gamma(gamma.shape, 1.0 / gamma.rate, len(labels))
+            for row, value in zip(labels, np.maximum(drawn, SMALLEST_CONCENTRATION).tolist(), strict=True):
+                DirichletProcess(value)._draw(rng, row[np.newaxis])
+        else:
+            super()._draw(rng, labels)
 
     def expected_clusters(self, n: int) -> float:
-        """Prior mean of the number of groups of ``n`` observations."""
         if not isinstance(self.concentration, Gamma):
             return super().expected_clusters(n)
-        from scipy.special import digamma
-
-        if _count(n, "n") == 0:
-            return 0.0
-
-        def log_clusters(log_alpha: float, alpha: float) -> float:
-            return math.log1p(alpha * float(digamma(alpha + n) - digamma(alpha + 1.0)))
-
-        return math.exp(_log_gamma_mean(self.concentration, log_clusters))
+        return _mean_clusters(self.concentration, n) if _count(n, "n") else 0.0
 
 
 @dataclass(frozen=True)
@@ -345,7 +329,6 @@ class PitmanYor(_TwoParameter):
 
     concentration: float = 1.0
     discount: float = 0.25
-    _parameters: ClassVar[tuple[str, ...]] = ("concentration", "discount")
 
     def __post_init__(self) -> None:
         if isinstance(self.concentration, Gamma):
@@ -386,7 +369,6 @@ class FiniteDirichlet(_TwoParameter):
 
     n: int
     pseudo_count: float = 1.0
-    _parameters: ClassVar[tuple[str, ...]] = ("n", "pseudo_count")
 
     def __post_init__(self) -> None:
         if isinstance(self.n, bool) or not isinstance(self.n, Integral) or not 1 <= self.n < 2**31:
@@ -395,11 +377,7 @@ class FiniteDirichlet(_TwoParameter):
         _store_positive(self, "pseudo_count")
 
     def most_clusters(self, n: int) -> int:
-        """Largest number of groups that ``n`` observations can have."""
         return min(n, self.n)
-
-    def _opening(self, n: int) -> FloatArray:
-        return _up_to(n, np.log(self.pseudo_count * (self.n - np.arange(self.most_clusters(n)))))
 
     def _two_parameters(self) -> tuple[float, float, float]:
         return self.n * self.pseudo_count, -self.pseudo_count, float(self.n)
@@ -432,7 +410,6 @@ class MixtureOfFiniteMixtures(PartitionPrior):
 
     rate: float = 1.0
     pseudo_count: float = 1.0
-    _parameters: ClassVar[tuple[str, ...]] = ("rate", "pseudo_count")
 
     def __post_init__(self) -> None:
         _store_positive(self, "rate")
@@ -444,7 +421,6 @@ class MixtureOfFiniteMixtures(PartitionPrior):
 
     @lru_cache(maxsize=8)  # noqa: B019 - specifications are few, small and hashable
     def tables(self, n: int) -> PriorTables:
-        """Return what samplers of partitions of ``n`` observations read."""
         log_v = self._log_v(n, n)
         log_g = math.log(self.pseudo_count)
         log_one = log_g + float(log_v[1]) if n else 0.0
@@ -503,17 +479,12 @@ class MixtureOfFiniteMixtures(PartitionPrior):
         kept = int(np.searchsorted(-np.cumsum(probabilities[::-1])[::-1], -1e-12))
         return np.concatenate([np.zeros(n_clusters), probabilities[:kept]])
 
-    def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
-        """Draw partitions of ``n`` observations; see :meth:`PartitionPrior.sample`."""
-        rng = generator(random_state)
-        numbers = 1 + rng.poisson(self.rate, 1 if size is None else _count(size, "size"))
-        labels = np.empty((len(numbers), _count(n, "n")), np.int32)
+    def _draw(self, rng: np.random.Generator, labels: IntArray) -> None:
+        numbers = 1 + rng.poisson(self.rate, len(labels))
         for row, number in zip(labels, numbers.tolist(), strict=True):
-            row[:] = FiniteDirichlet(number, self.pseudo_count).sample(n, rng)
-        return labels[0] if size is None else labels
+            FiniteDirichlet(number, self.pseudo_count)._draw(rng, row[np.newaxis])
 
     def expected_clusters(self, n: int) -> float:
-        """Prior mean of the number of groups of ``n`` observations."""
         if _count(n, "n") == 0:
             return 0.0
         probabilities = self.n_components_probabilities(0, 0)
@@ -536,8 +507,10 @@ def _joining(discount: float, n: int) -> FloatArray:
 
 
 @lru_cache(maxsize=8)
-def _two_parameter_openings(concentration: float, discount: float, n: int) -> FloatArray:
+def _two_parameter_openings(concentration: float, discount: float, most: float, n: int) -> FloatArray:
     """Log weights of opening a cluster beside 0 ... n."""
+    if discount < 0.0:  # a finite symmetric Dirichlet
+        return _up_to(n, np.log(-discount * (most - np.arange(int(min(n, most))))))
     if discount == 0.0:
         return np.full(n + 1, math.log(concentration))
     return np.array([_log_two_parameter_opening(concentration, discount, k) for k in range(n + 1)])
@@ -559,9 +532,7 @@ def _log_factorials(n: int) -> FloatArray:
     return np.cumsum(np.log(np.maximum(np.arange(n), 1)))
 
 
-def prior_from_description(
-    description: Mapping[str, Any],
-) -> PartitionPrior | Gamma:
+def prior_from_description(description: Mapping[str, Any]) -> PartitionPrior | Gamma:
     """Rebuild a prior from what its ``describe()`` gave.
 
     Examples
@@ -577,9 +548,8 @@ def prior_from_description(
             f"{description!r} does not describe a prior; its 'prior' must be one of {', '.join(kinds)}"
         )
     values = {key: value for key, value in description.items() if key != "prior"}
-    nested = values.get("concentration")
-    if isinstance(nested, Mapping):
-        values["concentration"] = prior_from_description(nested)
+    if isinstance(values.get("concentration"), Mapping):
+        values["concentration"] = prior_from_description(values["concentration"])
     try:
         return kinds[description["prior"]](**values)
     except TypeError as error:
@@ -596,18 +566,20 @@ def _log_mean_of_power(gamma: Gamma, k: int, n: int) -> float:
     return float(log_mean_power(gamma.shape, gamma.rate, k, n)) if n else 0.0
 
 
-def _log_gamma_mean(gamma: Gamma, log_term: Callable[[float, float], float]) -> float:
-    """Log of the Gamma mean of exp(log_term(log alpha, alpha)), by quadrature over log alpha.
+def _mean_clusters(gamma: Gamma, n: int) -> float:
+    """Mean number of clusters of n data under the Gamma prior of alpha, by quadrature over log alpha.
 
-    The integrand must be log-concave in log alpha (it is for the terms used here), so that a single
-    mode and the points 40 below it on either side bound the whole mass.
+    The integrand is log-concave in log alpha, so that a single mode and the points 40 below it on either
+    side bound the whole mass.
     """
     from scipy.integrate import quad
     from scipy.optimize import minimize_scalar
+    from scipy.special import digamma
 
     def log_density(t: float) -> float:
         alpha = math.exp(min(t, 700.0))
-        return gamma.shape * t - gamma.rate * alpha + log_term(t, alpha)
+        log_clusters = math.log1p(alpha * float(digamma(alpha + n) - digamma(alpha + 1.0)))
+        return gamma.shape * t - gamma.rate * alpha + log_clusters
 
     start = math.log(gamma.mean)
     mode = float(minimize_scalar(lambda t: -log_density(t), bracket=(start - 1.0, start)).x)
@@ -623,7 +595,7 @@ def _log_gamma_mean(gamma: Gamma, log_term: Callable[[float, float], float]) -> 
             lambda t: math.exp(log_density(t) - top), low, high, limit=500, epsabs=0.0, epsrel=tolerance
         )[0]
     log_constant = gamma.shape * math.log(gamma.rate) - math.lgamma(gamma.shape)
-    return top + math.log(total) + log_constant
+    return math.exp(top + math.log(total) + log_constant)
 
 
 # --- checks -------------------------------------------------------------------------------------
@@ -649,12 +621,3 @@ def _count(value: int, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
         raise DataError(f"{name} must be a whole number, 0 or more, not {value!r}")
     return int(value)
-
-
-def _check_sizes(sizes: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    array = np.asarray(sizes)
-    if array.size == 0:
-        return np.zeros(0, np.int64)
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer) or array.min() < 1:
-        raise DataError(f"sizes must be positive whole numbers, one for each cluster, not {sizes!r}")
-    return array.astype(np.int64)

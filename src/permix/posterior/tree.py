@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,32 +47,16 @@ def to_datatree(
         "seeds": json.dumps(draws.seeds),
         **(attrs or {}),
     }
-    named: dict[Hashable, Sequence[Hashable]] = {
-        name: list(value) for name, value in {**DIMS, **(dims or {})}.items()
-    }
+    named: dict[Hashable, Any] = {name: list(value) for name, value in {**DIMS, **(dims or {})}.items()}
     chosen = dict(coords or {})
     # ArviZ would warn where there are more chains than draws, which is no mistake here.
-    groups = {
-        "posterior": dict_to_dataset(
-            draws.arrays,
-            coords=chosen,
-            dims=named,
-            sample_dims=["chain", "draw"],
-            attrs=about,
-            check_conventions=False,
-        )
-    }
+    dataset = partial(dict_to_dataset, coords=chosen, dims=named, attrs=about, check_conventions=False)
+    groups = {"posterior": dataset(draws.arrays, sample_dims=["chain", "draw"])}
     if draws.statistics.get("moves"):
         groups["sample_stats"] = _move_statistics(draws, about)
     if observed:
-        groups["observed_data"] = dict_to_dataset(
-            {name: np.asarray(value) for name, value in observed.items()},
-            coords=chosen,
-            dims=named,
-            sample_dims=[],
-            attrs=about,
-            check_conventions=False,
-        )
+        arrays = {name: np.asarray(value) for name, value in observed.items()}
+        groups["observed_data"] = dataset(arrays, sample_dims=[])
     for group in groups.values():
         group.attrs.pop("created_at", None)
     return xr.DataTree.from_dict(groups)
