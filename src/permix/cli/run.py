@@ -45,33 +45,29 @@ class Targets(NamedTuple):
         return [target for target in self[:-1] if target is not None]
 
 
-def run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
-    """Fit, save, and show what was found."""
-    try:
-        with warnings_in_options(command.flags):
-            _run_fit(command, values)
-    except PermixError as error:
-        raise in_options(error, command.flags) from error
-
-
 @contextmanager
-def warnings_in_options(flags: Mapping[str, str]) -> Iterator[None]:
-    """Show warnings with the options of a command for the arguments they name."""
+def speaking_options(flags: Mapping[str, str]) -> Iterator[None]:
+    """Write the arguments that warnings and errors name as options of a command."""
     from permix.cli import show_warning
 
-    with warnings.catch_warnings():
-        warnings.showwarning = partial(show_warning, flags=flags)
-        # It speaks of calls; the command line says by itself how to go on.
-        warnings.filterwarnings("ignore", "interrupted after", PermixWarning)
-        yield
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = partial(show_warning, flags=flags)
+            # It speaks of calls; the command line says by itself how to go on.
+            warnings.filterwarnings("ignore", "interrupted after", PermixWarning)
+            yield
+    except PermixError as error:
+        message = error.args[0] if error.args else ""
+        if not isinstance(message, Message):
+            raise
+        kind = WrongOption if isinstance(error, ParameterError) else DataError
+        raise kind(message.as_options(flags)) from error
 
 
-def in_options(error: PermixError, flags: Mapping[str, str]) -> PermixError:
-    """Return the error with its arguments written as options, where it names any."""
-    message = error.args[0] if error.args else ""
-    if not isinstance(message, Message):
-        return error
-    return (WrongOption if isinstance(error, ParameterError) else DataError)(message.as_options(flags))
+def run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
+    """Fit, save, and show what was found."""
+    with speaking_options(command.flags):
+        _run_fit(command, values)
 
 
 def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
