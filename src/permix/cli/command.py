@@ -100,7 +100,8 @@ class ModelCommand:
         """Return one of the model's functions, imported now."""
         module = "tables" if name in ("report", "show") else "answers"
         folder = self.parameters.__module__.rpartition(".")[0]
-        return part(f"{folder}.{module}:{name}")  # type: ignore[no-any-return]
+        found: Callable[..., Any] = part(f"{folder}.{module}:{name}")
+        return found
 
     @property
     def flags(self) -> dict[str, str]:

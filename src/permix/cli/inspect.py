@@ -95,11 +95,9 @@ def describe_votes(votes: Any) -> dict[str, Any]:
         categories = category_names(votes.metadata)
         if categories is not None:
             order = votes.metadata["CATEGORY ORDER"]
-            worst_first = order == sorted(order, reverse=True)
+            ways = {"best first": sorted(order), "worst first": sorted(order, reverse=True)}
             facts["categories_best_first"] = categories
-            facts["order_in_the_file"] = "worst first" if worst_first else "mixed"
-            if order == sorted(order):
-                facts["order_in_the_file"] = "best first"
+            facts["order_in_the_file"] = next((name for name in ways if ways[name] == order), "mixed")
         contradicting = int(votes.counts[~votes.consistent].sum())
         if contradicting:
             facts["agents_who_contradict_themselves"] = contradicting
@@ -162,14 +160,8 @@ def drop_chains(chains: Path, n_stored: int, n_draws: int) -> None:
     shutil.rmtree(gone)
 
 
-def check_picture(picture: Path | None) -> None:
-    """Refuse, before any work is done, an ending that no picture has."""
-    if picture is not None and picture.suffix not in PICTURES:
-        raise typer.BadParameter(f"{picture}: pictures end in {', '.join(PICTURES)}")
-
-
-def check_model_name(output: Path) -> None:
-    """Refuse, before any work is done, a name that says the file is something else than a model."""
+def check_names(output: Path, picture: Path | None) -> None:
+    """Refuse, before any work is done, a model's name that says another kind of file, or a picture's."""
     from permix.data.io.text_files import PREFLIB, TABLES, plain_suffix
 
     endings = {*PREFLIB, *TABLES, "json", "npy", "npz", "txt", *(ending[1:] for ending in PICTURES)}
@@ -177,3 +169,5 @@ def check_model_name(output: Path) -> None:
         raise typer.BadParameter(
             f"--output {output}: the fitted model is no such file; name it {output.stem.split('.')[0]}.permix"
         )
+    if picture is not None and picture.suffix not in PICTURES:
+        raise typer.BadParameter(f"{picture}: pictures end in {', '.join(PICTURES)}")

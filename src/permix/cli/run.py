@@ -14,13 +14,11 @@ import typer
 
 from permix.cli.answers import write_csv
 from permix.cli.command import SELECTION, ModelCommand
-from permix.cli.inspect import check_model_name, check_picture, check_targets, drop_chains
+from permix.cli.inspect import check_names, check_targets, drop_chains
 from permix.cli.output import print_json, running_fit
 from permix.errors import DataError, Message, ParameterError, PermixError, PermixWarning
 from permix.estimators.registry import part
-from permix.files import check_target
 
-SELECT = "permix.selection.select_components:select_components"
 SELECTION_TABLES = "permix.selection.tables"
 
 
@@ -31,7 +29,7 @@ class WrongOption(DataError):
 
 
 class Targets(NamedTuple):
-    """The files a fit writes."""
+    """The files a fit writes, and the folder of its chains; None for those it does not."""
 
     output: Path
     labels: Path | None
@@ -39,10 +37,6 @@ class Targets(NamedTuple):
     picture: Path | None
     curve: Path | None
     chains: Path | None
-
-    def all(self) -> list[Path]:
-        """Return those that are wanted, chains apart."""
-        return [target for target in self[:-1] if target is not None]
 
 
 @contextmanager
@@ -83,7 +77,8 @@ def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
         raise DataError(f"{file} is a fitted model, not data; see permix summary {file}")
     unfinished = targets.chains is not None and (targets.chains / "manifest.json").is_file()
     # Chains that are still there are a run that was cut short: the same command may replace what it left.
-    check_targets(targets.all(), [file], values["force"] or unfinished)
+    wanted = [target for target in targets[:-1] if target is not None]
+    check_targets(wanted, [file], values["force"] or unfinished)
     if unfinished and not (as_json or quiet):
         print(f"found chains in {targets.chains}", file=sys.stderr)
     given["progress"] = False if quiet or as_json else None
@@ -91,25 +86,26 @@ def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
         given["store"] = targets.chains
     settings = parameters(**given) if candidates is None else None
     data = part(command.source.read)(file, values)
+    selection = None
     with running_fit(targets.chains):
-        fit, selection = _fitted(command, data, settings, given, values, candidates)
+        if candidates is None:
+            options = {name: values[name] for name in command.fit_options if values[name] is not None}
+            fit = command.function("fit_data")(data, settings, **options)
+        else:
+            selection = _selected(command, data, given, values, candidates)
+            fit = selection.fit
     _finish(command, values, targets, data, fit, selection)
 
 
 def _parameters(command: ModelCommand, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters that were given, in the types that declarations expect."""
     declared = command.declared
-    given = {
-        name: value
-        for name, value in values.items()
-        if value is not None and (name in declared or name in command.options)
-    }
+    named = {*declared, *command.options}
+    given = {name: value for name, value in values.items() if value is not None and name in named}
     if command.options:
         given = command.function("choose")(given)
-    return {
-        name: declared[name].check.parse(value) if isinstance(value, str) else value
-        for name, value in given.items()
-    }
+    words = {name: value for name, value in given.items() if isinstance(value, str)}
+    return given | {name: declared[name].check.parse(word) for name, word in words.items()}
 
 
 def _candidates(command: ModelCommand, values: Mapping[str, Any]) -> list[int] | None:
@@ -141,17 +137,14 @@ def _numbers(text: str) -> list[int]:
                 raise ValueError
             numbers.update(range(low, high + 1))
     except ValueError:
-        raise typer.BadParameter(
-            f"--select takes numbers of groups such as 1-10 or 2,4,8, not {text!r}"
-        ) from None
+        said = f"--select takes numbers of groups such as 1-10 or 2,4,8, not {text!r}"
+        raise typer.BadParameter(said) from None
     return sorted(numbers)
 
 
 def _targets(command: ModelCommand, values: Mapping[str, Any], curve: bool) -> Targets:
     output, picture = values["output"], values["picture"]
-    check_model_name(output)
-    check_target(output)
-    check_picture(picture)
+    check_names(output, picture)
     return Targets(
         output,
         values.get("labels"),
@@ -162,20 +155,12 @@ def _targets(command: ModelCommand, values: Mapping[str, Any], curve: bool) -> T
     )
 
 
-def _fitted(
-    command: ModelCommand,
-    data: Any,
-    settings: Any,
-    given: dict[str, Any],
-    values: Mapping[str, Any],
-    candidates: list[int] | None,
-) -> tuple[Any, Any]:
-    """Fit so many groups, or as many as the data choose; no fit if that choice was interrupted."""
-    if candidates is None:
-        wanted = {name: values[name] for name in command.fit_options if values[name] is not None}
-        return command.function("fit_data")(data, settings, **wanted), None
+def _selected(
+    command: ModelCommand, data: Any, given: dict[str, Any], values: Mapping[str, Any], candidates: list[int]
+) -> Any:
+    """Choose the number of groups, and fit so many; no fit if that choice was interrupted."""
     chosen = {name: value for name, value in given.items() if name not in ("n_components", "store")}
-    selection = part(SELECT)(
+    return part("permix.selection.select_components:select_components")(
         data.table,
         candidates,
         model=command.name,
@@ -185,7 +170,6 @@ def _fitted(
         refit=True,
         **chosen,
     )
-    return selection.fit, selection
 
 
 def _finish(
@@ -200,10 +184,8 @@ def _finish(
     extra = {} if selection is None else {"selection": part(SELECTION_TABLES).selection_report(selection)}
     if fit is None:
         _show(command, {"file": None, **extra}, selection, None, as_json)
-        print(
-            f"permix: interrupted before a model was fitted to all; -k {selection.chosen} fits one",
-            file=sys.stderr,
-        )
+        said = f"interrupted before a model was fitted to all; -k {selection.chosen} fits one"
+        print(f"permix: {said}", file=sys.stderr)
         raise typer.Exit(130)
     write_model(fit, targets.output)
     interrupted = bool(getattr(fit, "interrupted", False))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -94,9 +95,8 @@ class Whole(Number):
         self.least, self.most, self.special = least, most, special
 
     def convert(self, value: Any) -> Any:
-        if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
-            return NotImplemented
-        return value
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        return value if is_whole and self.least <= value <= self.most else NotImplemented
 
     def must_be(self) -> str:
         if self.most < MOST:
@@ -124,26 +124,16 @@ class Real(Number):
     def convert(self, value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, int | float):
             return NotImplemented
-        try:
-            number = float(value)
-        except OverflowError:
-            return NotImplemented
-        if not (math.isfinite(number) and self.above < number < self.below):
-            return NotImplemented
-        return number if self.least <= number <= self.most else NotImplemented
+        inside = self.above < value < self.below and self.least <= value <= self.most
+        largest = sys.float_info.max  # whole numbers beyond it are no floats
+        return float(value) if inside and -largest <= value <= largest else NotImplemented
 
     def must_be(self) -> str:
-        said = []
         if self.above == 0.0 and self.below == self.most == math.inf:
             return "a positive number"
-        if self.above > -math.inf:
-            said.append(f"above {self.above:g}")
-        if self.least > -math.inf:
-            said.append(f"{self.least:g} or more")
-        if self.below < math.inf:
-            said.append(f"below {self.below:g}")
-        if self.most < math.inf:
-            said.append(f"{self.most:g} or less")
+        ways = ("above {:g}", "{:g} or more", "below {:g}", "{:g} or less")
+        bounds = zip(ways, (self.above, self.least, self.below, self.most), strict=True)
+        said = [way.format(bound) for way, bound in bounds if math.isfinite(bound)]
         return f"a number, {' and '.join(said)}" if said else "a finite number"
 
 

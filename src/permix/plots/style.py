@@ -30,10 +30,8 @@ def matplotlib_part(place: str) -> Any:
 
 def new_figure(width: float, height: float) -> Figure:
     """Make a figure that no window knows of."""
-    figure: Figure = matplotlib_part("matplotlib.figure:Figure")(
-        figsize=(width, height), layout="constrained"
-    )
-    return figure
+    make: type[Figure] = matplotlib_part("matplotlib.figure:Figure")
+    return make(figsize=(width, height), layout="constrained")
 
 
 def new_axes(ax: Axes | None, width: float = 5.0, height: float = 4.0) -> Axes:

@@ -257,27 +257,16 @@ def _model(model: Any) -> tuple[Model, dict[str, Any]]:
 
 def _refuse_for_criteria(criterion: str, rule: str, validation: Any, test_size: Any, n_folds: Any) -> None:
     """Refuse what makes sense for agents held out only."""
+    asked, held_out = Argument("criterion", criterion), Argument("criterion", "held-out")
     if rule == "one-se":
-        raise DataError(
-            Argument("rule", "one-se"),
-            " needs errors, which ",
-            Argument("criterion", criterion),
-            " does not have; use ",
-            Argument("rule", "best"),
-            ", or ",
-            Argument("criterion", "held-out"),
-        )
+        use = (" does not have; use ", Argument("rule", "best"), ", or ", held_out)
+        raise DataError(Argument("rule", rule), " needs errors, which ", asked, *use)
     given = {"validation": validation is not None, "test_size": test_size != TEST_SIZE}
     given["n_folds"] = n_folds is not None
+    why = " is computed on all data, and nobody is held out; leave out "
     for name, is_given in given.items():
         if is_given:
-            raise DataError(
-                Argument("criterion", criterion),
-                " is computed on all data, and nobody is held out; leave out ",
-                Argument(name),
-                ", or use ",
-                Argument("criterion", "held-out"),
-            )
+            raise DataError(asked, why, Argument(name), ", or use ", held_out)
 
 
 def _affordable(model: Selectable, folds: list[tuple[Any, Any]], seed: int) -> list[tuple[Any, Any]]:

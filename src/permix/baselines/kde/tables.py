@@ -24,8 +24,8 @@ def report(fit: KDEFit) -> dict[str, Any]:
         "closed_form": fit.is_exact,
         "interrupted": fit.interrupted,
         "cross_validation": [
-            {"dispersion": dispersion, "log_density_per_agent": value}
-            for dispersion, value in fit.tried.tolist()
+            dict(zip(("dispersion", "log_density_per_agent"), tried, strict=True))
+            for tried in fit.tried.tolist()
         ],
     }
 

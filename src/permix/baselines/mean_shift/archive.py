@@ -15,13 +15,9 @@ from permix.estimators.fields import below, counts, field, require
 
 
 def _pack(fit: MeanShiftFit) -> Content:
+    ending = {"converged": bool(fit.converged), "interrupted": bool(fit.interrupted)}
     return Content(
-        {
-            "items": fit.items,
-            "decay": float(fit.decay),
-            "converged": bool(fit.converged),
-            "interrupted": bool(fit.interrupted),
-        },
+        {"items": fit.items, "decay": float(fit.decay), **ending},
         {
             "centers": np.asarray(fit.centers.orders, dtype=np.int32),
             "cluster_sizes": np.asarray(fit.centers.counts, dtype=np.int64),

@@ -44,6 +44,11 @@ class MeanShiftFit:
         """Item names."""
         return self.centers.items
 
+    @property
+    def center_names(self) -> list[list[str]]:
+        """Names of the items of each center."""
+        return [[str(self.items[item]) for item in row if item >= 0] for row in self.centers.orders.tolist()]
+
     def log_density(self, lists: Rankings) -> Array:
         """Return ln p of every list under the mixture around the centers."""
         pairs = _pairs(lists, self.centers, self.settings)
