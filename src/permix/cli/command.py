@@ -253,7 +253,8 @@ def _of_option(name: str, option: Option) -> inspect.Parameter:
 def _of_parameter(name: str, about: Declared, with_default: bool = True) -> inspect.Parameter:
     """Return the option of a declared parameter; the declaration checks what is given."""
     check, flag = about.check, about.flag_of(name)
-    default = "" if about.default is None or not with_default else f" [default: {_shown(about.default)}]"
+    shown = ("no", "yes")[about.default] if isinstance(about.default, bool) else about.default
+    default = "" if about.default is None or not with_default else f" [default: {shown}]"
     details: dict[str, Any] = {"help": _first_sentence(about.help) + default, "show_default": False}
     flags = [flag, *([about.short] if about.short else [])]
     words = [word for word in check.special if isinstance(word, str)]
@@ -278,7 +279,3 @@ def _first_sentence(text: str) -> str:
     """Return a help text's first sentence without markup of docstrings."""
     first = re.split(r"(?<=[.])\s+(?=[A-Z:`])", " ".join(text.split()), maxsplit=1)[0]
     return re.sub(r":\w+:`~?(?:\w+\.)*(\w+)`", r"\1", first).replace("``", "")
-
-
-def _shown(value: Any) -> str:
-    return ("no", "yes")[value] if isinstance(value, bool) else str(value)

@@ -6,6 +6,7 @@ import math
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -104,22 +105,16 @@ class Whole(Number):
         return f"a whole number, {self.least} or more"
 
 
+@dataclass(eq=False, kw_only=True)
 class Real(Number):
     """A finite number above ``above``, below ``below``, and from ``least`` to ``most``."""
 
     noun, read = "float", float
-
-    def __init__(
-        self,
-        *,
-        least: float = -math.inf,
-        most: float = math.inf,
-        above: float = -math.inf,
-        below: float = math.inf,
-        special: tuple[Any, ...] = (),
-    ) -> None:
-        self.least, self.most, self.above, self.below = least, most, above, below
-        self.special = special
+    least: float = -math.inf
+    most: float = math.inf
+    above: float = -math.inf
+    below: float = math.inf
+    special: tuple[Any, ...] = ()
 
     def convert(self, value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, int | float):
