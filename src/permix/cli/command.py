@@ -231,12 +231,8 @@ def positional(name: str, help: str, default: Any = ..., metavar: str | None = N
 
 
 def argument(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    return inspect.Parameter(
-        name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if default is ... else default,
-        annotation=annotation,
-    )
+    kind, given = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty if default is ... else default
+    return inspect.Parameter(name, kind, default=given, annotation=annotation)
 
 
 def _of_option(name: str, option: Option) -> inspect.Parameter:

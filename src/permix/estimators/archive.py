@@ -53,13 +53,6 @@ class Schema:
     facts: Mapping[str, Check] = field(default_factory=dict)  # every further value, all of them needed
     members: Schema | None = None  # that of the fits which a fit of this model is made of
 
-    def field_of(self, name: str) -> Field | None:
-        """Return what is declared of an array, one of a member included; None for strangers."""
-        number, slash, rest = name.partition("/")
-        if self.members is not None and slash and number.isdecimal():
-            return self.members.field_of(rest)
-        return self.arrays.get(name)
-
 
 def write_model(fit: Any, path: PathLike) -> None:
     """Write a fit of any model; :func:`permix.load` reads it."""

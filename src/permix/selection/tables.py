@@ -51,10 +51,8 @@ def print_selection(selection: ComponentSelection) -> None:
     shown["remark"] = [_remark(selection, number) for number in shown["groups"]]
     print_table(title, list(shown), list(zip(*shown.values(), strict=True)))
     if selection.chosen != selection.best:
-        print(
-            "chosen: the fewest groups that are within one standard error of the best; "
-            f"--rule best takes {selection.best}\n"
-        )
+        fewest = "the fewest groups that are within one standard error of the best"
+        print(f"chosen: {fewest}; --rule best takes {selection.best}\n")
 
 
 def _known(values: Any, style: str) -> list[str]:

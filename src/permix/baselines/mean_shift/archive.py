@@ -40,13 +40,9 @@ def _build(saved: Saved) -> MeanShiftFit:
     return MeanShiftFit(
         settings=settings,
         centers=Rankings._from_arrays(arrays["centers"], items, counts=arrays["cluster_sizes"]),
-        row_labels=arrays["row_labels"],
-        row_counts=arrays["row_counts"],
-        decays=decays,
-        decay=facts["decay"],
         log_likelihood=log_likelihood_of(arrays["log_likelihood"], may_be_unknown=facts["interrupted"]),
-        converged=facts["converged"],
-        interrupted=facts["interrupted"],
+        **{name: arrays[name] for name in ("row_labels", "row_counts", "decays")},
+        **{name: facts[name] for name in ("decay", "converged", "interrupted")},
     )
 
 
