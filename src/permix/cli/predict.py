@@ -98,7 +98,8 @@ def run_predict(
         if isinstance(answer, Answer):
             give(answer, output, json)
         else:
-            give_rankings(*answer, output, json)
+            rankings, agents = answer
+            give_rankings(rankings, agents, output, json)
 
 
 def _loaded(file: Path) -> tuple[Model, Any, ModelCommand]:

@@ -116,16 +116,16 @@ def questions_about(pairs: Any, table: AgentTable) -> tuple[Questions, Array]:
         return Questions.triples(empty, empty.astype(np.int32), empty.astype(np.int32), n), empty
     if rows.dtype.kind not in "iu":
         raise DataError("pairs are (row, a, b) with rows of the preferences counted from 0")
-    for at in np.flatnonzero((rows < 0) | (rows >= n)):
+    for at in np.flatnonzero((rows < 0) | (rows >= n)).tolist():
         raise DataError(f"pairs, {in_row(at)}: there is no row {rows[at]}; rows are counted 0 to {n - 1}")
     coded = []
     for column in (a_column, b_column):
         entries = as_column(column, "item")
         _, codes = encode_items(entries, table.items, None, lambda at: f"pairs, {in_row(at)}")
-        for at in np.flatnonzero(codes < 0):
+        for at in np.flatnonzero(codes < 0).tolist():
             raise DataError(f"pairs, {in_row(at)}: an item is missing")
         coded.append(codes)
-    for at in np.flatnonzero(coded[0] == coded[1]):
+    for at in np.flatnonzero(coded[0] == coded[1]).tolist():
         name = table.items[coded[0][at]]
         raise DataError(f"pairs, {in_row(at)}: {name!r} is compared with itself; leave the row out")
     order = np.argsort(rows, kind="stable")

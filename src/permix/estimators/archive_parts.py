@@ -147,6 +147,7 @@ ESTIMATE_FACTS: Mapping[str, Check] = {
 PARTITION_FACTS = {**DRAW_FACTS, **ESTIMATE_FACTS}
 PARTITION_FIELDS = {
     **draw_fields(
+        optional=False,
         labels=field("int", "observations", where=fields.below("observations")),
         **dict.fromkeys(("n_clusters", "largest_cluster", "log_likelihood", "log_joint"), number()),
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from permix.baselines.mean_shift.fit import MeanShiftFit
@@ -37,12 +39,13 @@ def _build(saved: Saved) -> MeanShiftFit:
     require(settings.decay is None or bool(np.all(decays == settings.decay)), "decays")
     _check_centers(arrays["centers"], len(items))
     _check_sizes(arrays)
+    pieces: dict[str, Any] = arrays | facts
+    names = ("row_labels", "row_counts", "decays", "decay", "converged", "interrupted")
     return MeanShiftFit(
         settings=settings,
         centers=Rankings._from_arrays(arrays["centers"], items, counts=arrays["cluster_sizes"]),
         log_likelihood=log_likelihood_of(arrays["log_likelihood"], may_be_unknown=facts["interrupted"]),
-        **{name: arrays[name] for name in ("row_labels", "row_counts", "decays")},
-        **{name: facts[name] for name in ("decay", "converged", "interrupted")},
+        **{name: pieces[name] for name in names},
     )
 
 
