@@ -62,25 +62,24 @@ def run_predict(
 ) -> None:
     """Say what a fitted model makes of new data."""
     model, found, command = _loaded(fit)
+    who = model.named
     if not command.answers:
-        raise DataError(f"{fit} is {model.named}, which predicts nothing")
+        raise DataError(f"{fit} is {who}, which predicts nothing")
     what = what or next(iter(command.answers))
     if what not in command.answers:
         known = ", ".join(command.answers)
-        raise typer.BadParameter(f"--what {what}: {fit} is {model.named}, which answers {known}")
+        raise typer.BadParameter(f"--what {what}: {fit} is {who}, which answers {known}")
     answering = command.answers[what]
     for name, value in values.items():
         if value in (None, []):
             continue
         flag = command.flags.get(name, f"--{name.replace('_', '-')}")
         if name not in answering.uses and name not in command.source.options:
-            raise typer.BadParameter(f"{flag} says nothing to {model.named} about --what {what}")
+            raise typer.BadParameter(f"{flag} says nothing to {who} about --what {what}")
         reading = command.source.options.get(name)
         if reading is not None and reading.choices and value not in reading.choices:
             known = ", ".join(reading.choices)
-            raise typer.BadParameter(
-                f"{flag} {value} says nothing to {model.named}, whose files may be {known}"
-            )
+            raise typer.BadParameter(f"{flag} {value} says nothing to {who}, whose files may be {known}")
         if reading is not None and file is None:
             raise typer.BadParameter(f"{flag} says how to read a file of new data, and none is given")
     if output is not None:
@@ -151,10 +150,8 @@ def run_sample(
     elif output is not None:
         write_rankings(drawn, output, json)
     elif json:
-        names = drawn.items
-        print_json(
-            {"rankings": [[names[item] for item in row if item >= 0] for row in drawn.orders.tolist()]}
-        )
+        rankings = [[drawn.items[item] for item in row if item >= 0] for row in drawn.orders.tolist()]
+        print_json({"rankings": rankings})
     else:
         names = [*drawn.items, ""]  # a place that a list leaves empty has number -1
         places = [f"pos{place + 1}" for place in range(drawn.orders.shape[1])]

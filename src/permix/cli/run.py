@@ -182,8 +182,18 @@ def _finish(
     if selection is not None and targets.curve is not None:
         part("permix.plots:choice")(selection).figure.savefig(targets.curve)
     extra = {} if selection is None else {"selection": part(SELECTION_TABLES).selection_report(selection)}
+
+    def show(file: Path | None, report: dict[str, Any]) -> None:
+        if as_json:
+            print_json({"file": None if file is None else str(file), **report, **extra})
+            return
+        if selection is not None:
+            part(SELECTION_TABLES).print_selection(selection)
+        if file is not None:
+            command.function("show")(report, file.name)
+
     if fit is None:
-        _show(command, {"file": None, **extra}, selection, None, as_json)
+        show(None, {})
         said = f"interrupted before a model was fitted to all; -k {selection.chosen} fits one"
         print(f"permix: {said}", file=sys.stderr)
         raise typer.Exit(130)
@@ -199,7 +209,7 @@ def _finish(
     report = command.function("report")(fit)
     if command.measures and not (partial or interrupted):
         report |= command.function("measures")(fit, data, values)
-    _show(command, {"file": str(targets.output), **report, **extra}, selection, report, as_json)
+    show(targets.output, report)
     if targets.curve is not None and not as_json:
         print(f"{targets.curve}: what the choice rests on, by number of groups")
     if partial or interrupted:
@@ -208,22 +218,6 @@ def _finish(
     if targets.chains is not None and targets.chains.exists() and not values["keep_chains"]:
         n_stored = fit.draws.n_stored if getattr(fit, "draws", None) is not None else 0
         drop_chains(targets.chains, n_stored, fit.settings.n_draws)
-
-
-def _show(
-    command: ModelCommand,
-    everything: dict[str, Any],
-    selection: Any,
-    report: dict[str, Any] | None,
-    as_json: bool,
-) -> None:
-    if as_json:
-        print_json(everything)
-        return
-    if selection is not None:
-        part(SELECTION_TABLES).print_selection(selection)
-    if report is not None:
-        command.function("show")(report, Path(everything["file"]).name)
 
 
 def _say_interrupted(targets: Targets, partial: bool) -> None:

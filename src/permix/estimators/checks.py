@@ -145,13 +145,12 @@ class Choice(Check):
         return " or ".join(_written(word) for word in self.words)
 
 
+@dataclass(eq=False, kw_only=True)
 class Switch(Check):
     """True or False."""
 
     noun = "bool"
-
-    def __init__(self, *, special: tuple[Any, ...] = ()) -> None:
-        self.special = special
+    special: tuple[Any, ...] = ()
 
     def convert(self, value: Any) -> Any:
         return value if isinstance(value, bool) else NotImplemented
