@@ -88,9 +88,6 @@ class DataError(PermixError, ValueError):
     Several parts, among them arguments of the library, make a :class:`Message`.
     """
 
-    def __init__(self, *parts: str | Argument | Wording) -> None:
-        super().__init__(*([Message(*parts)] if len(parts) > 1 else parts))
-
 
 class NoSuchAttribute(DataError, AttributeError):
     """A fit has no such attribute, and the message says what has; ``hasattr`` is False."""

@@ -109,9 +109,7 @@ PRIORS = Registry(
         ),
         "finite": Named(
             "permix.partitions.priors:FiniteDirichlet",
-            {
-                "components": Setting(int, "number of groups", argument="n", flags=("--components", "-k")),
-            },
+            {"components": Setting(int, "number of groups", argument="n", flags=("--components", "-k"))},
         ),
     },
 )

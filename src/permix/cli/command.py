@@ -74,7 +74,6 @@ class ModelCommand:
     ``permix --help`` stays quick. In ``tables.py``: ``report(fit)``, everything ``summary`` shows as plain
     values, and ``show(report, title)``, tables for people. In ``answers.py``: ``fit_data(data, parameters)``,
     which raises KeyboardInterrupt if nothing was kept, and what the attributes below ask for.
-
     """
 
     name: str  # as in ``permix fit NAME``
@@ -120,14 +119,14 @@ class ModelCommand:
 
     def chosen(self, given: Mapping[str, Any]) -> type[Parameters]:
         """Return the parameters of the model that is meant, which must have all that was given."""
-        meant = self.parameters
-        if self.variant is not None and self.variant.needs in given:
-            meant = self.variant.parameters
+        if self.variant is None:
+            return self.parameters
+        needs, other = self.variant.needs, self.variant.needs in given
+        meant = self.variant.parameters if other else self.parameters
         for name in given:
             if name not in meant.declared:
-                needs = self.flags[self.variant.needs] if self.variant else ""
-                how = "with" if meant is not self.parameters else "without"
-                raise typer.BadParameter(f"{self.flags[name]} says nothing {how} {needs}")
+                how = f"{'with' if other else 'without'} {self.flags[needs]}"
+                raise typer.BadParameter(f"{self.flags[name]} says nothing {how}")
         return meant
 
     @property
@@ -169,39 +168,37 @@ SELECTION: Mapping[str, Option] = {
 
 def add_command(
     app: typer.Typer,
-    name: str,
     run: Callable[..., None],
     arguments: Sequence[inspect.Parameter],
     options: Mapping[str, Option],
-    help: str,
-    examples: Sequence[str] = (),
+    *examples: str,
 ) -> None:
-    """Add a command that calls ``run`` with the values of its arguments and options by name."""
+    """Add a command with the name and docstring of ``run``, which gets all values by name."""
     parameters = [*arguments, *(_of_option(name, option) for name, option in options.items())]
 
     def call(**values: Any) -> None:
-        run(**{name: _plain(value) for name, value in values.items()})
+        words = {name: str(value) for name, value in values.items() if isinstance(value, enum.StrEnum)}
+        run(**(values | words))
 
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    call.__doc__ = help
-    call.__name__ = name.replace("-", "_")
+    call.__doc__ = run.__doc__
+    call.__name__ = run.__name__.replace("-", "_")
     label = "Examples" if len(examples) > 1 else "Example"
     epilog = f"{label}: {', '.join(f'`{example}`' for example in examples)}" if examples else None
-    app.command(name, epilog=epilog)(call)
+    app.command(run.__name__, epilog=epilog)(call)
 
 
-def add_fit_command(app: typer.Typer, command: ModelCommand, run: Callable[..., None]) -> None:
-    """Add ``permix fit NAME``; it calls ``run(command, values)``, with None for what was not given."""
+def add_fit_command(app: typer.Typer, command: ModelCommand) -> None:
+    """Add ``permix fit NAME``; what was not given is None."""
     output = typer.Option("--output", "-o", help="File for the fitted model.")
     parameters = [
         positional("file", command.source.help, metavar="DATA"),
         argument("output", Annotated[Path, output], ...),
     ]
-    declared = command.declared
     options: dict[str, Option] = {**command.options, **command.fit_options}
     options |= SELECTION if command.select else {}
-    for name, about in declared.items():
+    for name, about in command.declared.items():
         if about.flag_of(name) and name not in command.options:
             if command.variant is not None and name == command.variant.needs:
                 about = replace(about, default=None)  # left out, the other model is meant
@@ -212,19 +209,15 @@ def add_fit_command(app: typer.Typer, command: ModelCommand, run: Callable[..., 
         options["labels"] = Option(Path, command.labels)
     if command.column_labels:
         options["column_labels"] = Option(Path, "The same for columns.")
-    options |= {
-        name: option for name, option in SHARED.items() if name != "keep_chains" or command.keeps_chains
-    }
+    options |= SHARED
+    if not command.keeps_chains:
+        del options["keep_chains"]
 
-    def call(**values: Any) -> None:
-        run(command, values)
+    def run(**values: Any) -> None:
+        part("permix.cli.run:run_fit")(command, values)
 
-    add_command(app, command.name, call, parameters, options, command.help, command.examples)
-
-
-def _plain(value: Any) -> Any:
-    """Return a word that was chosen as a plain string."""
-    return str(value) if isinstance(value, enum.StrEnum) else value
+    run.__name__, run.__doc__ = command.name, command.help
+    add_command(app, run, parameters, options, *command.examples)
 
 
 def _flag(name: str) -> str:
@@ -238,33 +231,26 @@ def positional(name: str, help: str, default: Any = ..., metavar: str | None = N
 
 
 def argument(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    return inspect.Parameter(
-        name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if default is ... else default,
-        annotation=annotation,
-    )
+    kind, given = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty if default is ... else default
+    return inspect.Parameter(name, kind, default=given, annotation=annotation)
 
 
 def _of_option(name: str, option: Option) -> inspect.Parameter:
     flags = option.flags or (_flag(name),)
-    details: dict[str, Any] = {"help": option.help, "show_default": False}
+    details: dict[str, Any] = {"show_default": False, "min": option.least, "metavar": option.metavar}
     kind = option.type
     if option.choices:
         kind, details["case_sensitive"] = _words(name, option.choices), False
-    if option.least is not None:
-        details["min"] = option.least
-    if option.metavar is not None:
-        details["metavar"] = option.metavar
     if option.type is bool and not any("/" in flag for flag in flags):
-        return argument(name, Annotated[bool, typer.Option(*flags, **details)], False)
-    return argument(name, Annotated[kind | None, typer.Option(*flags, **details)], None)
+        return argument(name, Annotated[bool, typer.Option(*flags, help=option.help, **details)], False)
+    return argument(name, Annotated[kind | None, typer.Option(*flags, help=option.help, **details)], None)
 
 
 def _of_parameter(name: str, about: Declared, with_default: bool = True) -> inspect.Parameter:
     """Return the option of a declared parameter; the declaration checks what is given."""
     check, flag = about.check, about.flag_of(name)
-    default = "" if about.default is None or not with_default else f" [default: {_shown(about.default)}]"
+    shown = ("no", "yes")[about.default] if isinstance(about.default, bool) else about.default
+    default = "" if about.default is None or not with_default else f" [default: {shown}]"
     details: dict[str, Any] = {"help": _first_sentence(about.help) + default, "show_default": False}
     flags = [flag, *([about.short] if about.short else [])]
     words = [word for word in check.special if isinstance(word, str)]
@@ -289,7 +275,3 @@ def _first_sentence(text: str) -> str:
     """Return a help text's first sentence without markup of docstrings."""
     first = re.split(r"(?<=[.])\s+(?=[A-Z:`])", " ".join(text.split()), maxsplit=1)[0]
     return re.sub(r":\w+:`~?(?:\w+\.)*(\w+)`", r"\1", first).replace("``", "")
-
-
-def _shown(value: Any) -> str:
-    return {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)

@@ -18,12 +18,8 @@ NOT_CONVERGED = 1.5
 
 def items_report(items: Any, counts: np.ndarray) -> dict[str, Any]:
     """Return how many agents there are, and the items."""
-    return {
-        "agents": int(counts.sum()),
-        "rows": len(counts),
-        "number_of_items": len(items),
-        "items": [str(item) for item in items],
-    }
+    names = [str(item) for item in items]
+    return {"agents": int(counts.sum()), "rows": len(counts), "number_of_items": len(names), "items": names}
 
 
 def data_title(report: dict[str, Any], title: str) -> str:

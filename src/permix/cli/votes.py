@@ -58,19 +58,18 @@ class ReadOptions(NamedTuple):
         from permix.data.io.categories import DIRECTIONS
         from permix.data.io.text_files import plain_suffix
 
-        if self.file.suffix == ".permix":
-            raise DataError(
-                f"{self.file} is a fitted model, not a file of votes; see permix summary {self.file}"
-            )
+        file = self.file
+        if file.suffix == ".permix":
+            raise DataError(f"{file} is a fitted model, not a file of votes; see permix summary {file}")
         chosen = dict(self.given)
         order = chosen.get("categories")
         if order is not None:
-            if plain_suffix(self.file) != "cat":
-                raise typer.BadParameter(f"--categories belongs to .cat files; {self.file} is another kind")
+            if plain_suffix(file) != "cat":
+                raise typer.BadParameter(f"--categories belongs to .cat files; {file} is another kind")
             if order not in DIRECTIONS:
                 names = next(csv.reader([order], skipinitialspace=True), [])
                 chosen["categories"] = [name.strip() for name in names]
-        return read(self.file, **chosen)
+        return read(file, **chosen)
 
     def refuse_keep(self) -> None:
         """Refuse agents without an order, before anything is read."""

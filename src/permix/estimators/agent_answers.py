@@ -102,38 +102,30 @@ class Completions:
 
     def to_rankings(self) -> Rankings:
         """All draws as :class:`permix.Rankings`, those of one agent together under the agent's id."""
-        n, size, n_items = self.orders.shape
-        return Rankings._from_arrays(
-            self.orders.reshape(n * size, n_items),
-            self.preferences.items,
-            agents=np.repeat(self.preferences.agents, size),
-        )
+        _, size, n_items = self.orders.shape
+        agents = np.repeat(self.preferences.agents, size)
+        return Rankings._from_arrays(self.orders.reshape(-1, n_items), self.preferences.items, agents=agents)
 
 
 def questions_about(pairs: Any, table: AgentTable) -> tuple[Questions, Array]:
     """Questions sorted by agent, and the place of each in the order they were asked in."""
     row_column, a_column, b_column = long_columns(pairs, ("row", "a", "b"))
-    rows = as_column(row_column, "row")
-    n = len(table)
+    rows, n = as_column(row_column, "row"), len(table)
     if len(rows) == 0:
         empty = np.zeros(0, dtype=np.int64)
         return Questions.triples(empty, empty.astype(np.int32), empty.astype(np.int32), n), empty
     if rows.dtype.kind not in "iu":
         raise DataError("pairs are (row, a, b) with rows of the preferences counted from 0")
-    outside = (rows < 0) | (rows >= n)
-    if outside.any():
-        at = int(np.argmax(outside))
+    for at in np.flatnonzero((rows < 0) | (rows >= n)).tolist():
         raise DataError(f"pairs, {in_row(at)}: there is no row {rows[at]}; rows are counted 0 to {n - 1}")
     coded = []
     for column in (a_column, b_column):
         entries = as_column(column, "item")
         _, codes = encode_items(entries, table.items, None, lambda at: f"pairs, {in_row(at)}")
-        if (codes < 0).any():
-            raise DataError(f"pairs, {in_row(int(np.argmax(codes < 0)))}: an item is missing")
+        for at in np.flatnonzero(codes < 0).tolist():
+            raise DataError(f"pairs, {in_row(at)}: an item is missing")
         coded.append(codes)
-    same = coded[0] == coded[1]
-    if same.any():
-        at = int(np.argmax(same))
+    for at in np.flatnonzero(coded[0] == coded[1]).tolist():
         name = table.items[coded[0][at]]
         raise DataError(f"pairs, {in_row(at)}: {name!r} is compared with itself; leave the row out")
     order = np.argsort(rows, kind="stable")
@@ -156,9 +148,8 @@ def sample_rankings(components: Any, size: int, random_state: RandomState) -> tu
 def refuse_too_large(n_bytes: int, what: str, instead: str) -> None:
     """Refuse an answer that memory would not hold; ``instead`` says what to ask for."""
     if n_bytes > MOST_BYTES:
-        raise DataError(
-            f"the answer, {what}, would take {n_bytes / 2**30:.1f} GiB; ask for {instead} instead"
-        )
+        size = f"{n_bytes / 2**30:.1f} GiB"
+        raise DataError(f"the answer, {what}, would take {size}; ask for {instead} instead")
 
 
 def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
@@ -185,7 +176,5 @@ def starts_table(objective: str, reached: Array) -> pd.DataFrame:
     import pandas as pd
 
     best = np.max(reached, initial=-np.inf)
-    return pd.DataFrame(
-        {objective: reached, "below_best": best - reached, "near_best": reached >= best - 1.0},
-        index=pd.RangeIndex(len(reached), name="start"),
-    )
+    columns = {objective: reached, "below_best": best - reached, "near_best": reached >= best - 1.0}
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(reached), name="start"))

@@ -55,9 +55,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         __init__.__qualname__ = f"{cls.__qualname__}.__init__"
         __init__.__module__ = cls.__module__
         cls.__init__ = __init__  # type: ignore[method-assign]
-        cls.__doc__ = _completed(
-            cls.__doc__ or "", parameter_section(parameters.declared), cls._shared_attributes
-        )
+        section = parameter_section(parameters.declared)
+        cls.__doc__ = _completed(cls.__doc__ or "", section, cls._shared_attributes)
 
     def _settings(self) -> Any:
         """Return the parameters, checked."""

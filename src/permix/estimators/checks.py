@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -94,9 +96,8 @@ class Whole(Number):
         self.least, self.most, self.special = least, most, special
 
     def convert(self, value: Any) -> Any:
-        if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
-            return NotImplemented
-        return value
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        return value if is_whole and self.least <= value <= self.most else NotImplemented
 
     def must_be(self) -> str:
         if self.most < MOST:
@@ -104,46 +105,30 @@ class Whole(Number):
         return f"a whole number, {self.least} or more"
 
 
+@dataclass(eq=False, kw_only=True)
 class Real(Number):
     """A finite number above ``above``, below ``below``, and from ``least`` to ``most``."""
 
     noun, read = "float", float
-
-    def __init__(
-        self,
-        *,
-        least: float = -math.inf,
-        most: float = math.inf,
-        above: float = -math.inf,
-        below: float = math.inf,
-        special: tuple[Any, ...] = (),
-    ) -> None:
-        self.least, self.most, self.above, self.below = least, most, above, below
-        self.special = special
+    least: float = -math.inf
+    most: float = math.inf
+    above: float = -math.inf
+    below: float = math.inf
+    special: tuple[Any, ...] = ()
 
     def convert(self, value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, int | float):
             return NotImplemented
-        try:
-            number = float(value)
-        except OverflowError:
-            return NotImplemented
-        if not (math.isfinite(number) and self.above < number < self.below):
-            return NotImplemented
-        return number if self.least <= number <= self.most else NotImplemented
+        inside = self.above < value < self.below and self.least <= value <= self.most
+        largest = sys.float_info.max  # whole numbers beyond it are no floats
+        return float(value) if inside and -largest <= value <= largest else NotImplemented
 
     def must_be(self) -> str:
-        said = []
         if self.above == 0.0 and self.below == self.most == math.inf:
             return "a positive number"
-        if self.above > -math.inf:
-            said.append(f"above {self.above:g}")
-        if self.least > -math.inf:
-            said.append(f"{self.least:g} or more")
-        if self.below < math.inf:
-            said.append(f"below {self.below:g}")
-        if self.most < math.inf:
-            said.append(f"{self.most:g} or less")
+        ways = ("above {:g}", "{:g} or more", "below {:g}", "{:g} or less")
+        bounds = zip(ways, (self.above, self.least, self.below, self.most), strict=True)
+        said = [way.format(bound) for way, bound in bounds if math.isfinite(bound)]
         return f"a number, {' and '.join(said)}" if said else "a finite number"
 
 
@@ -160,13 +145,12 @@ class Choice(Check):
         return " or ".join(_written(word) for word in self.words)
 
 
+@dataclass(eq=False, kw_only=True)
 class Switch(Check):
     """True or False."""
 
     noun = "bool"
-
-    def __init__(self, *, special: tuple[Any, ...] = ()) -> None:
-        self.special = special
+    special: tuple[Any, ...] = ()
 
     def convert(self, value: Any) -> Any:
         return value if isinstance(value, bool) else NotImplemented

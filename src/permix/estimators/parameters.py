@@ -55,10 +55,9 @@ LOSS: Any = declare(
 
 def signature_of(declared: Mapping[str, Declared]) -> inspect.Signature:
     """Return the signature of a constructor with these parameters."""
-    by_position = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    by_name = inspect.Parameter.KEYWORD_ONLY
+    kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = [
-        inspect.Parameter(name, by_position if about.positional else by_name, default=about.default)
+        inspect.Parameter(name, kinds[about.positional], default=about.default)
         for name, about in declared.items()
     ]
     return inspect.Signature(sorted(parameters, key=lambda parameter: parameter.kind))
@@ -86,8 +85,7 @@ class Parameters:
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Declared)}
         for name in own:
             delattr(cls, name)
-        inherited = {name: value for name, value in cls.declared.items() if name not in own}
-        cls.declared = {**own, **inherited}
+        cls.declared = own | {name: value for name, value in cls.declared.items() if name not in own}
         cls.__signature__ = signature_of(cls.declared)  # type: ignore[attr-defined]
 
     def __init__(self, *args: Any, **given: Any) -> None:

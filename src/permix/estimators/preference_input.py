@@ -18,14 +18,11 @@ def as_preferences(data: Any, items: tuple[Label, ...] | None = None) -> Prefere
     table = as_table(data, items)
     if isinstance(table, Rankings):
         table = Preferences.from_rankings(table)
-    if not table.consistent.all():
-        bad = np.flatnonzero(~table.consistent)
-        way_out = (
-            "A model of rankings needs agents who do not; leave these out, ",
-            Wording("as data[data.consistent] or ", ""),
-            "with ",
-            Argument("on_cycle", "drop"),
-        )
+    bad = np.flatnonzero(~table.consistent)
+    if len(bad):
+        other_way = Wording("as data[data.consistent] or ", "")
+        why = "A model of rankings needs agents who do not; leave these out, "
+        way_out = (why, other_way, "with ", Argument("on_cycle", "drop"))
         raise table._cycle_error_with(int(bad[0]), len(bad), way_out)
     return table
 
@@ -38,7 +35,7 @@ def as_table(data: Any, items: tuple[Label, ...] | None = None) -> Preferences |
     would have more items in that rest. A row that lists all items of its own table leaves the others open.
     """
     if isinstance(data, Preferences | Rankings):
-        table: Any = data
+        table: Preferences | Rankings = data
     elif isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind in "iu":
         table = Rankings.from_orders(data, items=items)
     else:
@@ -50,8 +47,7 @@ def as_table(data: Any, items: tuple[Label, ...] | None = None) -> Preferences |
         raise DataError("there are no rows; pass at least one")
     if items is not None and table.items != items:
         table = _over_items(table, items)
-    result: Preferences | Rankings = table
-    return result
+    return table
 
 
 def _over_items(table: Any, items: tuple[Label, ...]) -> Any:

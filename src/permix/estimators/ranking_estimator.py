@@ -65,10 +65,8 @@ n_features_in_ : int
         if isinstance(X, str | os.PathLike):
             raise DataError(f"{os.fspath(X)!r} is a path; read the file first: permix.read(path)")
         if hasattr(X, "columns"):
-            raise DataError(
-                "a data frame may hold orderings, ranks, pairs or ratings; say which by "
-                "permix.from_frame(frame)"
-            )
+            many = "a data frame may hold orderings, ranks, pairs or ratings"
+            raise DataError(f"{many}; say which by permix.from_frame(frame)")
         table = validate_data(self, X, reset=reset, dtype=None)
         if table.dtype.kind not in "iu":
             raise DataError(

@@ -49,12 +49,11 @@ def fit_of(model: Any) -> Any:
     """Return the fit behind an estimator; a fit is its own."""
     if hasattr(model, "model") and not hasattr(model, "get_params"):
         return model
-    fit = getattr(model, "_fit", None)
+    fit, name = getattr(model, "_fit", None), type(model).__name__
+    if fit is None and name in MODELS:
+        raise DataError(f"this {name} is not fitted yet; call fit first")
     if fit is None:
-        name = type(model).__name__
-        raise DataError(
-            f"this {name} is not fitted yet; call fit first" if name in MODELS else f"a {name} is no model"
-        )
+        raise DataError(f"a {name} is no model")
     return fit
 
 
@@ -83,13 +82,7 @@ register(in_folder("AngleMixture", "permix.angle", selection="selection:SELECTIO
 register(in_folder("AngleClassifier", "permix.angle.classifier", command=""))
 register(in_folder("DPMixture", "permix.dp_mixture"))
 register(in_folder("CoClustering", "permix.cocluster"))
-register(
-    in_folder(
-        "CoClusteringEnsemble",
-        "permix.cocluster",
-        estimator="ensemble_estimator:CoClusteringEnsemble",
-        archive="archive:ENSEMBLE_SCHEMA",
-    )
-)
+ENSEMBLE = {"estimator": "ensemble_estimator:CoClusteringEnsemble", "archive": "archive:ENSEMBLE_SCHEMA"}
+register(in_folder("CoClusteringEnsemble", "permix.cocluster", **ENSEMBLE))
 register(in_folder("MallowsKDE", "permix.baselines.kde"))
 register(in_folder("BlurringMeanShift", "permix.baselines.mean_shift"))

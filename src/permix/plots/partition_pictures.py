@@ -46,13 +46,11 @@ def draw_similarity(
     order = np.argsort(labels, kind="stable")
     if len(order) > MAX_SIMILARITY_ROWS:
         order = order[np.linspace(0, len(order) - 1, MAX_SIMILARITY_ROWS).astype(np.int64)]
-    image = axes.imshow(
-        similarity_matrix(draws[..., order]), cmap="Blues", vmin=0, vmax=1, interpolation="nearest"
-    )
+    chances = similarity_matrix(draws[..., order])
+    image = axes.imshow(chances, cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
     axes.figure.colorbar(image, ax=axes, label="probability of the same group")
-    axes.set_title(
-        "Who belongs together?" if things == "observations" else f"Which {things} belong together?"
-    )
+    who = "Who belongs" if things == "observations" else f"Which {things} belong"
+    axes.set_title(f"{who} together?")
     axes.set_xlabel(f"{things}, sorted by group")
     axes.set_xticks([])
     axes.set_yticks([])
@@ -68,14 +66,8 @@ def draw_traces(quantities: Sequence[tuple[str, Array]], *, figure: Figure | Non
     panels = figure.subplots(len(quantities), 1, sharex=True, squeeze=False).ravel()
     for axes, (name, draws) in zip(panels, quantities, strict=True):
         for chain, row in enumerate(draws):
-            axes.plot(
-                np.arange(1, len(row) + 1),
-                row,
-                linewidth=0.8,
-                color=COLORS[chain % len(COLORS)],
-                alpha=0.8,
-                label=f"chain {chain + 1}",
-            )
+            line: dict[str, Any] = {"color": COLORS[chain % len(COLORS)], "linewidth": 0.8, "alpha": 0.8}
+            axes.plot(np.arange(1, len(row) + 1), row, label=f"chain {chain + 1}", **line)
         axes.ticklabel_format(axis="y", useOffset=False, style="plain")
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_ylabel(name)

@@ -30,10 +30,8 @@ def matplotlib_part(place: str) -> Any:
 
 def new_figure(width: float, height: float) -> Figure:
     """Make a figure that no window knows of."""
-    figure: Figure = matplotlib_part("matplotlib.figure:Figure")(
-        figsize=(width, height), layout="constrained"
-    )
-    return figure
+    make: type[Figure] = matplotlib_part("matplotlib.figure:Figure")
+    return make(figsize=(width, height), layout="constrained")
 
 
 def new_axes(ax: Axes | None, width: float = 5.0, height: float = 4.0) -> Axes:
@@ -45,18 +43,17 @@ def new_axes(ax: Axes | None, width: float = 5.0, height: float = 4.0) -> Axes:
     return axes
 
 
-def checked_axes(ax: Any) -> Axes:
+def checked_axes(ax: Axes) -> Axes:
     """Refuse what nobody can draw into, above all a file name."""
     if not isinstance(ax, matplotlib_part("matplotlib.axes:Axes")):
         raise DataError(
             f"ax must be matplotlib axes to draw into, such as plt.subplots()[1], not {_given(ax)}; to write "
             'a picture, save its figure: plots.similarity(model).figure.savefig("x.png")'
         )
-    axes: Axes = ax
-    return axes
+    return ax
 
 
-def checked_figure(figure: Any, width: float, height: float) -> Figure:
+def checked_figure(figure: Figure | None, width: float, height: float) -> Figure:
     """Return the figure given, or a new one of a size; refuse what nobody can draw into."""
     if figure is None:
         return new_figure(width, height)
@@ -65,8 +62,7 @@ def checked_figure(figure: Any, width: float, height: float) -> Figure:
             f"figure must be a matplotlib figure, not {_given(figure)}; to write a picture, save it: "
             'plots.overview(model).savefig("x.png")'
         )
-    drawn: Figure = figure
-    return drawn
+    return figure
 
 
 def _given(target: Any) -> str:

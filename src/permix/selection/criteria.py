@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,25 +13,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
 class ByCriterion:
-    """Judge by a criterion on all data."""
+    """Judge by a criterion on all data: all agents are fitted, and nobody is held out."""
 
-    model: Selectable
-    data: Any
-    criterion: str
-    n_validation = 0
-    n_folds = 0
+    n_validation = n_folds = 0
 
-    @property
-    def n_train(self) -> int:
-        """Agents fitted: all."""
-        return int(self.data.n_agents)
-
-    @property
-    def fewest(self) -> int:
-        """The same."""
-        return self.n_train
+    def __init__(self, model: Selectable, data: Any, criterion: str) -> None:
+        self.model, self.data, self.criterion = model, data, criterion
+        self.n_train = self.fewest = int(data.n_agents)
 
     def trial(self, settings: Any) -> tuple[dict[str, Any], Any]:
         """Fit all data; return a row of the table, and the fit."""
@@ -57,8 +45,7 @@ class ByCriterion:
 
     def best(self, table: pd.DataFrame) -> int:
         """Return the number with the smallest criterion."""
-        return int(table["n_components"].iloc[int(np.argmin(table[self.criterion]))])
+        return int(table["n_components"][int(np.argmin(table[self.criterion]))])
 
     def within_error(self, table: pd.DataFrame) -> None:
         """Return nothing: a criterion has no standard error."""
-        return

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from permix.baselines.kde.fit import KDEFit, fit_kde
@@ -34,6 +32,4 @@ def density(fit: KDEFit, data: NewData, question: Question) -> Answer:
     ).with_counts(votes.counts)
 
 
-def sample(fit: KDEFit, size: int, seed: int) -> Any:
-    """Draw new rankings."""
-    return fit.sample(size, seed)
+sample = KDEFit.sample

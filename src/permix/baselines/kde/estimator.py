@@ -92,8 +92,7 @@ class MallowsKDE(ScoreMixin, DensityMixin, RankingEstimator, parameters=KDEParam
     )
 
     def _log_densities(self, X: Any) -> tuple[Array, Array]:
-        table = self._new_data(X)
-        return self._fit.log_density(table)
+        return self._fit.log_density(self._new_data(X))
 
     def sample(self, size: int = 1, random_state: Any = None) -> Rankings:
         """Draw full rankings: a training agent, a ranking that agrees with it, a Mallows draw around that.
@@ -108,14 +107,8 @@ class MallowsKDE(ScoreMixin, DensityMixin, RankingEstimator, parameters=KDEParam
         import pandas as pd
 
         fit = self._fitted()
-        return pd.DataFrame(
-            {
-                "agents": [int(fit.preferences.n_agents)],
-                "dispersion": [fit.dispersion],
-                "expected_distance": [fit.expected_distance],
-                "exact": [fit.is_exact],
-            }
-        )
+        row = {"agents": int(fit.preferences.n_agents), "dispersion": fit.dispersion}
+        return pd.DataFrame([row | {"expected_distance": fit.expected_distance, "exact": fit.is_exact}])
 
     def diagnostics(self) -> pd.DataFrame:
         """Return how the dispersion was chosen: those tried, and the mean ln p of agents left out.

@@ -87,13 +87,12 @@ class KDEFit:
         centers = np.empty((n_draws, n_items), dtype=np.int32)
         is_partition = np.zeros(len(table), dtype=np.bool_)
         is_partition[self.rows.partition_rows] = True
-        closed = np.flatnonzero(is_partition[rows])
+        closed, other = (np.flatnonzero(is_partition[rows] == is_one) for is_one in (True, False))
         number = np.cumsum(is_partition) - 1
         step = max(1, MOST_CELLS // n_items)
         for start in range(0, len(closed), step):
             some = closed[start : start + step]
             centers[some] = _shuffled_blocks(self.rows.partitions, number[rows[some]], n_items, rng)
-        other = np.flatnonzero(~is_partition[rows])
         if len(other):
             centers[other] = draw_agreeing(table, rows[other], rng)
         # A Mallows model around s is one around the identity with its items renamed.

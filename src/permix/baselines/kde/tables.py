@@ -8,7 +8,7 @@ import numpy as np
 
 from permix.baselines.kde.fit import KDEFit
 from permix.cli import fit_tables
-from permix.cli.output import print_table
+from permix.cli.output import cell_text, print_table
 
 # So many of the dispersions that cross-validation tried are shown.
 MAX_TRIED = 12
@@ -24,8 +24,8 @@ def report(fit: KDEFit) -> dict[str, Any]:
         "closed_form": fit.is_exact,
         "interrupted": fit.interrupted,
         "cross_validation": [
-            {"dispersion": dispersion, "log_density_per_agent": value}
-            for dispersion, value in fit.tried.tolist()
+            dict(zip(("dispersion", "log_density_per_agent"), tried, strict=True))
+            for tried in fit.tried.tolist()
         ],
     }
 
@@ -36,7 +36,7 @@ def show(report: dict[str, Any], title: str) -> None:
     print_table(
         f"{fit_tables.data_title(report, title)}, density estimate by Mallows models",
         ["", ""],
-        [[name.replace("_", " "), _cell(report[name])] for name in names],
+        [[name.replace("_", " "), cell_text(report[name])] for name in names],
     )
     tried = report["cross_validation"]
     if tried:
@@ -62,7 +62,3 @@ def _thinned(dispersions: list[float], best: int) -> list[int]:
     near = range(max(place - 1, 0), min(place + 2, len(order)))
     even = np.linspace(0, len(order) - 1, MAX_TRIED - 3).round().astype(int).tolist()
     return [order[i] for i in sorted({*near, *even})]
-
-
-def _cell(value: bool | float) -> str:
-    return ("yes" if value else "no") if isinstance(value, bool) else f"{value:.4g}"

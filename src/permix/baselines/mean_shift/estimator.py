@@ -130,45 +130,29 @@ class BlurringMeanShift(RankingMixture, parameters=MeanShiftParameters):
         Lists that were fitted may be nearer to another center than to the one they moved to, so this need not
         give ``labels_`` again. ``X`` is as in :meth:`fit`, over the fitted items.
         """
-        lists = self._new_data(X)
-        return self._fit.predict(lists)
+        return self._fit.predict(self._new_data(X))
 
     def predict_proba(self, X: Any) -> Array:
         """Return P(group | list), (rows, groups), under the mixture of :meth:`score_samples`."""
-        lists = self._new_data(X)
-        return self._fit.predict_proba(lists)
+        return self._fit.predict_proba(self._new_data(X))
 
     def _log_densities(self, X: Any) -> tuple[Array, Array]:
-        lists = self._new_data(X)
-        scores = self._fit.log_density(lists)
+        scores = self._fit.log_density(self._new_data(X))
         return scores, np.zeros(len(scores))
 
     def summary(self) -> pd.DataFrame:
         """Return agents, share and center of each group, the largest first."""
         import pandas as pd
 
-        centers = self._fitted().centers
-        return pd.DataFrame(
-            {
-                "agents": self.cluster_sizes_,
-                "share": self.cluster_sizes_ / self.cluster_sizes_.sum(),
-                "center": [
-                    " ≻ ".join(str(self.items_[item]) for item in row if item >= 0)
-                    for row in centers.orders.tolist()
-                ],
-            },
-            index=pd.RangeIndex(len(centers), name="group"),
-        )
+        centers = [" ≻ ".join(names) for names in self._fitted().center_names]
+        sizes = self.cluster_sizes_
+        columns = {"agents": sizes, "share": sizes / sizes.sum(), "center": centers}
+        return pd.DataFrame(columns, index=pd.RangeIndex(len(centers), name="group"))
 
     def diagnostics(self) -> pd.DataFrame:
         """Return whether the lists came to rest, and after how many iterations."""
         import pandas as pd
 
         fit = self._fitted()
-        return pd.DataFrame(
-            {
-                "iterations": [len(fit.decays)],
-                "converged": [fit.converged],
-                "interrupted": [fit.interrupted],
-            }
-        )
+        ending = {"converged": fit.converged, "interrupted": fit.interrupted}
+        return pd.DataFrame([{"iterations": len(fit.decays), **ending}])

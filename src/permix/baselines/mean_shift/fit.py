@@ -44,6 +44,11 @@ class MeanShiftFit:
         """Item names."""
         return self.centers.items
 
+    @property
+    def center_names(self) -> list[list[str]]:
+        """Names of the items of each center."""
+        return [[str(self.items[item]) for item in row if item >= 0] for row in self.centers.orders.tolist()]
+
     def log_density(self, lists: Rankings) -> Array:
         """Return ln p of every list under the mixture around the centers."""
         pairs = _pairs(lists, self.centers, self.settings)
@@ -95,24 +100,15 @@ def fit_mean_shift(rankings: Rankings, settings: MeanShiftParameters) -> MeanShi
         by_size = np.argsort(-shift.points.counts, kind="stable")
         label = np.argsort(by_size)
         orders = shift.points.orders[by_size]
-        centers = Rankings._from_arrays(
-            _completed(orders, n_items) if asked == n_items else orders,
-            rankings.items,
-            counts=shift.points.counts[by_size],
-        )
+        if asked == n_items:
+            orders = _completed(orders, n_items)
+        sizes = shift.points.counts[by_size]
+        centers = Rankings._from_arrays(orders, rankings.items, counts=sizes)
         decay, log_likelihood = mixture_decay(data, centers, shift)
     shift.warn()
-    return MeanShiftFit(
-        settings,
-        centers,
-        label[shift.place][row_of],
-        np.array(rankings.counts),
-        np.array(shift.decays),
-        decay,
-        log_likelihood,
-        shift.converged,
-        shift.interrupted,
-    )
+    rows = (label[shift.place][row_of], np.array(rankings.counts))
+    ending = (shift.converged, shift.interrupted)
+    return MeanShiftFit(settings, centers, *rows, np.array(shift.decays), decay, log_likelihood, *ending)
 
 
 def _completed(orders: Array, n_items: int) -> Array:

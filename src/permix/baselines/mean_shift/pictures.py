@@ -31,10 +31,7 @@ def groups(fit: MeanShiftFit, *, ax: Axes | None = None) -> Axes:
     n, n_shown = len(centers), min(len(centers), MAX_GROUPS)
     places = np.arange(1, n_shown + 1)
     axes.barh(places, 100 * centers.counts[:n_shown] / centers.n_agents, color=COLORS[0])
-    names = [
-        " ≻ ".join(str(fit.items[item]) for item in row if item >= 0)
-        for row in centers.orders[:n_shown].tolist()
-    ]
+    names = [" ≻ ".join(names) for names in fit.center_names[:n_shown]]
     axes.set_yticks(places, [f"{shortened(name, MAX_CENTER)}  {k}" for k, name in enumerate(names, 1)])
     axes.tick_params(axis="y", length=0, labelsize="small")
     axes.set_ylim(n_shown + 0.6, 0.4)

@@ -10,7 +10,7 @@ import numpy as np
 
 from permix.baselines.mean_shift.parameters import MeanShiftParameters
 from permix.data.labels import Array
-from permix.errors import Argument, Message, PermixWarning
+from permix.errors import Argument, PermixWarning
 from permix.runtime.progress import Display
 from permix.runtime.threads import run_in_threads
 
@@ -118,19 +118,16 @@ class BlurringShift:
 
     def warn(self) -> None:
         """Say what the user should know."""
+        done = f"after {len(self.decays)} iterations"
         if self.interrupted:
-            what: str = f"interrupted; groups are those after {len(self.decays)} iterations"
+            what = PermixWarning(f"interrupted; groups are those {done}")
         elif not self.converged:
-            what = Message(
-                f"lists still move after {len(self.decays)} iterations; go further with a larger ",
-                Argument("max_iter"),
-            )
+            said = f"lists still move {done}; go further with a larger "
+            what = PermixWarning(said, Argument("max_iter"))
         elif not self.moved and len(self.place) > 1:
-            what = Message(
-                "no list moved, so that every distinct one is a group of its own: lists are too far from "
-                f"each other for a decay of {self.decays[0]:.3g}. Join some with a smaller ",
-                Argument("decay"),
-            )
+            why = f"lists are too far from each other for a decay of {self.decays[0]:.3g}"
+            said = f"no list moved, so that every distinct one is a group of its own: {why}. "
+            what = PermixWarning(f"{said}Join some with a smaller ", Argument("decay"))
         else:
             return
-        warnings.warn(what, PermixWarning, stacklevel=4)
+        warnings.warn(what, stacklevel=4)

@@ -14,19 +14,14 @@ MAX_GROUPS = 30
 
 def report(fit: MeanShiftFit) -> dict[str, Any]:
     """Everything ``summary`` shows, as plain values."""
-    names, centers = [str(item) for item in fit.items], fit.centers
     n_agents = int(fit.row_counts.sum())
     return {
         "model": fit.model,
-        **fit_tables.items_report(names, fit.row_counts),
-        "number_of_groups": len(centers),
+        **fit_tables.items_report(fit.items, fit.row_counts),
+        "number_of_groups": len(fit.centers),
         "groups": [
-            {
-                "agents": int(size),
-                "share": float(size / n_agents),
-                "center": [names[item] for item in order if item >= 0],
-            }
-            for order, size in zip(centers.orders.tolist(), centers.counts, strict=True)
+            {"agents": size, "share": size / n_agents, "center": names}
+            for names, size in zip(fit.center_names, fit.centers.counts.tolist(), strict=True)
         ],
         "decay": float(fit.decay),
         "decays": fit.decays.tolist(),

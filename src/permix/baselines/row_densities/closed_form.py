@@ -74,28 +74,19 @@ class ClosedPairs:
         """What compares some of the queries with the training rows, the quickest way there is."""
         n, own, counts = self.n_items, self.own, self.counts
         bit_bytes = (self.n_queries + self.n_training) * n * (n - 1) // 16
-        if (
-            bit_bytes <= MOST_KEPT_BYTES
-            and lists.are_full(self.queries, n)
-            and lists.are_full(self.training, n)
-        ):
-            query_bits = lists.full_pair_bits(self.queries, n)
-            training_bits = lists.full_pair_bits(self.training, n)
-            return lambda first, last: lists.compare_full(
-                first, last, query_bits, training_bits, own, counts, n
-            )
-        if lists.are_lists(self.queries) and lists.are_lists(self.training):
+        both = (self.queries, self.training)
+        if bit_bytes <= MOST_KEPT_BYTES and all(lists.are_full(rows, n) for rows in both):
+            bits = [lists.full_pair_bits(rows, n) for rows in both]
+            return lambda first, last: lists.compare_full(first, last, *bits, own, counts, n)
+        if all(lists.are_lists(rows) for rows in both):
             by_length = np.argsort(np.diff(self.training.indptr), kind="stable")
-            return lambda first, last: lists.compare_lists(
-                first, last, self.queries, self.training, by_length, own, counts, n
-            )
+            return lambda first, last: lists.compare_lists(first, last, *both, by_length, own, counts, n)
         codes = np.random.default_rng(0).integers(0, 2**64, size=(2, n + 1), dtype=np.uint64)
         training_codes = np.zeros(self.n_training, dtype=np.uint64)
         rows, sizes = _blocks(self.training, n)
         np.add.at(training_codes, rows, codes[0][sizes])
-        return lambda first, last: kernels.compare_partitions(
-            first, last, self.queries, self.training, own, counts, n, codes[1], training_codes
-        )
+        work = (*both, own, counts, n, codes[1], training_codes)
+        return lambda first, last: kernels.compare_partitions(first, last, *work)
 
 
 def _blocks(rows: PartitionRows, n_items: int) -> tuple[Array, Array]:
@@ -111,8 +102,7 @@ def _blocks(rows: PartitionRows, n_items: int) -> tuple[Array, Array]:
 def block_sums(rows: PartitionRows, n_items: int, table: Array) -> Array:
     """Return Σ over the blocks of every row of ``table[size]``, shape (rows, table's columns)."""
     row, sizes = _blocks(rows, n_items)
-    columns = [np.bincount(row, column[sizes], len(rows.indptr) - 1) for column in table.T]
-    return np.column_stack(columns)
+    return np.column_stack([np.bincount(row, column[sizes], len(rows.indptr) - 1) for column in table.T])
 
 
 def _trimmed(found: Comparisons) -> Comparisons:

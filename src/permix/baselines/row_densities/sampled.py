@@ -181,7 +181,10 @@ def draw_agreeing(preferences: Preferences, rows: Array, rng: np.random.Generato
     """
     n = preferences.n_items
     if n > EXACT_ITEMS:
-        return _draws_by_chain(preferences, rows, rng)
+        key = rng.integers(0, 2**64, size=2, dtype=np.uint64)
+        models = geometric_models(np.zeros(1), n)
+        jobs = Jobs.of(preferences.arrays(), rows, 0 * rows, np.arange(n)[None], models)
+        return mmp_draws(key, 0, jobs, 1, CHAIN_STEPS, 1, local_moves=True)[0][:, 0]
     from permix.distributions.mallows import Mallows
 
     out = np.empty((len(rows), n), dtype=np.int32)
@@ -190,11 +193,3 @@ def draw_agreeing(preferences: Preferences, rows: Array, rng: np.random.Generato
         places = np.flatnonzero(rows == row)
         out[places] = uniform.condition(preferences[row]).sample(len(places), rng, method="exact").orders
     return out
-
-
-def _draws_by_chain(preferences: Preferences, rows: Array, rng: np.random.Generator) -> Array:
-    n = preferences.n_items
-    key = rng.integers(0, 2**64, size=2, dtype=np.uint64)
-    models = geometric_models(np.zeros(1), n)
-    jobs = Jobs.of(preferences.arrays(), rows, 0 * rows, np.arange(n)[None], models)
-    return mmp_draws(key, 0, jobs, 1, CHAIN_STEPS, 1, local_moves=True)[0][:, 0]

@@ -46,9 +46,5 @@ def split_rows(preferences: Preferences) -> SplitRows:
     is_last = (listed[row] == n_items) & (stated.levels == last_level[row])
     kept = is_partition[row] & ~says_nothing[row] & ~is_last
     sizes = np.bincount(row[kept], minlength=n_rows)[is_partition]
-    return SplitRows(
-        preferences,
-        PartitionRows(indptr_of(sizes), stated.level_items[kept].copy(), stated.levels[kept].copy()),
-        np.flatnonzero(is_partition),
-        np.flatnonzero(~is_partition),
-    )
+    partitions = PartitionRows(indptr_of(sizes), stated.level_items[kept], stated.levels[kept])
+    return SplitRows(preferences, partitions, np.flatnonzero(is_partition), np.flatnonzero(~is_partition))
