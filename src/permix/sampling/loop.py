@@ -131,9 +131,11 @@ class _Watch:
 
     def __init__(self, chains: Sequence[Chain]) -> None:
         self._chains = chains
-        self._began = time.monotonic()
-        self._first = sum(chain.monitor.iteration for chain in chains)
-        self._sized = self._timed = self._failed = False
+        self._since = (time.monotonic(), self._iterations())
+        self._warm = self._sized = self._timed = self._failed = False
+
+    def _iterations(self) -> int:
+        return sum(chain.monitor.iteration for chain in self._chains)
 
     def look(self) -> None:
         """Warn if it is time to."""
@@ -153,12 +155,16 @@ class _Watch:
             n_draws, n_chains = settings.n_draws, len(self._chains)
             what = f"{n_draws:,} draws of {n_chains} chains"
             warn_of_memory(size * n_draws * n_chains, what, LESS_MEMORY, stacklevel=7)
-        elapsed = time.monotonic() - self._began
-        if not self._timed and elapsed >= ESTIMATE_AFTER:
-            self._timed = True
-            iterations = sum(chain.monitor.iteration for chain in self._chains)
-            left = settings.n_iterations * len(self._chains) - iterations
-            warn_of_time(elapsed * left / max(iterations - self._first, 1), LESS_TIME, stacklevel=7)
+        now, done = time.monotonic(), self._iterations()
+        elapsed, fresh = now - self._since[0], done - self._since[1]
+        if self._timed or elapsed < ESTIMATE_AFTER or fresh < len(self._chains):
+            return
+        if not self._warm:  # the first iterations compile: they say nothing about the others
+            self._warm, self._since = True, (now, done)
+            return
+        self._timed = True
+        left = settings.n_iterations * len(self._chains) - done
+        warn_of_time(elapsed * left / fresh, LESS_TIME, stacklevel=7)
 
 
 def _write_error(chains: Sequence[Chain]) -> OSError | None:
