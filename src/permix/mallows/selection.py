@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.errors import Argument, DataError
@@ -17,7 +19,9 @@ class MallowsSelection(Selectable):
     """Mixtures of Mallows models are compared by agents held out alone."""
 
     parameters = MallowsParameters
-    read = staticmethod(as_preferences)
+
+    def read(self, data: Any, items: Any = None) -> Preferences:
+        return as_preferences(data, items)
 
     def fit(self, table: Preferences, settings: MallowsParameters) -> MallowsFit:
         return fit_mallows(table, settings)
