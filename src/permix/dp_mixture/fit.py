@@ -23,7 +23,8 @@ from permix.moves import describe_move
 from permix.moves.recipe import describe_burn_in, moves_of
 from permix.moves.start import Start, check_start, seat_all_data, start_of_chain
 from permix.moves.state import MixtureState, score_empty
-from permix.partitions import FiniteDirichlet, PartitionPrior, assignment_confidence
+from permix.partitions import FiniteDirichlet, PartitionPrior
+from permix.partitions.geometry import assignment_confidence
 from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.estimated import EstimatedPartition, nearest_partition

@@ -158,7 +158,8 @@ def _count_matrix(X: Any) -> Any:
     from scipy import sparse
 
     refuse_odd_cells(X)
-    matrix: Any = sparse.csr_array(X if sparse.issparse(X) else np.asarray(X, dtype=np.float64))
+    rows: Any = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+    matrix = sparse.csr_array(rows)
     if matrix.ndim != 2:
         raise DataError(f"expected a table of rows and columns, got an array of shape {matrix.shape}")
     matrix.sum_duplicates()

@@ -1,12 +1,21 @@
-"""One run of the search for the partition of least expected loss: the order of its compiled steps."""
+"""One run of the search for the partition of least expected loss: the order of its compiled"""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-import permix.partitions.search_jit as steps
 from permix.partitions.labels import IntArray
+from permix.partitions.search_jit import (
+    BLOCK,
+    Draws,
+    Estimate,
+    allocate,
+    best_merge,
+    insert_all,
+    remove_all,
+    sweeten,
+)
 
 # Clusters that one run may dissolve and rebuild.
 MAX_REBUILDS = 20
@@ -22,7 +31,7 @@ class Search:
 
     def __init__(
         self,
-        draws: steps.Draws,
+        draws: Draws,
         max_clusters: int,
         space: tuple[int, int],
         rng: np.random.Generator,
@@ -31,13 +40,13 @@ class Search:
         n_tables, list_length = space
         self.draws, self.rng, self.stop = draws, rng, stop
         self.tolerance = TOLERANCE * draws.total_weight
-        self.state = steps.Estimate(
+        self.state = Estimate(
             np.full(len(draws.places), -1, np.int32),
             np.zeros(max_clusters, np.int64),
             np.zeros((n_tables, max_clusters), np.int32),
             np.zeros((n_tables, max_clusters)),
             np.zeros((list_length, 2), np.int32),
-            np.empty((1 + steps.BLOCK, max_clusters)),
+            np.empty((1 + BLOCK, max_clusters)),
         )
 
     def run(self, start: IntArray | None) -> IntArray | None:
@@ -48,17 +57,17 @@ class Search:
         observations = np.arange(len(self.draws.places))
         if start is None:
             order = self.rng.permutation(observations)
-            steps.allocate(self.draws, self.state, order, self.tolerance, self.stop)
+            allocate(self.draws, self.state, order, self.tolerance, self.stop)
             if self.state.labels.min() < 0:
                 return None
         else:
-            steps.insert_all(self.draws, self.state, observations, start)
+            insert_all(self.draws, self.state, observations, start)
         # Move observations, merge and rebuild clusters until none of these helps.
         rebuilds_left = MAX_REBUILDS
         better = True
         while better and not self.stop[0]:
             order = self.rng.permutation(len(self.state.labels))
-            steps.sweeten(self.draws, self.state, order, self.tolerance, self.stop)
+            sweeten(self.draws, self.state, order, self.tolerance, self.stop)
             better = self._merge_once()
             if not better:
                 clusters = self.rng.permutation(np.flatnonzero(self.state.sizes))[:rebuilds_left]
@@ -69,12 +78,12 @@ class Search:
 
     def _merge_once(self) -> bool:
         """Unite the two clusters whose union helps most, if there are any."""
-        first, second, change = steps.best_merge(self.draws, self.state, np.flatnonzero(self.state.sizes))
+        first, second, change = best_merge(self.draws, self.state, np.flatnonzero(self.state.sizes))
         if change >= -self.tolerance:
             return False
         members = np.flatnonzero(self.state.labels == first)
-        steps.remove_all(self.draws, self.state, members)
-        steps.insert_all(self.draws, self.state, members, np.full(len(members), second, np.int32))
+        remove_all(self.draws, self.state, members)
+        insert_all(self.draws, self.state, members, np.full(len(members), second, np.int32))
         return True
 
     def _rebuild(self, cluster: int) -> bool:
@@ -82,11 +91,11 @@ class Search:
         members = self.rng.permutation(np.flatnonzero(self.state.labels == cluster))
         if len(members) == 0 or self.stop[0]:
             return False
-        change = steps.remove_all(self.draws, self.state, members)
-        change += steps.allocate(self.draws, self.state, members, self.tolerance, self.stop)
-        change += steps.sweeten(self.draws, self.state, members, self.tolerance, self.stop)
+        change = remove_all(self.draws, self.state, members)
+        change += allocate(self.draws, self.state, members, self.tolerance, self.stop)
+        change += sweeten(self.draws, self.state, members, self.tolerance, self.stop)
         if change < -self.tolerance and not self.stop[0]:
             return True
-        steps.remove_all(self.draws, self.state, members[self.state.labels[members] >= 0])
-        steps.insert_all(self.draws, self.state, members, np.full(len(members), cluster, np.int32))
+        remove_all(self.draws, self.state, members[self.state.labels[members] >= 0])
+        insert_all(self.draws, self.state, members, np.full(len(members), cluster, np.int32))
         return False
