@@ -166,6 +166,7 @@ def _ascent(data: AngleData, settings: AngleParameters) -> AngleFit:
     if settings.n_components > 1:
         data.weighed(point.tilts[order], point.offsets[order], probabilities=probabilities)
     components = components.taken(order)
+    found: dict[str, Any]
     if q is None:
         found = {"agreed": _agreed(components, data)}
     else:
