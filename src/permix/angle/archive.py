@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -80,15 +81,16 @@ def _build(saved: Saved) -> AngleFit:
     require((settings.inference == "em") == (variational is None and draws is None), "posterior")
     by_bound = settings.inference == "vi" and variational is not None
     require((facts["objective"] is not None) == (by_bound or evidence is not None), "objective")
+    kept: dict[str, Any] = {name: arrays[name] for name in ("probabilities", "counts", *OF_FIT)}
+    kept |= {name: facts[name] for name in ("objective", "converged", "interrupted")}
     return AngleFit(
         settings=settings,
         components=components,
-        **{name: arrays[name] for name in ("probabilities", "counts", *OF_FIT)},
         log_likelihood=parts.log_likelihood_of(arrays["log_likelihood"], may_be_unknown=True),
         variational=variational,
         evidence=evidence,
         draws=draws,
-        **{name: facts[name] for name in ("objective", "converged", "interrupted")},
+        **kept,
     )
 
 

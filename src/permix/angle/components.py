@@ -83,7 +83,8 @@ class AngleComponents:
 
     def taken(self, order: Array) -> AngleComponents:
         """Return the same mixture with its components in another order."""
-        return AngleComponents(self.items, *(values[order] for values in self.parameters), self.normalizer)
+        weights, directions, kappas = (values[order] for values in self.parameters)
+        return AngleComponents(self.items, weights, directions, kappas, self.normalizer)
 
 
 @dataclass(frozen=True, eq=False)

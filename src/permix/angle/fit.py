@@ -166,9 +166,8 @@ def _ascent(data: AngleData, settings: AngleParameters) -> AngleFit:
     if settings.n_components > 1:
         data.weighed(point.tilts[order], point.offsets[order], probabilities=probabilities)
     components = components.taken(order)
-    if q is None:
-        found = {"agreed": _agreed(components, data)}
-    else:
+    found: dict[str, Any] = {"agreed": _agreed(components, data)} if q is None else {}
+    if q is not None:
         found = {"objective": run.objective, "variational": q.taken(order)}
     return _fitted(
         data,

@@ -186,9 +186,9 @@ def exact_model(rankings: Rankings, settings: DPMallowsParameters) -> ListModel:
     if initial is not None and initial > rankings.n_agents:
         asked = Argument("n_initial_clusters", initial)
         raise DataError(asked, f" are more than the {rankings.n_agents} agents")
-    data = (np.asarray(a) for a in (rankings.orders, rankings.lengths, rankings.counts))
+    orders, lengths, counts = (np.asarray(a) for a in (rankings.orders, rankings.lengths, rankings.counts))
     known = (settings.rates, settings.prior_strength, settings.prior())
-    return list_model(*data, rankings.n_items, *known)
+    return list_model(orders, lengths, counts, rankings.n_items, *known)
 
 
 def of_sampler(model: ListModel, settings: DPMallowsParameters) -> ListModel:

@@ -70,6 +70,10 @@ def takes_seconds(predictive: ListPredictive, n_answers: int) -> bool:
     return n_clusters * (n_items**3 / 6.0 + float(n_answers)) <= EXACT_STEPS
 
 
+def _over(kernel: Any, work: tuple[Any, ...], n: int, steps: int) -> None:
+    over_rows(lambda first, last: kernel(first, last, *work), n, steps)
+
+
 def _sampled(
     predictive: ListPredictive,
     orders: Array,
@@ -84,7 +88,7 @@ def _sampled(
     out = np.empty(questions.n_answers)
     tables, beyond = predictive.tables(int(lengths.max())), predictive.beyond(n_items)
     work = (key, orders, lengths, n_samples, tables, beyond, *questions.of(np.arange(n)), out)
-    over_rows(lambda first, last: sampled_pairs_rows(first, last, *work), n, n_samples * n_items)
+    _over(sampled_pairs_rows, work, n, n_samples * n_items)
     return out
 
 
@@ -109,7 +113,7 @@ def _exact(predictive: ListPredictive, orders: Array, lengths: Array, questions:
             clusters = active[at : at + step]
             chances = np.empty((len(clusters), len(distinct_lengths), n_items, n_items))
             fill = (clusters, tables, distinct_lengths, chances)
-            over_rows(lambda a, b, work=fill: pair_chances(a, b, *work), len(clusters), n_items**3)
+            _over(pair_chances, fill, len(clusters), n_items**3)
             add = (block, lengths[rows], length_of.reshape(-1), clusters, weights, tables, chances, *asked)
-            over_rows(lambda a, b, work=add: add_pairs_rows(a, b, *work), size, len(clusters) * n_items)
+            _over(add_pairs_rows, add, size, len(clusters) * n_items)
     return np.clip(out, 0.0, 1.0)

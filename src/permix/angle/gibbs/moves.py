@@ -98,8 +98,7 @@ class ConcentrationMove(Move):
 
 def by_quadrature(rng: np.random.Generator, state: AngleState, evidence: Evidence, g: int) -> float:
     """Draw κ of component g from its posterior on a grid."""
-    nodes, probabilities, _ = evidence.grid(N_NODES)
-    return draw_from_grid(rng, nodes, probabilities)
+    return draw_from_grid(rng, *evidence.grid(N_NODES)[:2])
 
 
 def by_resampling(rng: np.random.Generator, state: AngleState, evidence: Evidence, g: int) -> float:
