@@ -130,14 +130,14 @@ class BlurringMeanShift(RankingMixture, parameters=MeanShiftParameters):
         Lists that were fitted may be nearer to another center than to the one they moved to, so this need not
         give ``labels_`` again. ``X`` is as in :meth:`fit`, over the fitted items.
         """
-        return self._fit.predict(self._new_data(X))
+        return self._fitted().predict(self._new_data(X))
 
     def predict_proba(self, X: Any) -> Array:
         """Return P(group | list), (rows, groups), under the mixture of :meth:`score_samples`."""
-        return self._fit.predict_proba(self._new_data(X))
+        return self._fitted().predict_proba(self._new_data(X))
 
     def _log_densities(self, X: Any) -> tuple[Array, Array]:
-        scores = self._fit.log_density(self._new_data(X))
+        scores = self._fitted().log_density(self._new_data(X))
         return scores, np.zeros(len(scores))
 
     def summary(self) -> pd.DataFrame:
