@@ -2,6 +2,7 @@
 
 import itertools
 import signal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -350,3 +351,16 @@ def test_real_elections(data_folder):
             assert not best.optimal or other.score >= best.score
         proven += best.optimal
     assert proven >= len(files) // 2
+
+
+def test_repeated_small_work_moves_to_compiled_code(monkeypatch):
+    """The first small job is done in plain Python, in a process that has not loaded Numba; many are not."""
+    from permix.kernels import pairwise_counts
+
+    monkeypatch.setattr(pairwise_counts, "sys", SimpleNamespace(modules={}))
+    monkeypatch.setattr(pairwise_counts, "_plain_steps", 0)
+    jobs = [pairwise_counts.worth_compiling(150_000) for _ in range(4)]
+    assert jobs == [False, False, True, True]
+    monkeypatch.setattr(pairwise_counts, "_plain_steps", 0)
+    monkeypatch.setattr(pairwise_counts, "sys", SimpleNamespace(modules={"numba": None}))
+    assert pairwise_counts.worth_compiling(1)

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from permix.errors import DataError
+from permix.families import Gaussian
+from permix.moves.state import MixtureState
 from permix.partitions import (
     DirichletProcess,
     FiniteDirichlet,
@@ -330,6 +332,8 @@ def test_numpy_numbers_are_stored_as_plain_ones():
         (lambda: FiniteDirichlet(2, 0.0), "must be positive"),
         (lambda: MixtureOfFiniteMixtures(0.0), "MixtureOfFiniteMixtures.rate must be positive"),
         (lambda: MixtureOfFiniteMixtures(1.0, -1.0), "pseudo_count must be positive"),
+        (lambda: MixtureOfFiniteMixtures(1.0, 1e101), "pseudo_count must be 1e.100 at most"),
+        (lambda: FiniteDirichlet(3, 1e308), "pseudo_count must be 1e.100 at most"),
         (lambda: MixtureOfFiniteMixtures(1e9), "at most 10,000"),
         (lambda: MixtureOfFiniteMixtures().n_components_probabilities(4, 3), "cannot show 4 groups"),
         (lambda: MixtureOfFiniteMixtures().n_components_probabilities(0, 3), "cannot show 0 groups"),
@@ -355,3 +359,16 @@ def test_numpy_numbers_are_stored_as_plain_ones():
 def test_bad_input_is_named(build, message):
     with pytest.raises(DataError, match=message):
         build()
+
+
+def test_a_state_reads_its_prior_at_the_present_concentration():
+    points = np.zeros((5, 1))
+    family = Gaussian().resolve(points)
+    state = MixtureState(family, family.encode(points), 5, DirichletProcess(Gamma(1.0, 1.0)))
+    for concentration in (0.5, 8.0):
+        state.concentration = concentration
+        expected = DirichletProcess(concentration).tables(5)
+        assert np.array_equal(state.prior.opening, expected.opening)
+        assert np.array_equal(state.prior.joining, expected.joining)
+    fixed = MixtureState(family, family.encode(points), 5, FiniteDirichlet(3, 2.0))
+    assert np.array_equal(fixed.prior.opening, FiniteDirichlet(3, 2.0).tables(5).opening)

@@ -94,7 +94,15 @@ class ContentCache:
             return None
         try:
             return rebuild(target_context, pickle.loads(content))
-        except (pickle.UnpicklingError, EOFError, ValueError, AttributeError, ImportError, IndexError):
+        except (
+            pickle.UnpicklingError,
+            EOFError,
+            LookupError,
+            ValueError,
+            AttributeError,
+            ImportError,
+            RuntimeError,
+        ):
             # A torn or foreign file: what it stands for is compiled again and written over it.
             return None
 

@@ -17,6 +17,14 @@ Array = npt.NDArray[Any]
 
 # Importing Numba and loading compiled code takes a second; plain Python does so many steps in a tenth of one.
 MOST_PLAIN_STEPS = 400_000
+_plain_steps = 0
+
+
+def worth_compiling(n_steps: int) -> bool:
+    """Whether compiled code should do work of so many steps: it is loaded, or plain Python has done enough."""
+    global _plain_steps
+    _plain_steps += n_steps
+    return "numba" in sys.modules or _plain_steps > MOST_PLAIN_STEPS
 
 
 class PreferenceArrays(NamedTuple):
@@ -45,7 +53,7 @@ def preference_pair_counts(
         weigh_comparisons(arrays, implied, weights, repeats, pair_counts, above_all)
         weights[implied & (np.diff(arrays.pair_indptr) > 0)] = 0.0  # with their levels, already
     weigh: Any = weigh_levels
-    if "numba" in sys.modules or np.sum(np.diff(arrays.level_indptr) ** 2) > MOST_PLAIN_STEPS:
+    if worth_compiling(int(np.sum(np.diff(arrays.level_indptr) ** 2))):
         from permix.kernels.comparisons import weigh_levels_compiled as weigh
     weigh(arrays, np.arange(len(counts)), weights, pair_counts, above_all)
     return pair_counts

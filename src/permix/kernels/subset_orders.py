@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-MOST_PLAIN_ITEMS = 12  # plain Python orders so many in the time in which compiled code is loaded
+from permix.kernels.pairwise_counts import worth_compiling
 
 
 def best_order_by_subsets(weights):
     """Return the ordering of least score, and the score; see :mod:`permix.kernels.kemeny_search`."""
     order = np.empty(len(weights), np.int64)
-    if order.size > MOST_PLAIN_ITEMS:
+    if worth_compiling(order.size << order.size):
         from permix.kernels.kemeny_search import fill_best_order_compiled
 
         return order, float(fill_best_order_compiled(weights, order))

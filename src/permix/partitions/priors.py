@@ -374,7 +374,7 @@ class FiniteDirichlet(_TwoParameter):
         if isinstance(self.n, bool) or not isinstance(self.n, Integral) or not 1 <= self.n < 2**31:
             raise DataError(f"FiniteDirichlet.n is a whole number, at least 1 and below 2³¹, not {self.n!r}")
         object.__setattr__(self, "n", int(self.n))
-        _store_positive(self, "pseudo_count")
+        _store_pseudo_count(self)
 
     def most_clusters(self, n: int) -> int:
         return min(n, self.n)
@@ -413,9 +413,7 @@ class MixtureOfFiniteMixtures(PartitionPrior):
 
     def __post_init__(self) -> None:
         _store_positive(self, "rate")
-        _store_positive(self, "pseudo_count")
-        if self.pseudo_count > MOST_PSEUDO_COUNT:
-            raise DataError(f"pseudo_count must be {MOST_PSEUDO_COUNT:g} at most, got {self.pseudo_count:g}")
+        _store_pseudo_count(self)
         if self.rate > MOST_RATE:
             raise DataError(f"MixtureOfFiniteMixtures.rate must be at most {MOST_RATE:,.0f}, not {self.rate}")
 
@@ -609,6 +607,12 @@ def _store_number(spec: object, name: str, alternative: str = "") -> float:
         raise DataError(f"{field} must be a finite number{alternative}, not {value!r}")
     object.__setattr__(spec, name, float(value))
     return float(value)
+
+
+def _store_pseudo_count(prior: Any) -> None:
+    _store_positive(prior, "pseudo_count")
+    if prior.pseudo_count > MOST_PSEUDO_COUNT:
+        raise DataError(f"pseudo_count must be {MOST_PSEUDO_COUNT:g} at most, got {prior.pseudo_count:g}")
 
 
 def _store_positive(spec: object, name: str, alternative: str = "") -> None:
