@@ -126,14 +126,14 @@ class DPMixture(ClusterMixin, DrawsMixin, ScoreMixin, Estimator, parameters=DPMi
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each group of ``labels_``, given that a new row is in one of them."""
-        return membership_of(self._fit, *self._new_data(X)).known
+        return membership_of(self._fitted(), *self._new_data(X)).known
 
     def predict_novelty(self, X: Any) -> Array:
         """Return the probability that each new row belongs to no group of ``labels_``."""
-        return membership_of(self._fit, *self._new_data(X)).novelty
+        return membership_of(self._fitted(), *self._new_data(X)).novelty
 
     def _log_densities(self, X: Any) -> tuple[Array, Array]:
-        return log_density(self._fit, *self._new_data(X))
+        return log_density(self._fitted(), *self._new_data(X))
 
     def sample(self, size: int = 1, random_state: Any = None) -> Array:
         """Draw ``size`` new rows from the posterior predictive, (size, columns)."""

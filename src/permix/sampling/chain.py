@@ -6,17 +6,14 @@ import copy
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from permix.runtime.interrupts import Interrupts
 from permix.sampling.draws import Block, Tally, length, own_copy, stack
-from permix.sampling.protocol import Array, ChainState
+from permix.sampling.protocol import Array, ChainState, Move, MoveInfo
 from permix.sampling.store import ChainFolder, Snapshot
-
-if TYPE_CHECKING:
-    from permix.moves.base import Info, Move
 
 # Cached statistics are computed afresh at iterations that are multiples of this, in every run, and a
 # chain resumes only from such an iteration: that is why a resumed chain repeats an undisturbed one
@@ -192,7 +189,7 @@ class Chain:
             self.monitor.tally = copy.deepcopy(self.tally)
 
 
-def count(tally: Tally, info: Info) -> None:
+def count(tally: Tally, info: MoveInfo) -> None:
     """Add what one step reported; of a move made of moves, its parts."""
     for part in info.parts:
         count(tally, part)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +21,8 @@ from permix.runtime.threads import n_threads, run_in_threads
 from permix.sampling.chain import REFRESH, Chain, Settings
 from permix.sampling.draws import Draws, assemble
 from permix.sampling.progress import ChainDisplay
-from permix.sampling.protocol import ChainState
+from permix.sampling.protocol import ChainState, Move
 from permix.sampling.store import ChainFolder, open_store
-
-if TYPE_CHECKING:
-    from permix.moves.base import Move
 
 MakeState = Callable[[np.random.Generator], ChainState]
 LESS_MEMORY = Message("a larger ", Argument("n_thin"), " and a smaller ", Argument("n_draws"), " take less")
