@@ -21,7 +21,7 @@ _plain_steps = 0
 
 
 def worth_compiling(n_steps: int) -> bool:
-    """Whether compiled code should do work of so many steps: it is loaded, or plain Python has done enough."""
+    """Whether to do work of so many steps in compiled code: it is loaded, or plain Python did enough."""
     global _plain_steps
     _plain_steps += n_steps
     return "numba" in sys.modules or _plain_steps > MOST_PLAIN_STEPS
