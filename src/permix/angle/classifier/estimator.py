@@ -112,7 +112,8 @@ class AngleClassifier(
 
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row."""
-        return np.asarray(self.classes_[self.predict_log_proba(X).argmax(axis=1)])
+        best = self.predict_log_proba(X).argmax(axis=1)  # first of all: this tells who is not fitted yet
+        return np.asarray(self.classes_[best])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of agents put into their class; a row counts as often as its count says."""
