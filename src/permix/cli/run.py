@@ -18,6 +18,7 @@ from permix.cli.inspect import check_names, check_targets, drop_chains
 from permix.cli.output import print_json, running_fit
 from permix.errors import DataError, Message, ParameterError, PermixError, PermixWarning
 from permix.estimators.registry import part
+from permix.files import check_target
 
 SELECTION_TABLES = "permix.selection.tables"
 
@@ -145,6 +146,7 @@ def _numbers(text: str) -> list[int]:
 def _targets(command: ModelCommand, values: Mapping[str, Any], curve: bool) -> Targets:
     output, picture = values["output"], values["picture"]
     check_names(output, picture)
+    check_target(output)
     return Targets(
         output,
         values.get("labels"),
