@@ -16,7 +16,7 @@ import numpy as np
 
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.amp_insertions_jit import geometric_models
-from permix.distributions.conditioning.draws import amp_draws, importance_log_normalizers
+from permix.distributions.conditioning.draws import Jobs, amp_draws
 from permix.runtime.threads import at_most
 from tests.reference.amp_dense import amp_dense_many, relation_of_levels
 
@@ -73,11 +73,11 @@ def run() -> list[dict[str, object]]:
             for n_draws in (10, 1):
                 orders = np.empty((n_jobs, n_draws, N_ITEMS), np.int32)
                 log_q = np.empty((n_jobs, n_draws))
-                jobs = (arrays, agents, clusters, centers, models, n_draws)
+                jobs = Jobs.of(arrays, agents, clusters, centers, models)
                 ours, weights_only, dense = best_times(
                     [
-                        at_most(threads)(partial(amp_draws, key, 0, *jobs, out=orders)),
-                        at_most(threads)(partial(amp_draws, key, 0, *jobs, with_orders=False)),
+                        at_most(threads)(partial(amp_draws, key, 0, jobs, n_draws)),
+                        at_most(threads)(partial(amp_draws, key, 0, jobs, n_draws, False)),
                         lambda orders=orders, log_q=log_q: amp_dense_many(
                             key, better, agents, centers, clusters, DISPERSIONS, orders, log_q
                         ),
@@ -107,16 +107,9 @@ def _linear(
     sizes = [300, 3000]
     seconds = []
     for size in sizes:
-        arrays = ratings(size, rng).arrays()
-        agents = np.arange(size)
-        seconds += best_times(
-            [
-                lambda arrays=arrays, agents=agents: importance_log_normalizers(
-                    key, 0, arrays, agents, centers, models, 128
-                )
-            ],
-            repeats=2,
-        )
+        pairs = np.repeat(np.arange(size), len(centers)), np.tile(np.arange(len(centers)), size)
+        jobs = Jobs.of(ratings(size, rng).arrays(), *pairs, centers, models)
+        seconds += best_times([partial(amp_draws, key, 0, jobs, 128, False)], repeats=2)
     return {
         "what": f"log-likelihood of {sizes[0]} and {sizes[1]} agents, {len(centers)} models, 128 draws each",
         "ours": f"{seconds[1]:.2f} s",

@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.timing import best_time, timed
 from permix import AngleMixture, Rankings
 from permix.angle.mixture_jit import add_scores
-from permix.distributions.angle.angle_jit import standard_scores
+from permix.distributions.angle.scores import standard_scores
 
 # What the large table may take: seconds and bytes.
 MOST_SECONDS, MOST_BYTES = 60.0, 2e9

@@ -10,15 +10,14 @@ import numpy as np
 
 from benchmarks.timing import best_time, timed
 from permix.data.rankings import Rankings
-from permix.distributions.angle.angle_jit import standard_scores
 from permix.distributions.angle.completions import log_compatible_sums
 from permix.distributions.angle.completions_jit import (
     completions_sweep,
     move_completion,
-    new_completion_scratch,
     start_completions,
     uniform_completion,
 )
+from permix.distributions.angle.scores import standard_scores
 from permix.kernels.jit import kernel
 from permix.kernels.streams import new_stream, open_stream, uniform
 from permix.runtime.threads import over_rows
@@ -49,7 +48,7 @@ def uniform_proposals(stream, order, listed, length, below, tilts, scores, n_pro
 def exponents(start, listed, length, below, tilts, scores, n_proposals, paper, out):
     """Follow Σ tilts scores along chains, one in every row of ``out``; return the paper's acceptances."""
     stream = new_stream()
-    scratch = new_completion_scratch(tilts.size)
+    scratch = np.empty((3, tilts.size), np.int32)
     proposal = np.empty_like(start)
     accepted = 0
     for chain in range(out.shape[0]):

@@ -131,14 +131,14 @@ def consensus_chain(bases: Any, seed: int) -> Chain:
 
 def base_data(bases: Any, matrix: Any) -> Any:
     """Labels of the filled cells as the Mondrian sampler reads them; of all cells without a matrix."""
-    from permix.cocluster.bases import to_base_lines, to_label_lines
+    from permix.cocluster.bases import to_lines
     from permix.cocluster.cells.blocks_jit import count_law
     from permix.cocluster.mondrian.state import MondrianData
 
     n_cells = bases.n_rows * bases.n_columns if matrix is None else matrix.n_cells
     return MondrianData(
         count_law(1.0, bases.n_blocks, n_cells),
-        *(to_base_lines(bases) if matrix is None else to_label_lines(bases, matrix)),
+        *to_lines(bases, matrix),
         n_rows=bases.n_rows,
         n_columns=bases.n_columns,
         n_slots=int(bases.n_blocks.sum()),

@@ -14,7 +14,7 @@ from benchmarks.timing import timed
 from permix import Mallows, Preferences
 from permix.convergence import ess_mean
 from permix.distributions.conditioning.amp_insertions_jit import geometric_models
-from permix.distributions.conditioning.draws import mmp_draws
+from permix.distributions.conditioning.draws import Jobs, mmp_draws
 
 N_ITEMS, N_RATED = 200, 40
 N_STATES = 4000
@@ -37,10 +37,10 @@ def mixing(said: Preferences, dispersion: float, local_moves: bool) -> dict[str,
     """Run one chain in one thread; time per step, acceptance, autocorrelation times of distance and pair."""
     one = np.zeros(1, np.int64)
     models = geometric_models(-np.log([dispersion]), N_ITEMS)
-    work = (said.arrays(), one, one, np.arange(N_ITEMS)[None], models)
-    mmp_draws(KEY, 0, *work, 1, 1, 1, local_moves)  # compile
+    jobs = Jobs.of(said.arrays(), one, one, np.arange(N_ITEMS)[None], models)
+    mmp_draws(KEY, 0, jobs, 1, 1, 1, local_moves)  # compile
     seconds, (orders, distances, rates) = timed(
-        lambda: mmp_draws(KEY, 0, *work, N_STATES, 200, 1, local_moves)
+        lambda: mmp_draws(KEY, 0, jobs, N_STATES, 200, 1, local_moves)
     )
     ranks = np.argsort(orders[0], axis=1)
     free = np.setdiff1d(np.arange(N_ITEMS), said.level_items)

@@ -53,7 +53,6 @@ def count_plainly(orders, wins):
 def e_step_rows() -> list[dict[str, object]]:
     """Particles against direct insertion, tournaments against the double loop; one thread each."""
     from permix.distributions.conditioning.agent_posteriors import Profile, particle_draws
-    from permix.distributions.conditioning.amp_lanes_jit import LANES
     from permix.distributions.conditioning.components import MallowsComponents
     from permix.distributions.conditioning.tournaments_jit import count_drawn
     from permix.runtime.threads import at_most
@@ -104,10 +103,10 @@ def e_step_rows() -> list[dict[str, object]]:
     ]
     _, places = particle_draws(components, profile, agents, clusters, N_PARTICLES, key, 0)
     order, weights = np.arange(len(places)), np.ones(len(places), np.int64)
-    lanes, wins = np.zeros((N_ITEMS, LANES), places.dtype), np.zeros((N_ITEMS, N_ITEMS))
+    wins = np.zeros((N_ITEMS, N_ITEMS))
     seconds, reference = _by_turns(
         [
-            lambda: count_drawn(0, len(places), order, places, weights, lanes, wins),
+            lambda: count_drawn(0, len(places), order, places, weights, wins),
             lambda: count_plainly(orders[:, 0], wins),
         ]
     )

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from benchmarks.timing import best_time
-from permix.distributions import Mallows
+from permix import Mallows
 from permix.kernels.streams import fill_uniform, padded
 from permix.runtime.threads import at_most, n_processors
 

@@ -55,3 +55,13 @@ def test_every_public_name_is_there(name):
 def test_unknown_names_are_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'Malows'"):
         permix.Malows  # noqa: B018
+
+
+def test_small_questions_need_no_compiled_code(tmp_path):
+    """Consensus and description of a small file, and the summary of a fit: no Numba, scipy or pandas."""
+    votes, fit = tmp_path / "votes.csv", tmp_path / "fit.permix"
+    votes.write_text("1st,2nd,3rd\ntea,milk,water\nmilk,water,tea\nwater,tea,milk\n")
+    permix.MallowsMixture(2, random_state=1, progress=False).fit(permix.read(votes)).save(fit)
+    run = "sys.argv = ['permix', *{!r}]\nfrom permix.cli import main\ntry: main()\nexcept SystemExit: pass"
+    for arguments in (("consensus", str(votes)), ("info", str(votes)), ("summary", str(fit))):
+        assert not loaded_after(run.format(arguments)) & {"numba", "scipy", "pandas", "sklearn"}

@@ -15,12 +15,12 @@ import numpy as np
 from benchmarks.reproduce.liang_data import gaussian_clusters
 from benchmarks.reproduce.report import Outcome, run_from_command_line
 from permix.families import Gaussian
+from permix.moves.permutation import size_weights
 from permix.moves.permutation_jit import (
     approximate_program,
     beam_program,
     draw_uniform_order,
     fill_scores,
-    write_size_weights,
 )
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess
@@ -72,13 +72,10 @@ def program(data: np.ndarray, labels: np.ndarray, sizes: Sizes) -> Program:
     draw_uniform_order(
         np.random.default_rng(sizes.seed), state.labels, state.sizes, state.n_clusters, order, firsts
     )
-    size_weights = np.empty(n + 1)
-    write_size_weights(state.prior, True, size_weights)
     slope = -float(digamma(state.n_clusters + 1.0))
-    single = state.empty_clusters(1)
-    points = (single, state.data, state.empty_scores, order, size_weights)
+    points = (None, state.data, state.empty_scores, order, size_weights(state.prior, uniform=True))
     scores, sums = np.empty((n, n)), np.empty(n + 1)
-    fill_scores(state.empty_clusters(1), *points, False, scores)
+    fill_scores(state.empty_clusters(1), *points, scores)
     approximate_program(scores, slope, sums)
     beams = []
     for width, tolerance in ((n, sizes.epsilon), (sizes.width, 0.0)):
@@ -88,7 +85,6 @@ def program(data: np.ndarray, labels: np.ndarray, sizes: Sizes) -> Program:
             state.empty_clusters(width + 1),
             *points,
             slope,
-            False,
             width,
             tolerance,
             firsts[:0],

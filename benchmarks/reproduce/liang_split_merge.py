@@ -17,13 +17,12 @@ from permix.kernels.random import shuffle
 from permix.moves import Info, Move
 from permix.moves.split_merge import Workspace
 from permix.moves.split_merge_jit import (
-    NOBODY,
     _allocate,
     _gather,
-    _merge,
-    _split,
     _write_sides,
+    adopt,
     empty_sides,
+    make_room,
 )
 from permix.moves.state import MixtureState
 
@@ -38,19 +37,13 @@ def published_split_merge(
     data,
     labels,
     sizes,
-    log_weights,
     sides_stats,
     union_stats,
-    room,
     n_clusters,
 ):
     """Make proposals; returns (made, number of clusters, accepted), fewer made when all slots are taken."""
     n = labels.shape[0]
-    for k in range(n_clusters):
-        room.heads[k] = NOBODY
-    for i in range(n - 1, -1, -1):
-        room.following[i] = room.heads[labels[i]]
-        room.heads[labels[i]] = i
+    room = make_room(labels, sizes.shape[0], n_clusters)
     n_accepted = 0
     for proposal in range(n_proposals):
         if n_clusters == sizes.shape[0]:
@@ -74,12 +67,7 @@ def published_split_merge(
         log_chance = log_ratio - log_proposal if splitting else log_proposal - log_ratio
         if -rng.standard_exponential() < log_chance:
             n_accepted += 1
-            if splitting:
-                _split(joining, stats, data, labels, sizes, log_weights, room, n_clusters, n_first, size)
-                n_clusters += 1
-            else:
-                _merge(joining, stats, data, labels, sizes, log_weights, room, n_clusters, n_first, size)
-                n_clusters -= 1
+            n_clusters = adopt(stats, data, labels, sizes, room, n_clusters, n_first, size, splitting)
     return n_proposals, n_clusters, n_accepted
 
 
@@ -98,23 +86,21 @@ class PublishedSplitMerge(Move):
         if self._workspace is None or self._state is not state:
             self._workspace, self._state = Workspace(state), state
         workspace = self._workspace
+        prior = state.prior
         made = accepted = 0
         while made < self.n_proposals:
             state.make_room(state.n_clusters + 1)
-            workspace.prepare(state)
             now_made, state.n_clusters, now_accepted = published_split_merge(
                 rng,
                 self.n_proposals - made,
-                workspace.joining,
-                workspace.opening,
+                prior.joining,
+                prior.opening,
                 state.stats,
                 state.data,
                 state.labels,
                 state.sizes,
-                state.log_weights,
                 workspace.sides,
                 workspace.union,
-                workspace.room,
                 state.n_clusters,
             )
             made += now_made

@@ -9,7 +9,7 @@ from permix.data.rankings import Rankings
 from permix.distributions.conditioning.agent_posteriors import log_normalizers
 from permix.distributions.conditioning.amp_insertions_jit import geometric_models
 from permix.distributions.conditioning.components import MallowsComponents
-from permix.distributions.conditioning.draws import importance_log_normalizers
+from permix.distributions.conditioning.draws import Jobs, amp_draws, log_mean_exp
 from permix.runtime.seeds import stream_key
 
 
@@ -44,11 +44,11 @@ def monte_carlo_log_likelihoods(
 ) -> np.ndarray:
     """Equation 28 with T = ``n_draws`` draws of AMP for each agent and component."""
     models = geometric_models(components.decays, components.n_items)
-    agents = np.arange(len(preferences))
-    estimates, _ = importance_log_normalizers(
-        stream_key(rng), 0, preferences.arrays(), agents, components.centers, models, n_draws
-    )
-    return _mixed(estimates, components)
+    agents, k = np.arange(len(preferences)), components.n_components
+    pairs = np.repeat(agents, k), np.tile(np.arange(k), len(agents))
+    jobs = Jobs.of(preferences.arrays(), *pairs, components.centers, models)
+    estimates, _ = log_mean_exp(amp_draws(stream_key(rng), 0, jobs, n_draws, with_orders=False)[2])
+    return _mixed(estimates.reshape(-1, k), components)
 
 
 def particle_log_likelihoods(

@@ -17,9 +17,9 @@ import numpy as np
 from benchmarks.reproduce.likelihoods import full_log_likelihoods, random_mixture
 from benchmarks.reproduce.report import Outcome, run_from_command_line, tell
 from benchmarks.reproduce.sushi import reveal
+from permix.estimators.agent_answers import sample_rankings
 from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
-from permix.mallows.results import sample_rankings
 
 AXES = {"alpha": "1-1.25", "items": "1-1.25", "components": "1-1.15", "agents": "1-1.08"}
 

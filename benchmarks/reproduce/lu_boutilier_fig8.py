@@ -21,9 +21,10 @@ from benchmarks.reproduce.sushi import N_TRAIN, remove, sushi
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.conditioning.components import MallowsComponents
-from permix.mallows.fit import MallowsFit, fit_mallows
+from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.predict import predict_pairwise, sample_completions
+from permix.mallows.results import MallowsFit
 
 LOSSES = {0.0: 0.43, 0.25: 0.35, 0.5: 0.39, 0.75: 0.44}
 N_VALIDATION = 500

@@ -12,7 +12,7 @@ import numpy as np
 from permix.cocluster.bases import as_bases
 from permix.cocluster.block_predict import BlockDraw, BlockPredictive, block_sums
 from permix.cocluster.cells.block_sums_jit import log_blocks
-from permix.cocluster.chains import grid_engine, mixed_engine, mondrian_engine
+from permix.cocluster.chains import engine_of
 from permix.cocluster.ensemble import grid_consensus, mondrian_consensus
 from permix.cocluster.fit import BlockFit, CoClusterFit, drawn, encoded
 from permix.cocluster.parameters import CoClusterParameters, EnsembleParameters
@@ -81,9 +81,8 @@ def sampled(cells: Cells, **settings: Any) -> CoClusterFit:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         matrix = encoded(cells, chosen.cell_family())
-        make_engine = mondrian_engine if chosen.prior == "mondrian" else grid_engine
-        engine = (mixed_engine if chosen.is_mixed else make_engine)(matrix, chosen)
-        return CoClusterFit(chosen, cells, matrix, drawn(engine, chosen, {}), None, None, None)
+        draws = drawn(engine_of(matrix, chosen), chosen, {})
+        return CoClusterFit(chosen, cells, matrix, draws, None, None, None)
 
 
 def own_settings(prior: Prior) -> dict[str, Any]:
@@ -151,5 +150,4 @@ def averaged(scores: np.ndarray, average: Literal["cells", "matrix", "log"]) -> 
 def log_likelihood(fit: BlockFit, draw: BlockDraw) -> float:
     """Return ln p(matrix | blocks), parameters integrated out."""
     matrix = fit.known_matrix
-    n, sums = block_sums(matrix, draw)
-    return float(log_blocks(matrix.law, n[None], sums[None])) + matrix.log_constant
+    return float(log_blocks(matrix.law, *block_sums(matrix, draw))) + matrix.log_constant

@@ -80,7 +80,7 @@ def measure(n: int, sizes: Sizes, rng: np.random.Generator) -> dict[str, Any]:
 def _scores(rankings: Any) -> np.ndarray:
     from permix.angle.data import AngleData
 
-    return AngleData.of(rankings).dense()
+    return AngleData(rankings).dense()
 
 
 def run(sizes: Sizes) -> Outcome:

@@ -14,8 +14,8 @@ from permix import Angle, AngleMixture, Rankings
 from permix.angle.components import AnglePrior
 from permix.angle.direct import Evidence, resample
 from permix.angle.parameters import AngleParameters
-from permix.distributions.angle.angle_jit import standard_scores
 from permix.distributions.angle.bessel_jit import bessel_ratio
+from permix.distributions.angle.scores import standard_scores
 from permix.errors import PermixWarning
 
 # Priors of κ. The paper's are "small numbers close to zero": 0.1, as its table 2 gives away. SIR has the
@@ -139,7 +139,7 @@ def estimates(
     found["SIR, ours"] = seconds, both(kappas, np.full(len(kappas), 1.0 / len(kappas)))
     seconds, vi = timed(model("vi").fit, rankings)
     q = vi._fit.variational
-    from permix.distributions.angle.concentration_jit import gamma_nodes
+    from permix.distributions.angle.gamma_jit import gamma_nodes
 
     nodes, weights = gamma_nodes(q.shapes[0], q.rates[0])
     found["VI"] = seconds, both(nodes, weights / weights.sum())

@@ -19,7 +19,7 @@ from permix.angle.components import AngleComponents, AnglePrior
 from permix.angle.data import AngleData
 from permix.angle.parameters import AngleParameters
 from permix.data.rankings import Rankings
-from permix.distributions.angle.angle_jit import draw_direction, standard_scores
+from permix.distributions.angle.scores import draw_direction, standard_scores
 
 PAPER_DIC = {1: 54827, 2: 53497, 3: 53281, 4: 53367, 5: 53375}
 # Table 4, by cluster.
@@ -68,9 +68,8 @@ def dic_of(q: VariationalPosterior, data: Rankings, normalizer: Any = "vmf", n_d
     total = 0.0
     for _ in range(n_draws):
         kappas = rng.gamma(q.shapes, 1.0 / q.rates)
-        directions = np.empty_like(q.directions)
-        for g in range(q.n_components):
-            draw_direction(rng, q.directions[g], q.lengths[g] * kappas[g], directions[g])
+        each = zip(q.directions, q.lengths * kappas, strict=True)
+        directions = np.array([draw_direction(rng, direction, kappa) for direction, kappa in each])
         total += deviance(rng.dirichlet(q.counts), directions, kappas)
     return 2.0 * total / n_draws - deviance(q.mean_weights, q.directions, q.mean_concentrations)
 
@@ -87,7 +86,7 @@ def from_table_4(
     )
     settings = AngleParameters(3, inference="vi", normalizer="vmf", bound=bound, **PAPER_PRIOR)
     prior = AnglePrior.of(settings, data.items)
-    law, table = Variational(start, prior), AngleData.of(data)
+    law, table = Variational(start, prior), AngleData(data)
     masses = table.weighed(law.tilts, law.offsets)[2]
     moved = float(np.abs(masses - np.array(D)).max())
     run = climb(law, table, 5000, 1e-10)

@@ -37,10 +37,12 @@ if TYPE_CHECKING:
     from permix.data.distances import distance as distance
     from permix.data.distances import distance_matrix as distance_matrix
     from permix.data.io.cells_io import read_cells as read_cells
-    from permix.distributions import Angle as Angle
-    from permix.distributions import GeneralizedMallows as GeneralizedMallows
-    from permix.distributions import Mallows as Mallows
-    from permix.distributions import RepeatedInsertion as RepeatedInsertion
+    from permix.distributions.angle.angle import Angle as Angle
+    from permix.distributions.generalized.generalized_mallows import (
+        GeneralizedMallows as GeneralizedMallows,
+    )
+    from permix.distributions.insertion import RepeatedInsertion as RepeatedInsertion
+    from permix.distributions.mallows import Mallows as Mallows
     from permix.dp_mallows.estimator import DPMallowsMixture as DPMallowsMixture
     from permix.dp_mixture.estimator import DPMixture as DPMixture
     from permix.estimators.archive import load as load
@@ -64,55 +66,37 @@ if TYPE_CHECKING:
     from permix.partitions import variation_of_information as variation_of_information
     from permix.selection.select_components import select_components as select_components
 
-# Where each public name lives. Adding a name: one line here and one above for type checkers.
+# Where public names live. Adding one: a word here and a line above for type checkers.
 _HOME = {
-    "Angle": "permix.distributions",
-    "AngleClassifier": "permix.angle.classifier.estimator",
-    "AngleMixture": "permix.angle.estimator",
-    "BlurringMeanShift": "permix.baselines.mean_shift.estimator",
-    "Cells": "permix.data.cells",
-    "CoClustering": "permix.cocluster.estimator",
-    "CoClusteringEnsemble": "permix.cocluster.ensemble_estimator",
-    "Categorical": "permix.families",
-    "DPMallowsMixture": "permix.dp_mallows.estimator",
-    "DPMixture": "permix.dp_mixture.estimator",
-    "DirichletProcess": "permix.partitions",
-    "FiniteDirichlet": "permix.partitions",
-    "Gamma": "permix.partitions",
-    "Gaussian": "permix.families",
-    "GaussianNIW": "permix.families",
-    "GeneralizedMallows": "permix.distributions",
-    "KemenyResult": "permix.consensus.kemeny",
-    "Mallows": "permix.distributions",
-    "MallowsKDE": "permix.baselines.kde.estimator",
-    "MallowsMixture": "permix.mallows.estimator",
-    "MixtureOfFiniteMixtures": "permix.partitions",
-    "Multinomial": "permix.families",
-    "PitmanYor": "permix.partitions",
-    "Preferences": "permix.data",
-    "Rankings": "permix.data",
-    "RepeatedInsertion": "permix.distributions",
-    "adjusted_rand": "permix.partitions",
-    "assignment_confidence": "permix.partitions",
-    "binder_loss": "permix.partitions",
-    "canonical_labels": "permix.partitions",
-    "credible_ball": "permix.partitions",
-    "distance": "permix.data.distances",
-    "distance_matrix": "permix.data.distances",
-    "from_frame": "permix.data",
-    "kemeny": "permix.consensus.kemeny",
-    "load": "permix.estimators.archive",
-    "point_estimate": "permix.partitions",
-    "read": "permix.data",
-    "read_cells": "permix.data.io.cells_io",
-    "read_preflib": "permix.data",
-    "read_table": "permix.data",
-    "select_components": "permix.selection.select_components",
-    "similarity_matrix": "permix.partitions",
-    "variation_of_information": "permix.partitions",
-    "write": "permix.data",
-    "write_preflib": "permix.data",
-    "write_table": "permix.data",
+    name: module
+    for module, names in {
+        "permix.angle.classifier.estimator": "AngleClassifier",
+        "permix.angle.estimator": "AngleMixture",
+        "permix.baselines.kde.estimator": "MallowsKDE",
+        "permix.baselines.mean_shift.estimator": "BlurringMeanShift",
+        "permix.cocluster.ensemble_estimator": "CoClusteringEnsemble",
+        "permix.cocluster.estimator": "CoClustering",
+        "permix.consensus.kemeny": "KemenyResult kemeny",
+        "permix.data": "Preferences Rankings from_frame read read_preflib read_table write write_preflib "
+        "write_table",
+        "permix.data.cells": "Cells",
+        "permix.data.distances": "distance distance_matrix",
+        "permix.data.io.cells_io": "read_cells",
+        "permix.distributions.angle.angle": "Angle",
+        "permix.distributions.generalized.generalized_mallows": "GeneralizedMallows",
+        "permix.distributions.insertion": "RepeatedInsertion",
+        "permix.distributions.mallows": "Mallows",
+        "permix.dp_mallows.estimator": "DPMallowsMixture",
+        "permix.dp_mixture.estimator": "DPMixture",
+        "permix.estimators.archive": "load",
+        "permix.families": "Categorical Gaussian GaussianNIW Multinomial",
+        "permix.mallows.estimator": "MallowsMixture",
+        "permix.partitions": "DirichletProcess FiniteDirichlet Gamma MixtureOfFiniteMixtures PitmanYor "
+        "adjusted_rand assignment_confidence binder_loss canonical_labels credible_ball point_estimate "
+        "similarity_matrix variation_of_information",
+        "permix.selection.select_components": "select_components",
+    }.items()
+    for name in names.split()
 }
 _MODULES = {"datasets", "errors", "mondrian", "moves", "plots"}
 

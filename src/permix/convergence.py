@@ -19,7 +19,7 @@ def rank_r_hat(values: FloatArray) -> float:
     """Return the larger of the rank-normalised split R-hat of location and of spread (equations 4 and 14)."""
     halves = _split(values)
     folded = np.abs(halves - np.median(halves))
-    return max(_r_hat(_rank_normalised(halves)), _r_hat(_rank_normalised(folded)))
+    return max(float(_r_hats(_rank_normalised(chains))) for chains in (halves, folded))
 
 
 def split_r_hat(values: FloatArray) -> FloatArray:
@@ -70,10 +70,6 @@ def _rank_normalised(values: FloatArray) -> FloatArray:
     return scores.reshape(values.shape)
 
 
-def _r_hat(chains: FloatArray) -> float:
-    return float(_r_hats(chains))
-
-
 def _r_hats(chains: FloatArray) -> FloatArray:
     """R-hat of each quantity, (chain, draw, ...): 1 for what never changes, infinite for stuck chains."""
     n = chains.shape[1]
@@ -87,7 +83,10 @@ def _r_hats(chains: FloatArray) -> FloatArray:
 def _ess(chains: FloatArray) -> float:
     """Effective sample size by Geyer's initial monotone sequence over autocorrelations of all chains."""
     m, n = chains.shape
-    covariance = _autocovariance(chains).mean(axis=0)
+    # Autocovariances by Fourier transforms, padded so that the ends of a chain do not meet.
+    length = 1 << (2 * n - 1).bit_length()
+    spectrum = np.fft.rfft(chains - chains.mean(axis=1, keepdims=True), length, axis=1)
+    covariance = (np.fft.irfft(spectrum * spectrum.conj(), length, axis=1)[:, :n] / n).mean(axis=0)
     within = covariance[0] * n / (n - 1)
     total = covariance[0] + (float(chains.mean(axis=1).var(ddof=1)) if m > 1 else 0.0)
     if total == 0.0:
@@ -107,12 +106,3 @@ def _ess(chains: FloatArray) -> float:
     time = -1.0 + 2.0 * float(kept.sum()) + rest
     # Antithetic chains may beat independent draws, but not without bound.
     return m * n / max(time, 1.0 / math.log10(m * n))
-
-
-def _autocovariance(chains: FloatArray) -> FloatArray:
-    n = chains.shape[1]
-    centred = chains - chains.mean(axis=1, keepdims=True)
-    length = 1 << (2 * n - 1).bit_length()
-    spectrum = np.fft.rfft(centred, length, axis=1)
-    covariance: FloatArray = np.fft.irfft(spectrum * spectrum.conj(), length, axis=1)[:, :n] / n
-    return covariance

@@ -71,12 +71,26 @@ class Message(str):
         return "".join(part if isinstance(part, str) else part.as_option(flags or {}) for part in self.parts)
 
 
-class PermixError(Exception):
+class _Said(Exception):
+    """Takes a message, or the parts of a :class:`Message`."""
+
+    def __init__(self, *parts: str | Argument | Wording) -> None:
+        super().__init__(*parts if len(parts) < 2 else (Message(*parts),))
+
+
+class PermixError(_Said):
     """Base of all errors permix raises on purpose."""
 
 
 class DataError(PermixError, ValueError):
-    """The data are not what they should be: the message says which row, why, and the way out."""
+    """The data are not what they should be: the message says which row, why, and the way out.
+
+    Several parts, among them arguments of the library, make a :class:`Message`.
+    """
+
+
+class NoSuchAttribute(DataError, AttributeError):
+    """A fit has no such attribute, and the message says what has; ``hasattr`` is False."""
 
 
 class ParameterError(DataError):
@@ -92,7 +106,7 @@ class ParameterError(DataError):
         # None is a value of the library; on the command line an option is left out.
         kept = must.removesuffix(" or None").rstrip(",")
         rest = Wording(must[len(kept) :], "")
-        super().__init__(Message(Argument(parameter, value), f" must be {kept}", rest))
+        super().__init__(Argument(parameter, value), f" must be {kept}", rest)
         self.parameter = parameter
 
 
@@ -151,7 +165,7 @@ class FileFormatError(DataError):
         self.line = line
 
 
-class PermixWarning(UserWarning):
+class PermixWarning(_Said, UserWarning):
     """Something the user should know that does not stop the work."""
 
 

@@ -57,17 +57,8 @@ _NPY_MAGIC = b"\x93NUMPY\x01\x00"
 # What the standard library raises on damaged or hostile zips and JSON (RuntimeError includes
 # RecursionError and NotImplementedError).
 _DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    OSError,
-    ValueError,
-    LookupError,
-    OverflowError,
-    RuntimeError,
-    TypeError,
-    MemoryError,
+    *(zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, LookupError),
+    *(OverflowError, RuntimeError, TypeError, MemoryError),
 )
 
 
@@ -90,13 +81,7 @@ def unpacking_limit(max_bytes: int | None = None) -> int:
 
 
 def read_unpacked(path: PathLike, max_bytes: int | None = None) -> bytes | bytearray:
-    """Return the content of a file, unpacked where it is gzipped (its first bytes tell, not its name).
-
-    Raises
-    ------
-    FileFormatError
-        If the gzip stream is damaged or unpacks to more than the limit.
-    """
+    """Return the content of a file, unpacked where it is gzipped (its first bytes tell, not its name)."""
     with open(path, "rb") as handle:
         packed = handle.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
         handle.seek(0)
@@ -110,10 +95,8 @@ def read_unpacked(path: PathLike, max_bytes: int | None = None) -> bytes | bytea
                     if len(content) > most:
                         raise FileFormatError(f"{os.fspath(path)}: {too_large(most)}", path)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise FileFormatError(
-                f"{os.fspath(path)}: the gzip stream is truncated or damaged ({error}); fetch the file again",
-                path,
-            ) from error
+            said = f"the gzip stream is truncated or damaged ({error}); fetch the file again"
+            raise FileFormatError(f"{os.fspath(path)}: {said}", path) from error
         return content
 
 
@@ -129,23 +112,9 @@ def too_large(most: int) -> str:
 def atomic_writer(path: PathLike) -> Iterator[IO[bytes]]:
     """Yield a binary file that takes the place of ``path`` only when all went well.
 
-    The bytes go to a temporary file in the same folder, reach the disk, and are then renamed. If
-    anything fails, the file that was there before is untouched; what a killed process left of an earlier
-    write to the same name is removed.
-
-    Raises
-    ------
-    OSError
-        If the disk is full, say; its ``filename`` is ``path``.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "note.txt"
-    >>> with atomic_writer(path) as handle:
-    ...     _ = handle.write(b"all or nothing")
-    >>> path.read_bytes()
-    b'all or nothing'
+    The bytes go to a temporary file in the same folder, reach the disk, and are then renamed. If anything
+    fails, the file that was there before is untouched, and an OSError names ``path``; what a killed process
+    left of an earlier write to the same name is removed.
     """
     target = Path(path)
     check_target(target)
@@ -224,9 +193,8 @@ def check_target(path: PathLike) -> None:
         with tempfile.TemporaryFile(dir=target.parent):
             pass
     except OSError as error:
-        raise DataError(
-            f"{target}: no file can be written in {target.parent} ({error.strerror}); give another place"
-        ) from error
+        why = f"no file can be written in {target.parent} ({error.strerror})"
+        raise DataError(f"{target}: {why}; give another place") from error
 
 
 def _sync_folder(folder: Path) -> None:
@@ -241,41 +209,13 @@ def _sync_folder(folder: Path) -> None:
 
 
 def write_archive(
-    path: PathLike,
-    manifest: Mapping[str, Any],
-    arrays: Mapping[str, Array],
-    *,
-    max_bytes: int | None = None,
+    path: PathLike, manifest: Mapping[str, Any], arrays: Mapping[str, Array], *, max_bytes: int | None = None
 ) -> None:
     """Write ``manifest`` and ``arrays`` as one permix archive, whole or not at all.
 
-    The same content gives the same bytes.
-
-    Parameters
-    ----------
-    path : path
-        The file; an existing one is replaced.
-    manifest : dict
-        Values that JSON holds, no NaN or infinity. ``kind`` (a string) says what the file is.
-    arrays : dict of str to ndarray
-        Boolean, integer, real or string arrays. Names are made of letters, digits, ``_.-`` and ``/``.
-    max_bytes : int, optional
-        What the readers of this file allow it to unpack to, as in :func:`read_archive`; a warning says when
-        it is larger.
-
-    Raises
-    ------
-    DataError
-        If something cannot be written without loss or without pickle.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "fit.permix"
-    >>> write_archive(path, {"kind": "example"}, {"labels": np.array([0, 0, 1])})
-    >>> manifest, arrays = read_archive(path)
-    >>> manifest["kind"], arrays["labels"].tolist()
-    ('example', [0, 0, 1])
+    The same content gives the same bytes. The manifest holds what JSON holds, and its ``kind`` says what the
+    file is; arrays are boolean, integer, real or of strings. A warning says when they take more than readers
+    allow by default, or by ``max_bytes``.
     """
     from permix import __version__
 
@@ -325,10 +265,8 @@ def _writable(name: str, array: Array) -> Array:
         raise DataError(f"array name {name!r}: use letters, digits, '_', '.', '-' and '/' only.")
     array = np.asarray(array)
     if array.dtype.kind == "O":
-        raise DataError(
-            f"array {name!r} holds Python objects, which cannot be stored safely; "
-            "turn it into numbers or strings first."
-        )
+        way_out = "turn it into numbers or strings first."
+        raise DataError(f"array {name!r} holds Python objects, which cannot be stored safely; {way_out}")
     if array.dtype.kind == "U":
         if array.dtype.itemsize == 0:
             array = array.astype("<U1")
@@ -350,29 +288,10 @@ def _check_text(array: Array, what: str) -> None:
 def read_archive(
     path: PathLike, *, kind: str | None = None, max_bytes: int | None = None
 ) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Read a permix archive without trusting it.
+    """Return the manifest and the arrays of a permix archive, which is not trusted.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-    kind : str, optional
-        What the file must be; anything else is refused.
-    max_bytes : int, optional
-        The most that the archive may unpack to. Left out, 1 GiB or what the environment variable
-        ``PERMIX_MAX_BYTES`` says.
-
-    Returns
-    -------
-    manifest : dict
-    arrays : dict of str to ndarray
-
-    Raises
-    ------
-    FileFormatError
-        If the file is not a permix archive, is damaged, too large, or written by a newer version.
-    FileNotFoundError
-        If there is no such file.
+    Anything but ``kind``, and what unpacks to more than ``max_bytes`` (left out, 1 GiB or what the
+    environment variable ``PERMIX_MAX_BYTES`` says), is refused by a FileFormatError.
     """
     # Opened first: that a file is missing or forbidden is no matter of its format.
     with open(path, "rb") as handle:
@@ -380,40 +299,31 @@ def read_archive(
             with zipfile.ZipFile(handle) as archive:
                 check_sizes(archive, os.fstat(handle.fileno()).st_size, unpacking_limit(max_bytes))
                 members = _checked_members(archive)
-                manifest = _read_manifest(archive, members.pop(MANIFEST, None))
+                if MANIFEST not in members:
+                    raise FileFormatError("not a permix file (it has no manifest).")
+                manifest = parse_json(bytes(_read_bytes(archive, members.pop(MANIFEST))))
                 _check_manifest(manifest, set(members), kind)
                 arrays = {name: _read_array(archive, name, members[name]) for name in manifest["arrays"]}
         except FileFormatError as error:
             raise FileFormatError(f"{os.fspath(path)}: {error}", path) from error.__cause__
         except _DAMAGE as error:
-            reason = str(error) or type(error).__name__
-            raise FileFormatError(
-                f"{os.fspath(path)}: not a permix file, or damaged ({reason}).", path
-            ) from error
+            said = f"not a permix file, or damaged ({str(error) or type(error).__name__})."
+            raise FileFormatError(f"{os.fspath(path)}: {said}", path) from error
     return manifest, arrays
 
 
 def check_sizes(archive: zipfile.ZipFile, n_bytes: int, most: int) -> None:
-    """Refuse a zip of ``n_bytes`` by what its directory declares, before anything is unpacked.
-
-    Raises
-    ------
-    FileFormatError
-        If it would unpack to more than ``most`` bytes, or to more than deflate can have packed.
-    """
+    """Refuse a zip of ``n_bytes`` by what its directory declares, before anything is unpacked."""
     packed = unpacked = 0
     for info in archive.infolist():
+        shown = repr(info.filename[:80])
         packed += info.compress_size
         unpacked += info.file_size
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise FileFormatError(
-                f"member {info.filename[:80]!r} is compressed by a method permix does not use."
-            )
+            raise FileFormatError(f"member {shown} is compressed by a method permix does not use.")
         if info.file_size > _MOST_DEFLATED * (info.compress_size + 1):
-            raise FileFormatError(
-                f"member {info.filename[:80]!r} declares {info.file_size} bytes, which its "
-                f"{info.compress_size} cannot hold."
-            )
+            declared = f"declares {info.file_size} bytes, which its {info.compress_size} cannot hold"
+            raise FileFormatError(f"member {shown} {declared}.")
     if packed > n_bytes:
         raise FileFormatError(f"its members declare {packed} bytes, but the file has {n_bytes}.")
     if unpacked > most:
@@ -425,8 +335,9 @@ def _checked_members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     members: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
         shown = repr(info.filename[:80])
-        name = _array_name(info.filename)
-        if name is None or info.orig_filename != info.filename:
+        name = info.filename.removeprefix("arrays/").removesuffix(".npy")
+        known = info.filename == (MANIFEST if name == MANIFEST else f"arrays/{name}.npy")
+        if not known or not _NAME.fullmatch(name) or info.orig_filename != info.filename:
             raise FileFormatError(f"unexpected member {shown}.")
         if name in members:
             raise FileFormatError(f"member {shown} appears twice.")
@@ -441,16 +352,6 @@ def _checked_members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     return members
 
 
-def _array_name(filename: str) -> str | None:
-    """Return the array's name (or ``manifest.json`` for the manifest), None for anything else."""
-    if filename == MANIFEST:
-        return MANIFEST
-    inner = filename.removeprefix("arrays/").removesuffix(".npy")
-    if filename == f"arrays/{inner}.npy" and _NAME.fullmatch(inner) and inner != MANIFEST:
-        return inner
-    return None
-
-
 def _read_bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytearray:
     """Unpack a member; memory grows with what is really there, not with what was declared."""
     content = bytearray()
@@ -462,26 +363,12 @@ def _read_bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytearray:
     return content
 
 
-def _read_manifest(archive: zipfile.ZipFile, info: zipfile.ZipInfo | None) -> dict[str, Any]:
-    if info is None:
-        raise FileFormatError("not a permix file (it has no manifest).")
-    return parse_json(bytes(_read_bytes(archive, info)))
-
-
 def parse_json(content: bytes) -> dict[str, Any]:
-    """Parse a JSON object; repeated keys, NaN, infinity and unpaired surrogates are refused.
-
-    Raises
-    ------
-    FileFormatError
-        If ``content`` is anything else.
-    """
+    """Parse a JSON object; repeated keys, NaN, infinity and unpaired surrogates are refused."""
     try:
+        text = content.decode("utf-8")
         value = json.loads(
-            content.decode("utf-8"),
-            object_pairs_hook=_unique,
-            parse_constant=_refuse_constant,
-            parse_float=_finite,
+            text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite
         )
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except FileFormatError:
@@ -526,24 +413,15 @@ def _check_manifest(manifest: dict[str, Any], found: set[str], kind: str | None)
 
 
 def check_version(manifest: Mapping[str, Any], name: str, version: int) -> None:
-    """Refuse a manifest of another format or of a newer version.
-
-    Raises
-    ------
-    FileFormatError
-        With a message that says which permix wrote it and what to do.
-    """
+    """Refuse a manifest of another format or of a newer version; the message says which permix wrote it."""
     if manifest.get("format") != name:
         raise FileFormatError(f"not a file of the format {name!r}.")
     found = manifest.get("version")
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
         raise FileFormatError("the format version is missing or no positive integer.")
     if found > version:
-        writer = str(manifest.get("permix"))[:40]
-        raise FileFormatError(
-            f"written by permix {writer} with format version {found}; "
-            f"this permix reads up to {version}: update permix."
-        )
+        by = f"written by permix {str(manifest.get('permix'))[:40]} with format version {found}"
+        raise FileFormatError(f"{by}; this permix reads up to {version}: update permix.")
 
 
 def _read_array(archive: zipfile.ZipFile, name: str, info: zipfile.ZipInfo) -> Array:

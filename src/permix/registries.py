@@ -23,45 +23,21 @@ def part(place: str) -> Any:
 
 
 class Setting(NamedTuple):
-    """A number that the command line can set, by an option of its own.
+    """A number that the command line can set, by an option of its own."""
 
-    Attributes
-    ----------
-    type : type
-        ``float`` or ``int``.
-    help : str
-        What it is, without the name of the class it belongs to.
-    default : str
-        What it is unless given, in words; "" if it must be given.
-    argument : str
-        The argument of the class; "" if it has the name of the option.
-    flags : tuple of str
-        The option, derived from the name unless given.
-    """
-
-    type: type
-    help: str
-    default: str = ""
-    argument: str = ""
-    flags: tuple[str, ...] = ()
+    type: type  # ``float`` or ``int``
+    help: str  # what it is, without the name of the class it belongs to
+    default: str = ""  # what it is unless given, in words; "" if it must be given
+    argument: str = ""  # the argument of the class; "" if it has the name of the option
+    flags: tuple[str, ...] = ()  # the option, derived from the name unless given
 
 
 class Named(NamedTuple):
-    """One class.
+    """One class."""
 
-    Attributes
-    ----------
-    place : str
-        "module:Class".
-    settings : dict of str to Setting
-        What the command line can set, by the name of the option.
-    for_burn_in : bool
-        Of a move: whether it does not leave the posterior invariant.
-    """
-
-    place: str
-    settings: Mapping[str, Setting] = MappingProxyType({})
-    for_burn_in: bool = False
+    place: str  # "module:Class"
+    settings: Mapping[str, Setting] = MappingProxyType({})  # what the command line can set, by option
+    for_burn_in: bool = False  # of a move: whether it does not leave the posterior invariant
 
 
 class Registry(Mapping[str, Any]):
@@ -118,7 +94,7 @@ PRIORS = Registry(
     {
         "mfm": Named(
             "permix.partitions.priors:MixtureOfFiniteMixtures",
-            {"rate": Setting(float, "mean of the number of components beyond the first", "1")},
+            {"rate": Setting(float, "mean of the number of possible groups beyond the first", "1")},
         ),
         "dp": Named(
             "permix.partitions.priors:DirichletProcess",
@@ -133,11 +109,7 @@ PRIORS = Registry(
         ),
         "finite": Named(
             "permix.partitions.priors:FiniteDirichlet",
-            {
-                "components": Setting(
-                    int, "number of components", argument="n", flags=("--components", "-k")
-                ),
-            },
+            {"components": Setting(int, "number of groups", argument="n", flags=("--components", "-k"))},
         ),
     },
 )

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import permix
-from permix.angle.tables import angle_report, print_angle
+from permix.angle.tables import report as angle_report
+from permix.angle.tables import show as print_angle
 from permix.errors import PermixWarning
 
 DRINKS = ("tea", "coffee", "milk", "juice", "cocoa", "water")
@@ -235,6 +236,13 @@ def test_wrong_use_is_refused(run, votes, tmp_path):
         assert (code, words in said) == (2, True), said
     for arguments, words in (
         ([votes, "-k", 2, "--inference", "vi"], "ask for it with --normalizer vmf, or use --inference em"),
+        ([votes, "-k", 2, "--draws", 9], "em climbs and draws nothing on these data; leave out --draws"),
+        ([votes, "-k", 2, "--chains", 3], "em climbs and draws nothing on these data; leave out --chains"),
+        ([votes, "-k", 2, "--bound", "published"], "--inference em has no evidence bound; leave out --bound"),
+        (
+            [votes, "-k", 2, "--inference", "sir", "--candidates", 99],
+            "--inference sir runs chains on these data; leave out --candidates",
+        ),
         ([votes, "-k", 500], "--components 500 is more than the 120 agents"),
         ([votes, "--select", "1-2", "--criterion", "bic", "--rule", "one-se"], "--rule one-se needs errors"),
         ([tmp_path / "none.csv", "-k", 2], "no file"),

@@ -8,7 +8,7 @@ import pytest
 import permix
 from permix.angle.completions import complete, predict_pairwise, sample_completions
 from permix.angle.components import AngleComponents
-from permix.distributions.angle.angle_jit import standard_scores
+from permix.distributions.angle.scores import standard_scores
 from permix.errors import DataError
 
 T = 4

@@ -58,7 +58,7 @@ def test_chains_say_of_each_row_how_often_its_agents_were_where(votes):
 def test_a_part_for_trials_is_of_agents(votes):
     """Rows with large counts are in it as often as they count."""
     heavy = votes._replaced(counts=np.where(np.arange(40) == 5, 10_000, 1))
-    part = AngleData.of(heavy).some(30, np.random.default_rng(1))
+    part = AngleData(heavy).some(30, np.random.default_rng(1))
     assert part.n_agents == 30
     share = part.rankings.counts[(part.rankings.orders == votes.orders[5]).all(axis=1)].sum() / 30
     assert share > 0.9
@@ -98,7 +98,7 @@ def test_some_rows_stand_for_all_with_an_honest_error(monkeypatch):
     components = angle_fit.AngleComponents(
         votes.items, np.ones(1), _unit(direction)[None, :], np.array([40.0]), "balanced"
     )
-    data = AngleData.of(votes)
+    data = AngleData(votes)
     whole = angle_fit._log_likelihood(components, data)
     monkeypatch.setattr(angle_fit, "ANNEALED_ROWS", 15)
     part = angle_fit._log_likelihood(components, data)

@@ -18,12 +18,11 @@ from sklearn.utils.validation import validate_data
 
 import permix
 from permix import AngleMixture, Preferences, Rankings
-from permix.angle import restarts as angle_restarts
-from permix.angle.ascent import climb
+from permix.angle import ascent as angle_ascent
+from permix.angle.ascent import climb, first_point
 from permix.angle.components import AnglePrior, cap_of, largest_concentration
 from permix.angle.data import AngleData
 from permix.angle.parameters import AngleParameters
-from permix.angle.restarts import first_point
 from permix.errors import ConvergenceWarning, DataError, PermixWarning
 from tests.estimators.conventions import CANNOT_APPLY_TO_CLUSTERERS, by_name
 from tests.oracles import angle as oracle
@@ -178,7 +177,7 @@ def start_tilts(k, t, seed=3):
 
 
 def test_em_is_em(mixed_rows):
-    data = AngleData.of(mixed_rows, 1)
+    data = AngleData(mixed_rows, 1)
     settings = AngleParameters(2, inference="em", normalizer="vmf")
     law = first_point(start_tilts(2, 5), data, settings, AnglePrior.of(settings, data.items))
     run = climb(law, data, 12, 0.0)
@@ -191,7 +190,7 @@ def test_em_is_em(mixed_rows):
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_exact_em_never_falls(mixed_rows, k):
-    data = AngleData.of(mixed_rows, 1)
+    data = AngleData(mixed_rows, 1)
     settings = AngleParameters(k, inference="em", normalizer="exact")
     law = first_point(start_tilts(k, 5), data, settings, AnglePrior.of(settings, data.items))
     run = climb(law, data, 200, 1e-12)
@@ -210,7 +209,7 @@ def test_exact_em_never_falls(mixed_rows, k):
 
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_the_evidence_bound_never_falls(mixed_rows, k):
-    data = AngleData.of(mixed_rows, 1)
+    data = AngleData(mixed_rows, 1)
     settings = AngleParameters(k, inference="vi", normalizer="vmf", prior_shape=2.0, prior_rate=0.2)
     law = first_point(start_tilts(k, 5), data, settings, AnglePrior.of(settings, data.items))
     run = climb(law, data, 300, 1e-12)
@@ -286,7 +285,7 @@ def test_same_seed_same_fit_whatever_the_threads(planted, inference, monkeypatch
 
 
 def test_large_data_are_tried_in_part(monkeypatch, planted):
-    monkeypatch.setattr(angle_restarts, "TRIAL_ENTRIES", 600)
+    monkeypatch.setattr(angle_ascent, "TRIAL_ENTRIES", 600)
     model = silently(quick(2, inference="em"), planted.data)
     whole = silently(quick(2, inference="em", n_init=1), planted.data)
     assert float(model.log_likelihood_) == pytest.approx(float(whole.log_likelihood_), abs=0.5)
@@ -332,6 +331,7 @@ def test_a_posterior_has_intervals_and_em_has_none(planted):
     assert list(model.consensus().columns) == ["group", "item", "rank", "score"]
     with pytest.raises(DataError, match="not a posterior"):
         model.posterior_  # noqa: B018
+    assert not hasattr(model, "posterior_")
     with pytest.raises(DataError, match="aic or bic"):
         model.dic(part)
     total = float(model.log_likelihood_)
@@ -363,7 +363,7 @@ def test_criteria_against_their_definitions():
 
 def test_ctrl_c_keeps_the_best_start(planted, monkeypatch):
     calls = []
-    seeded = angle_restarts.seeded_tilts
+    seeded = angle_ascent.seeded_tilts
 
     def interrupted(*arguments):
         calls.append(None)
@@ -371,7 +371,7 @@ def test_ctrl_c_keeps_the_best_start(planted, monkeypatch):
             signal.raise_signal(signal.SIGINT)
         return seeded(*arguments)
 
-    monkeypatch.setattr(angle_restarts, "seeded_tilts", interrupted)
+    monkeypatch.setattr(angle_ascent, "seeded_tilts", interrupted)
     with pytest.warns(PermixWarning, match="interrupted: this is the best so far"):
         model = quick(2, n_init=50, inference="em").fit(planted.data)
     reached = model._fit.restart_objectives

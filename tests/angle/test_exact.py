@@ -11,8 +11,10 @@ import pytest
 from scipy import optimize
 
 from permix.angle import exact_jit as kernels
+from permix.angle.gibbs.moves import metropolis_steps
+from permix.angle.maximum import maximize
 from permix.distributions.angle.bessel_jit import log_sphere_moment
-from permix.distributions.angle.subset_table_jit import log_sum_only
+from permix.distributions.angle.normalizers import log_sum, work_space
 from tests.oracles import angle as oracle
 
 
@@ -31,11 +33,8 @@ def mean_under(tilts):
 
 def climbed(mean, start=None, max_iter=200):
     t = len(mean)
-    tilts = np.zeros(t) if start is None else start.copy()
-    value, log_sum = kernels.maximize(
-        mean, oracle.scores(t), tilts, np.empty(1 << t), np.empty(1 << t), max_iter
-    )
-    return tilts, value, log_sum
+    start = np.zeros(t) if start is None else start
+    return maximize(mean, oracle.scores(t), start, work_space("exact", t), max_iter)
 
 
 @pytest.mark.parametrize("t", [3, 4, 6])
@@ -102,24 +101,12 @@ def run(prior, rows, n_sweeps=6000, seed=0, step=None):
     sums = sum(y[oracle.compatible(t, *row)][0] for row in rows) if rows[0][0] else np.zeros(t)
     pull = np.zeros(t) if prior.direction is None else prior.strength * np.array(prior.direction)
     rng = np.random.default_rng(seed)
-    tilts, table = some_tilts(t, 1.0, seed), np.empty(1 << t)
+    tilts, tables = some_tilts(t, 1.0, seed), work_space("exact", t)
     kappas, directions = np.empty(n_sweeps), np.empty((n_sweeps, t))
     accepted = 0
     for sweep in range(-50, n_sweeps):
-        accepted += (step or kernels.metropolis_tilts)(
-            rng,
-            float(len(rows)),
-            sums,
-            pull,
-            prior.strength,
-            prior.shape,
-            prior.rate,
-            oracle.scores(t),
-            tilts,
-            table,
-            np.empty_like(table),
-            10,
-        )
+        known = (float(len(rows)), sums, pull, prior, oracle.scores(t))
+        accepted += (step or metropolis_steps)(rng, *known, tilts, tables, 10)
         kappa = np.linalg.norm(tilts)
         kappas[sweep], directions[sweep] = kappa, tilts / kappa
     assert 0.1 < accepted / (10 * (n_sweeps + 50)) < 0.9
@@ -143,15 +130,15 @@ def test_metropolis_has_the_exact_posterior(t, name):
     assert oracle.worst_z(kappas, directions, twin.moments) > 2 * oracle.LARGEST_Z  # one factor κ too many
 
 
-def without_jacobian(rng, n, sums, pull, length, shape, rate, scores, tilts, table, back, n_steps):
+def without_jacobian(rng, n, sums, pull, prior, scores, tilts, tables, n_steps):
     """The same steps, each stretch taken as if it were symmetric in η."""
     t = len(scores)
 
     def value(x):
-        here = x @ sums - n * log_sum_only(x, scores, table) + x @ pull
+        here = x @ sums - n * log_sum("exact", x, scores) + x @ pull
         kappa = float(np.linalg.norm(x))
-        here += (shape - 1 - (t - 2)) * math.log(kappa) - rate * kappa
-        return here - (log_sphere_moment(0.5 * (t - 3), length * kappa) if length > 0 else 0.0)
+        here += (prior.shape - 1 - (t - 2)) * math.log(kappa) - prior.rate * kappa
+        return here - log_sphere_moment(0.5 * (t - 3), prior.strength * kappa)
 
     accepted = 0
     for turn in range(n_steps):
@@ -174,7 +161,10 @@ def test_langevin_steps_without_their_ratio_are_found_out():
     """The drift is not symmetric: accepted as if it were, the law is another."""
     kernel = kernels.metropolis_tilts.py_func
     names = dict(kernel.__globals__, _log_proposal=lambda *_: 0.0)
-    twin = types.FunctionType(kernel.__code__, names, "twin")
+    names = dict(
+        metropolis_steps.__globals__, metropolis_tilts=types.FunctionType(kernel.__code__, names, "twin")
+    )
+    twin = types.FunctionType(metropolis_steps.__code__, names, "twin")
     prior = PRIORS["gamma"]
     grid = oracle.Grid(3, tuple(ROWS[3]), prior, "exact", low=1e-5, n_kappa=200, n_sphere=30)
     kappas, directions = run(prior, ROWS[3], n_sweeps=1500, step=twin)
@@ -189,24 +179,11 @@ def test_tilts_stay_in_the_plane():
 
 def test_a_component_without_rankings_has_the_prior():
     prior = oracle.Prior(2.0, 0.5)
-    rng, table = np.random.default_rng(1), np.empty(16)
+    rng, tables = np.random.default_rng(1), work_space("exact", 4)
     tilts = some_tilts(4, 1.0)
     kappas = np.empty(6000)
     for sweep in range(-50, len(kappas)):
-        kernels.metropolis_tilts(
-            rng,
-            0.0,
-            np.zeros(4),
-            np.zeros(4),
-            0.0,
-            2.0,
-            0.5,
-            oracle.scores(4),
-            tilts,
-            table,
-            np.empty(16),
-            10,
-        )
+        metropolis_steps(rng, 0.0, np.zeros(4), np.zeros(4), prior, oracle.scores(4), tilts, tables, 10)
         kappas[sweep] = np.linalg.norm(tilts)
     mean, error = oracle.batch_means(kappas)
     assert abs(mean - prior.shape / prior.rate) < oracle.LARGEST_Z * error
@@ -215,11 +192,10 @@ def test_a_component_without_rankings_has_the_prior():
 
 def test_rankings_that_cancel():
     """Their sum is rounding errors, which once led out of the plane."""
-    rng, table = np.random.default_rng(1), np.empty(16)
+    rng, tables = np.random.default_rng(1), work_space("exact", 4)
     tilts = some_tilts(4, 1.0)
     sums = np.array([1e-17, 3e-17, -1e-17, 2e-17])
     for _ in range(200):
-        kernels.metropolis_tilts(
-            rng, 2.0, sums, np.zeros(4), 0.0, 2.0, 0.5, oracle.scores(4), tilts, table, np.empty(16), 10
-        )
+        prior = oracle.Prior(2.0, 0.5)
+        metropolis_steps(rng, 2.0, sums, np.zeros(4), prior, oracle.scores(4), tilts, tables, 10)
         assert abs(tilts.sum()) < 1e-9 * max(1.0, float(np.abs(tilts).max()))

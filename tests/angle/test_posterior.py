@@ -18,7 +18,7 @@ from permix.angle.components import AnglePrior, largest_concentration
 from permix.angle.data import AngleData
 from permix.angle.direct import Evidence, resample
 from permix.angle.parameters import AngleParameters
-from permix.angle.predictive_jit import predictive_rows
+from permix.angle.predictive import integrated_density
 from permix.angle.published import second_order_density
 from permix.errors import PermixWarning
 from tests.oracles import angle as oracle
@@ -169,7 +169,7 @@ def test_long_sir_has_the_posterior(t):
 
 
 def evidence_of(t):
-    data = AngleData.of(Rankings.from_orders(some_orders(t), n_items=t))
+    data = AngleData(Rankings.from_orders(some_orders(t), n_items=t))
     settings = AngleParameters(inference="vi", normalizer="vmf", **PRIORS["gamma"])
     return Evidence.of(
         data.sum_of_scores, float(data.n_agents), AnglePrior.of(settings, data.items), data.scores
@@ -259,11 +259,10 @@ def test_what_equation_26_prints_does_not_sum_to_one():
     assert abs(total[True] - 1.0) > 0.15
 
 
-def test_the_kernel_sums_over_nodes():
+def test_the_density_sums_over_nodes():
     nodes, probabilities = np.array([0.5, 2.0, 9.0]), np.array([0.25, 0.75, 0.0])
     eta, length = np.array([3.0, 4.5]), 4.0
-    out = np.empty(2)
-    predictive_rows(5.0, eta, length, nodes, probabilities, out)
+    out = integrated_density(5, eta, length, nodes, probabilities)
     expected = [
         math.log(
             sum(

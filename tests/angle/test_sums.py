@@ -11,13 +11,13 @@ import pytest
 
 import permix
 from permix import AngleMixture, Rankings
+from permix.angle import ascent as angle_ascent
 from permix.angle import components as angle_components
-from permix.angle import restarts as angle_restarts
-from permix.angle import top_lists as angle_lists
+from permix.angle import data as angle_data
 from permix.angle.components import AngleComponents
 from permix.angle.data import AngleData
 from permix.angle.parameters import AngleParameters
-from permix.distributions.angle.angle_jit import standard_scores
+from permix.distributions.angle.scores import standard_scores
 from permix.errors import DataError
 from tests.oracles import angle as oracle
 
@@ -125,14 +125,14 @@ def test_the_e_step_of_top_lists_is_exact(t, k, monkeypatch):
     data = data._replaced(counts=np.random.default_rng(1).integers(1, 5, size=40))
     components = mixture(t, k)
     truth = enumerated(components, data)
-    found = angle_lists.TopLists.of(data).weighed(components.tilts, components.offsets)
+    found = angle_data.TopLists(data).weighed(components.tilts, components.offsets)
     for mine, other in zip(found, truth, strict=True):
         np.testing.assert_allclose(mine, other, rtol=1e-10, atol=1e-10)
-    monkeypatch.setattr(angle_lists, "THREADED_ITEMS", 2)
-    again = angle_lists.TopLists.of(data).weighed(components.tilts, components.offsets)
+    monkeypatch.setattr(angle_data, "THREADED_ITEMS", 2)
+    again = angle_data.TopLists(data).weighed(components.tilts, components.offsets)
     np.testing.assert_array_equal(again[1], found[1])
     # Lists that say nothing about what they leave out: another E-step.
-    twin = angle_lists.TopLists.of(data._replaced(counts=np.ones(40, np.int64)))
+    twin = angle_data.TopLists(data._replaced(counts=np.ones(40, np.int64)))
     assert not np.allclose(twin.weighed(components.tilts, components.offsets)[1], truth[1], atol=0.1)
 
 
@@ -143,7 +143,7 @@ def test_the_e_step_survives_lists_of_probability_zero():
         [[int(item)] for item in components.orders[0][::-1]] + [[int(x)] for x in components.orders[1][::-1]],
         n_items=6,
     )
-    value, sums, masses = angle_lists.TopLists.of(data).weighed(components.tilts, components.offsets)
+    value, sums, masses = angle_data.TopLists(data).weighed(components.tilts, components.offsets)
     assert np.isfinite(value)
     assert masses.sum() == pytest.approx(12.0)
     np.testing.assert_allclose(sums.sum(axis=0), 0.0, atol=1e-9)
@@ -155,9 +155,9 @@ def test_balanced_sums_on_the_way_lead_to_the_exact_maximum(kind, monkeypatch):
     truth = fitted(data, 3, tol=1e-10, max_iter=3000)
     monkeypatch.setattr(angle_components, "CHEAP_ITEMS", 3)
     calls = []
-    real = angle_restarts.climb
+    real = angle_ascent.climb
     monkeypatch.setattr(
-        angle_restarts,
+        angle_ascent,
         "climb",
         lambda law, *rest: calls.append(law.components.normalizer) or real(law, *rest),
     )
@@ -171,9 +171,7 @@ def test_balanced_sums_on_the_way_lead_to_the_exact_maximum(kind, monkeypatch):
 def test_seeds_of_top_lists_are_mean_scores():
     lists = Rankings.from_orders([[2], [1, 0], [0, 1, 2, 3]], n_items=4)
     y = oracle.standardised(4)
-    for row, n, found in zip(
-        lists.orders, lists.lengths, angle_lists.TopLists.of(lists).dense(), strict=True
-    ):
+    for row, n, found in zip(lists.orders, lists.lengths, angle_data.TopLists(lists).dense(), strict=True):
         mean = y[oracle.compatible(4, tuple(row[:n].tolist()), True)].mean(axis=0)
         np.testing.assert_allclose(found, mean / np.linalg.norm(mean), atol=1e-12)
-    assert AngleData.of(lists).scores == pytest.approx(standard_scores(4))
+    assert AngleData(lists).scores == pytest.approx(standard_scores(4))

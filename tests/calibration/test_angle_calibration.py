@@ -102,7 +102,7 @@ def ranks_of_truth(setup, sampler, n_replicates, seed=11):
             rows, n_items=T, unlisted=["below" if below else "unknown" for _, below in PATTERNS]
         )
         settings = sampler.settings()
-        model = AngleChainModel(AngleData.of(data, 1), settings)
+        model = AngleChainModel(AngleData(data, 1), settings)
         directions = rng.standard_normal((setup.k, T - 1)) @ oracle.plane(T)
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
         start = AngleComponents(

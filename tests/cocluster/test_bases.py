@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from permix.cocluster.bases import Bases, as_bases, by_blocks, to_base_lines
+from permix.cocluster.bases import Bases, as_bases, by_blocks, to_lines
 from permix.errors import DataError
 
 ROWS, COLUMNS = [0, 0, 1, 2], [5, 5, 7]
@@ -98,7 +98,7 @@ def test_draws_and_fitted_models():
 
 def test_every_cell_keeps_its_block_in_base_lines():
     bases = as_bases([GRID, NESTED, ([0, 1, 0, 1], [0, 1, 2])])
-    by_row, by_column = to_base_lines(bases)
+    by_row, by_column = to_lines(bases)
     first = 0
     for m in range(3):
         for r in range(4):
@@ -164,7 +164,7 @@ def test_text_labels_and_frames():
 )
 def test_messages_name_the_base_and_the_place(given, shape, message):
     with pytest.raises(DataError, match=message):
-        as_bases(given, shape, column_names=("red", "blue", "green"))
+        as_bases(given, shape, names=(None, ("red", "blue", "green")))
 
 
 def test_packed_bases_come_back_and_damaged_ones_do_not():

@@ -17,7 +17,9 @@ from permix.cocluster.answers import levels_of
 from permix.cocluster.cells.families import CategoricalCells
 from permix.cocluster.command import COMMAND
 from permix.cocluster.parameters import ConcentrationCheck
-from permix.cocluster.tables import block_report, first_names, print_blocks
+from permix.cocluster.tables import first_names
+from permix.cocluster.tables import report as block_report
+from permix.cocluster.tables import show as print_blocks
 from permix.data.cells import Cells
 from permix.data.io.cells_io import read_cells
 from permix.estimators.archive import read_model

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from permix.cocluster import mixed_predict as blocks_mixed
-from permix.cocluster.block_predict import BlockSums, level_values
+from permix.cocluster.block_predict import level_values
+from permix.cocluster.cells.encoded_matrix import BlockSums
 from permix.cocluster.mixed_predict import MixedDraw, MixedPredictive
 from tests.cocluster.test_block_predict import (
     FAMILIES,
@@ -132,7 +133,7 @@ def folded(case):
         single = [values_of(family, tried.draw) for tried in predictive._folded(new, 0)]
         rng = blocks_mixed.weighing_stream()
         weights = np.exp([tried.weight(rng) for tried in predictive._folded(new, 0)])
-        found = predictive.row_log_evidence(new)[0], predictive.new_row_values(new)[0, WANTED]
+        found = predictive.row_answers(new).log_evidence[0], predictive.new_row_values(new)[0, WANTED]
     return family, new, expected, found, np.array(single), weights
 
 
@@ -154,7 +155,7 @@ def test_probability_of_a_new_row(case, folded, monkeypatch):
     # The twin: a row whose cells know nothing of each other.
     monkeypatch.setattr(blocks_mixed, "N_TRIES", 3000)
     alone = [matrix_of(family, {(0, column): x}, (1, SHAPE[1])) for column, x in new_cells(case)]
-    apart = sum(case[3].row_log_evidence(one)[0] for one in alone)
+    apart = sum(case[3].row_answers(one).log_evidence[0] for one in alone)
     assert abs(math.exp(apart) - evidence) > 2 * bound
 
 
@@ -182,7 +183,7 @@ def test_shares_of_given_clusters(case):
     _, cells, _, predictive = case
     labels = np.array([0, 1, 0, 1])
     new = matrix_of(case[0], {(0, 1): next(iter(cells.values()))}, (2, SHAPE[1]))
-    shares_found = predictive.row_shares(new, labels)
+    shares_found = predictive.row_answers(new, labels, weigh=False).shares
     expected = np.zeros((2, 2))
     for row in range(2):
         tries = list(predictive._folded(new, row))
@@ -203,7 +204,8 @@ def test_rows_are_folded_once_for_all_answers(case, monkeypatch):
     values = list(cells.values())
     new = matrix_of(family, {(0, 0): values[0], (0, 3): values[1], (1, 2): values[2]}, (2, SHAPE[1]))
     labels = np.array([0, 1, 0, 1])
-    shares, evidence = predictive.row_shares(new, labels), predictive.row_log_evidence(new)
+    shares = predictive.row_answers(new, labels, weigh=False).shares
+    evidence = predictive.row_answers(new).log_evidence
     folds = []
     real = blocks_mixed.fold_row
     monkeypatch.setattr(blocks_mixed, "fold_row", lambda *given: folds.append(real(*given)))
@@ -237,4 +239,4 @@ def test_a_new_row_has_one_answer_whatever_comes_with_it(case):
     np.testing.assert_allclose(
         predictive.new_row_values(new, rows, columns), table[rows, columns], rtol=1e-12
     )
-    assert predictive.row_log_evidence(new)[2] == pytest.approx(0.0, abs=1e-12)
+    assert predictive.row_answers(new).log_evidence[2] == pytest.approx(0.0, abs=1e-12)

@@ -266,14 +266,14 @@ def test_rows_of_which_nothing_is_known(which, request):
     nothing = np.full((2, n_columns), np.nan)
     fit = model._fit
     total = 0.0
-    for draw in fit.block_draws:
+    for draw in fit.predictive.draws:
         n, sums = block_sums(fit.matrix, draw)
         means = fit.family.means(n, sums)[draw.table]
         weights = np.append(draw.row_log_weights, draw.new_row_log_weight)
         weights = np.exp(weights - np.logaddexp.reduce(weights))
         new = fit.family.means(np.zeros(1, int), np.zeros((1, fit.family.n_slots)))[0]
         total = total + (weights[:-1] @ means + weights[-1] * new)[draw.column_classes]
-    expected = np.tile(total / len(fit.block_draws), (2, 1))
+    expected = np.tile(total / len(fit.predictive.draws), (2, 1))
     forms = [nothing, np.ma.masked_all((2, n_columns)), csr_array((2, n_columns))]
     if which == "fitted":
         forms.append(pd.DataFrame(nothing, columns=NAMES))

@@ -116,9 +116,9 @@ def test_another_prior_is_another_run(X, tmp_path):
 
 def test_chains_that_disagree_are_named(X, monkeypatch):
     """Chains that never move stay where they began, each at a place of its own."""
-    engine_of = cocluster_fit.grid_engine
+    engine_of = cocluster_fit.engine_of
     frozen = Cycle([OnRows([Concentration()])])
-    monkeypatch.setattr(cocluster_fit, "grid_engine", lambda *given: engine_of(*given)._replace(move=frozen))
+    monkeypatch.setattr(cocluster_fit, "engine_of", lambda *given: engine_of(*given)._replace(move=frozen))
     with pytest.warns(ConvergenceWarning, match=r"chains disagree on.*log_likelihood"):
         quick().fit(np.random.default_rng(0).permutation(X.ravel()).reshape(X.shape))
 
@@ -364,15 +364,15 @@ def test_merged_clusters_keep_blocks_and_order():
 
 
 def test_interrupted_by_hand_keeps_what_is_there(X, monkeypatch):
-    keeps, kept = chains.Settings.keeps, [0]
+    own_copy, kept = chains.own_copy, [0]
 
-    def interrupted(self, iteration):
+    def interrupted(draw):
         kept[0] += 1
         if kept[0] == 200:
             signal.raise_signal(signal.SIGINT)
-        return keeps(self, iteration)
+        return own_copy(draw)
 
-    monkeypatch.setattr(chains.Settings, "keeps", interrupted)
+    monkeypatch.setattr(chains, "own_copy", interrupted)
     with pytest.warns(PermixWarning, match="interrupted after"):
         fitted = quick(n_draws=100_000, n_burn_in=0).fit(X)
     assert fitted._fit.draws.interrupted

@@ -2,22 +2,22 @@
 
 import itertools
 import signal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from permix.consensus import kemeny as module
 from permix.consensus.kemeny import kemeny
-from permix.consensus.linear_ordering import Bounds, LinearOrdering
+from permix.consensus.linear_ordering import Bounds, LinearOrdering, order_score, violated_triangles
 from permix.data import Preferences, Rankings
 from permix.errors import DataError, PermixWarning
 from permix.kernels.kemeny_search import (
-    best_order_by_subsets,
+    fill_best_order_compiled,
     improve_by_insertion,
     iterated_local_search,
-    order_score,
-    violated_triangles,
 )
+from permix.kernels.subset_orders import best_order_by_subsets, fill_best_order
 from permix.runtime.interrupts import Interrupts
 from tests.reference import permutations as naive
 
@@ -67,11 +67,11 @@ def test_subsets_alone(n, kind):
     rng = np.random.default_rng(n)
     for _ in range(4):
         weights = random_weights(rng, n, kind)
-        order = np.empty(n, np.int64)
-        score = best_order_by_subsets(weights, order)
         best, optima = naive.kemeny_brute_force(weights)
-        assert score == pytest.approx(best, rel=1e-12)
-        assert order.tolist() == min(optima)
+        for fill in (fill_best_order, fill_best_order_compiled):
+            order = np.empty(n, np.int64)
+            assert fill(weights, order) == pytest.approx(best, rel=1e-12)
+            assert order.tolist() == min(optima)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -79,11 +79,10 @@ def test_subsets_alone(n, kind):
 def test_integer_program_against_subsets(n, kind):
     rng = np.random.default_rng(n)
     weights = random_weights(rng, n, kind)
-    order = np.empty(n, np.int64)
-    expected = best_order_by_subsets(weights, order)
+    _, expected = best_order_by_subsets(weights)
     start = np.arange(n)[::-1].copy()
     program = LinearOrdering(
-        weights, Bounds(start, float(order_score(weights, start)), 0.0), whole=kind != "fractions"
+        weights, Bounds(start, order_score(weights, start), 0.0), whole=kind != "fractions"
     )
     program.run(None, Interrupts())
     assert program.proven
@@ -201,13 +200,27 @@ def test_a_search_of_the_transpose_is_rejected():
 
 def test_violated_triangles():
     before = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]], float)
-    violation, triangles = np.empty(1), np.empty((1, 3), np.int64)
-    assert violated_triangles(before, 1e-6, violation, triangles) == 1
-    assert triangles.tolist() == [[0, 1, 2]]
-    assert violation.tolist() == [1.0]
-    assert violated_triangles(before.T.copy(), 1e-6, violation, triangles) == 1
-    assert triangles.tolist() == [[0, 2, 1]]
-    assert violated_triangles(np.triu(np.ones((3, 3)), 1), 1e-6, violation, triangles) == 0
+    for matrix, cycle in ((before, [0, 1, 2]), (before.T, [0, 2, 1])):
+        violation, triangles = violated_triangles(matrix)
+        assert triangles.tolist() == [cycle]
+        assert violation.tolist() == [1.0]
+    assert len(violated_triangles(np.triu(np.ones((3, 3)), 1))[0]) == 0
+
+
+@pytest.mark.parametrize("n", [3, 6, 9])
+def test_violated_triangles_against_all_triples(n):
+    rng = np.random.default_rng(n)
+    before = np.triu(rng.random((n, n)), 1)
+    before += np.tril(1.0 - before.T, -1)
+    violation, triangles = violated_triangles(before)
+    cycles = [
+        [a, b, c]
+        for a, b, c in itertools.permutations(range(n), 3)
+        if a == min(a, b, c) and before[a, b] + before[b, c] + before[c, a] > 2.0 + 1e-4
+    ]
+    assert triangles.tolist() == cycles
+    excess = [before[a, b] + before[b, c] + before[c, a] - 2.0 for a, b, c in cycles]
+    np.testing.assert_allclose(violation, excess, rtol=1e-12)
 
 
 def test_many_items():
@@ -338,3 +351,16 @@ def test_real_elections(data_folder):
             assert not best.optimal or other.score >= best.score
         proven += best.optimal
     assert proven >= len(files) // 2
+
+
+def test_repeated_small_work_moves_to_compiled_code(monkeypatch):
+    """The first small job is done in plain Python, in a process that has not loaded Numba; many are not."""
+    from permix.kernels import pairwise_counts
+
+    monkeypatch.setattr(pairwise_counts, "sys", SimpleNamespace(modules={}))
+    monkeypatch.setattr(pairwise_counts, "_plain_steps", 0)
+    jobs = [pairwise_counts.worth_compiling(150_000) for _ in range(4)]
+    assert jobs == [False, False, True, True]
+    monkeypatch.setattr(pairwise_counts, "_plain_steps", 0)
+    monkeypatch.setattr(pairwise_counts, "sys", SimpleNamespace(modules={"numba": None}))
+    assert pairwise_counts.worth_compiling(1)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from permix import Preferences, Rankings
 from permix.data.csr import indptr_of
 from permix.errors import CycleError, PermixWarning
-from permix.kernels.pairwise_counts import preference_pair_counts
+from permix.kernels.pairwise_counts import preference_pair_counts, weigh_levels
 from permix.kernels.posets import closure_of, consistent_agents, find_cycle
 from tests.reference.posets import (
     Statement,
@@ -237,6 +237,9 @@ def test_pairwise_counts_of_rankings(n_items: int, data: st.DataObject) -> None:
     ]
     naive = naive_counts(relations, counts, n_items)
     np.testing.assert_array_equal(rankings.pairwise_counts(), naive)
+    plain, above_all = np.zeros_like(naive), np.zeros(n_items)
+    weigh_levels(rankings.arrays(), np.arange(len(rankings)), rankings.counts, plain, above_all)
+    np.testing.assert_array_equal(plain, naive)
     np.testing.assert_array_equal(Preferences.from_rankings(rankings).pairwise_counts(), naive)
 
 

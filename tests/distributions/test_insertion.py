@@ -8,8 +8,8 @@ import pickle
 import numpy as np
 import pytest
 
-from permix import Rankings
-from permix.distributions import Estimate, Mallows, RepeatedInsertion, distribution_from_description
+from permix import Mallows, Rankings, RepeatedInsertion
+from permix.distributions.base import Estimate, distribution_from_description
 from permix.errors import DataError
 from tests.oracles import mallows as oracle
 from tests.oracles import ranking_models

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from permix.dp_mallows.moves import seat
 from permix.dp_mallows.published import published_model
-from permix.dp_mallows.seating import seat
 from permix.dp_mallows.state import ListState, list_model
 from permix.partitions import DirichletProcess, canonical_labels
 from tests.oracles.dp_mallows import visit_frequencies

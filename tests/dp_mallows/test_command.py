@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import permix
-from permix.dp_mallows.tables import dp_mallows_report, print_dp_mallows
+from permix.dp_mallows.tables import report as dp_mallows_report
+from permix.dp_mallows.tables import show as print_dp_mallows
 from permix.estimators.ranking_lists import as_top_lists
 from tests.dp_mallows.cases import fit_of
 

@@ -91,7 +91,7 @@ def test_rows_are_in_the_group_that_draws_put_their_list_in():
 
 def test_answers_are_those_of_the_functions():
     fit = fit_of()
-    model, predictive = DPMallowsMixture._from_fit(fit), ListPredictive.of(fit)
+    model, predictive = DPMallowsMixture._from_fit(fit), ListPredictive(fit)
     table = Rankings.from_orders([["milk", "tea"], ["tea"]], items=FOUR, counts=[2, 5])
     scores, errors = model.score_samples(table, return_error=True)
     np.testing.assert_array_equal(scores, predictive.log_predictive(table)[0])

@@ -12,16 +12,24 @@ import pytest
 from scipy import integrate, stats
 from scipy.special import logsumexp
 
-from permix.dp_mallows import seating
-from permix.dp_mallows.fit import sweep_move
+from permix.dp_mallows import moves as dp_mallows_moves
+from permix.dp_mallows.fit import burn_in_move, sweep_move
 from permix.dp_mallows.lists.assignment_jit import Instantiated, assign, write_heads
-from permix.dp_mallows.lists.clusters_jit import draw_some_decays, fill_all_rows
-from permix.dp_mallows.lists.seating_jit import HIGH, MOVED, OCCUPIED, REFUSED, correction, seat_in_turn
+from permix.dp_mallows.lists.clusters_jit import draw_some_decays
+from permix.dp_mallows.lists.seating_jit import (
+    HIGH,
+    MOVED,
+    OCCUPIED,
+    POSITION,
+    REFUSED,
+    correction,
+    fill_all_rows,
+    seat_in_turn,
+)
 from permix.dp_mallows.lists.top_lists_jit import write_skips
+from permix.dp_mallows.moves import Centers, Climb, CollapsedSeating, ListSplitMerge, ParallelSeating
 from permix.dp_mallows.parameters import DPMallowsParameters
-from permix.dp_mallows.published import PublishedCenters
-from permix.dp_mallows.seating import Centers, CollapsedSeating, ParallelSeating, seating_scratch
-from permix.dp_mallows.split_merge import ListClimb, ListSplitMerge
+from permix.dp_mallows.published import published_moves
 from permix.kernels.streams import draw_key, new_stream, open_stream
 from permix.moves import Concentration, Cycle
 from permix.moves.base import Info, Move
@@ -87,7 +95,7 @@ def posterior(name):
 @pytest.fixture(autouse=True)
 def _few_visits(monkeypatch):
     """Shares of agents are shares also where there are few."""
-    monkeypatch.setattr(seating, "LEAST_VISITS", 0)
+    monkeypatch.setattr(dp_mallows_moves, "LEAST_VISITS", 0)
 
 
 # The state.
@@ -147,15 +155,14 @@ def test_names_of_items_clusters_and_agents_do_not_matter():
 def visit(state, agent, seed=0):
     """Visit one agent; returns the log weights it chose from (clusters, then a new one), and the book."""
     model = state.model
-    scratch = seating_scratch(model, len(state.clusters.sizes))
     rows = model.rows()
     fill_all_rows(rows, model.tables, model.bins, state.clusters, state.n_clusters)
     stream = new_stream()
     open_stream(stream, 3, 4, 0, seed)
-    book = np.zeros(4, dtype=np.int64)
+    book = np.zeros(5, dtype=np.int64)
     book[OCCUPIED] = book[HIGH] = state.n_clusters
     n_before = state.n_clusters
-    end = seat_in_turn(
+    logs = seat_in_turn(
         stream,
         state.concentration,
         model.discount,
@@ -167,13 +174,11 @@ def visit(state, agent, seed=0):
         model.opening,
         state.labels,
         np.array([agent]),
-        0,
         book,
-        scratch,
     )
-    assert end == 1
+    assert book[POSITION] == 1
     state.compact()
-    return scratch.logs[: n_before + 1].copy(), book
+    return logs[: n_before + 1], book
 
 
 THREE = ((0, 1, 2), (2,), (1, 0))
@@ -381,28 +386,28 @@ def test_climbing_raises_the_log_joint(name):
     """An optimiser, and called one."""
     rng = np.random.default_rng(8)
     state = CASES[name].state()
-    climb = ListClimb(2, CollapsedSeating())
+    climb = Climb()
     assert not climb.exact
     changed = 0
     for _ in range(60):
         before = state.log_joint()
-        taken = climb._climb(rng, state).accepted
+        taken = climb.step(rng, state).accepted
         check_statistics(state)
         assert state.log_joint() >= before - 1e-9
         assert (state.log_joint() > before + 1e-9) == (taken > 0)
         changed += taken
         CollapsedSeating().step(rng, state)
     assert changed > 5
-    # It stops climbing after so many steps, also when it was restored in between.
-    assert [len(climb.step(rng, state).parts) for _ in range(2)] == [2, 2]
-    again = ListClimb(2, CollapsedSeating())
-    again.restore(climb.checkpoint())
-    assert [len(one.step(rng, state).parts) for one in (climb, again)] == [1, 1]
+    # It stops climbing after so many steps of burn-in.
+    burn_in = burn_in_move(DPMallowsParameters(n_burn_in=4))
+    assert not burn_in.exact
+    names = [[part.name for part in burn_in.step(rng, state).parts] for _ in range(3)]
+    assert ["climb" in parts for parts in names] == [True, True, False]
 
 
 def test_beta_gibbs_as_published_has_another_law():
     enumeration = posterior("dp")
-    move = Cycle([CollapsedSeating(), PublishedCenters("beta-gibbs")])
+    move = Cycle(published_moves())
     visits = visits_of(CASES["dp"].state(sampler="beta-gibbs"), move, enumeration.partitions, 6000, 3)
     assert not agrees(visits, enumeration.partitions, enumeration.chances)
     frequencies, _ = visit_frequencies(visits, len(enumeration.chances))

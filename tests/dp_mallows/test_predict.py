@@ -10,7 +10,7 @@ import pytest
 
 from permix.data.rankings import Rankings
 from permix.dp_mallows import pairs as dp_mallows_pairs
-from permix.dp_mallows.overlap import Overlap
+from permix.dp_mallows.draws import Overlap
 from permix.dp_mallows.pairs import predict_pairwise
 from permix.dp_mallows.predict import ListPredictive, distinct
 from permix.errors import DataError
@@ -30,7 +30,7 @@ CASES = {
 class Case:
     def __init__(self, options):
         self.fit = fit_of(**options)
-        self.predictive = ListPredictive.of(self.fit)
+        self.predictive = ListPredictive(self.fit)
         self.draws = as_draws(self.fit.clusters)
         settings = self.fit.settings
         # Naive code takes one rate; where it matters only the third stage lies beyond the data.
@@ -108,7 +108,7 @@ def test_the_error_over_draws_covers():
     many = cluster_draws(labels, 5, 4, seed=3, decays=(0.3, 1.2))
     table = rows([(1, 0), (4, 2, 3)], range(5))
     fit = fit_of(lists=[(0, 1, 2, 3)] * 5, items=range(5), counts=[1] * 5, labels=labels, estimate=[0] * 5)
-    truth, _ = ListPredictive.of(dataclasses.replace(fit, clusters=many)).log_predictive(table)
+    truth, _ = ListPredictive(dataclasses.replace(fit, clusters=many)).log_predictive(table)
     z = []
     for at in range(0, 4000, 40):
         part = dataclasses.replace(
@@ -120,7 +120,7 @@ def test_the_error_over_draws_covers():
             labels=many.labels[at : at + 40],
             concentration=many.concentration[at : at + 40],
         )
-        value, error = ListPredictive.of(dataclasses.replace(fit, clusters=part)).log_predictive(table)
+        value, error = ListPredictive(dataclasses.replace(fit, clusters=part)).log_predictive(table)
         z.append((value - truth) / error)
     assert 0.75 < np.sqrt(np.mean(np.square(z))) < 1.35
 
@@ -160,7 +160,7 @@ def moved(table, new_of):
 
 def test_names_of_items_and_of_clusters_do_not_matter(case):
     items = np.array([2, 0, 3, 1])
-    twin = ListPredictive.of(relabelled(case.fit, items, [(1, 0), (2, 0, 1), (1, 0)]))
+    twin = ListPredictive(relabelled(case.fit, items, [(1, 0), (2, 0, 1), (1, 0)]))
     new_of = np.argsort(items)
     table = rows(EVERY)
     other = moved(table, new_of)
@@ -183,12 +183,12 @@ def test_thousands_of_clusters_are_scored_block_by_block(monkeypatch):
     fit = fit_of(
         lists=[(0, 1, 2, 3)] * 60, items=range(6), counts=[1] * 60, labels=labels, estimate=np.arange(60)
     )
-    predictive = ListPredictive.of(fit)
+    predictive = ListPredictive(fit)
     table = rows([(5, 0), (1, 2, 3, 4), (4, 5, 3, 2)], range(6))
     found, _ = predictive.log_predictive(table)
     truth = [naive.predictive(row, as_draws(fit.clusters), 6) for row in ((5, 0), (1, 2, 3, 4), (4, 5, 3, 2))]
     np.testing.assert_allclose(found, np.log(truth), atol=1e-7)
-    wide = ListPredictive.of(fit)
+    wide = ListPredictive(fit)
     wide.__dict__["_tables"] = wide._tables._replace(ranks=wide._tables.ranks.astype(np.int32))
     np.testing.assert_array_equal(wide.log_predictive(table)[0], found)
 
@@ -456,7 +456,7 @@ def test_two_items():
         labels=((0, 0, 0, 1, 1),),
         estimate=(0, 0, 0, 1, 1),
     )
-    predictive, draws = ListPredictive.of(fit), as_draws(fit.clusters)
+    predictive, draws = ListPredictive(fit), as_draws(fit.clusters)
     table = rows([(0,), (1,), (0, 1)], ("a", "b"))
     np.testing.assert_allclose(
         predictive.log_predictive(table)[0],
@@ -469,7 +469,7 @@ def test_two_items():
 def test_rates_are_needed_where_the_data_do_not_reach():
     case = Case(CASES["strong prior"])
     fit = dataclasses.replace(case.fit, settings=case.fit.settings.replaced(prior_rate=[0.5, 0.7]))
-    predictive = ListPredictive.of(fit)
+    predictive = ListPredictive(fit)
     predictive.log_predictive(rows([(0, 1)]))
     with pytest.raises(DataError, match="prior_rate has 2 numbers, but 3 places"):
         predictive.log_predictive(rows([(0, 1, 2)]))
@@ -489,7 +489,7 @@ def test_long_lists_of_many_items():
     labels[:, :2] = (0, 1)
     first = [tuple(range(30))] * 6
     fit = fit_of(lists=first, items=range(40), counts=[1] * 6, labels=labels, estimate=(0, 1, 0, 1, 0, 1))
-    predictive, draws = ListPredictive.of(fit), as_draws(fit.clusters)
+    predictive, draws = ListPredictive(fit), as_draws(fit.clusters)
     table, kinds = predictive.sample(12, 30, random_state=1)
     assert (kinds >= 0).sum() > 5
     truth = [np.log(naive.predictive(row, draws, 40)) for row in map(tuple, table.orders.tolist())]

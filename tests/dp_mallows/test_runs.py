@@ -14,8 +14,8 @@ import pytest
 from permix.data.rankings import Rankings
 from permix.datasets import make_generalized_mallows_mixture
 from permix.dp_mallows import fit as dp_mallows_fit
-from permix.dp_mallows import published, seating
-from permix.dp_mallows.fit import draw_clusters, fit_dp_mallows, prepared, start_state, sweep_move
+from permix.dp_mallows import moves as dp_mallows_moves
+from permix.dp_mallows.fit import draw_clusters, exact_model, fit_dp_mallows, start_state, sweep_move
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.errors import DataError, PermixWarning
 from permix.partitions import Gamma, canonical_labels
@@ -156,8 +156,7 @@ def test_a_run_that_broke_off_goes_on(name, tmp_path, monkeypatch):
     undisturbed = fitted(votes(), settings(name, n_chains=1))
     monkeypatch.setitem(run_chains.__kwdefaults__, "checkpoint_seconds", 0.0)
     chosen = settings(name, n_chains=1, store=str(tmp_path / "store"))
-    centers = published.PublishedCenters if name == "slice-gibbs" else seating.Centers
-    step = centers.step
+    step = dp_mallows_moves.Centers.step
     for breaks in (3, 6, 2):
         steps = iter(range(breaks))
 
@@ -167,7 +166,7 @@ def test_a_run_that_broke_off_goes_on(name, tmp_path, monkeypatch):
             return step(self, rng, state)
 
         with monkeypatch.context() as patched:
-            patched.setattr(centers, "step", limited)
+            patched.setattr(dp_mallows_moves.Centers, "step", limited)
             with pytest.raises(Stop):
                 fitted(votes(), chosen)
     assert_same(undisturbed, fitted(votes(), chosen))
@@ -191,7 +190,7 @@ def test_clusters_are_drawn_given_labels():
         np.testing.assert_array_equal(np.bincount(clusters.labels[d]), clusters.sizes[rows])
         assert np.array_equal(np.sort(clusters.centers[rows], axis=1)[0], np.arange(6))
         assert np.all(clusters.theta[rows] > 0)
-    model = prepared(rankings, chosen)
+    model = exact_model(rankings, chosen)
     again = draw_clusters(model, chosen, result.draws)
     np.testing.assert_array_equal(again.centers, clusters.centers)
     np.testing.assert_array_equal(again.theta, clusters.theta)
@@ -228,7 +227,7 @@ def test_reported_centers_and_decays_have_the_posterior(monkeypatch):
     # The twin, which stays at the best item of every stage, is found out.
     monkeypatch.setattr(dp_mallows_fit, "CENTER_ROUNDS", 0)
     monkeypatch.setattr(dp_mallows_fit, "SMALL_ROUNDS", 0)
-    model = dp_mallows_fit.prepared(rankings, chosen)
+    model = dp_mallows_fit.exact_model(rankings, chosen)
     twin = dp_mallows_fit.draw_clusters(model, chosen, result.draws)
     seen = Counter(tuple(centers[labels[0]].tolist()) for labels, centers, _ in reported(twin))
     law = exact.center_of(0)

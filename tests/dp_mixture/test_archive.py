@@ -75,6 +75,13 @@ ANY = {
         fitted_prior={"prior": "MixtureOfFiniteMixtures", "rate": 1e300, "pseudo_count": 1.0}
     ),
     "a gamma for a prior": facts_with(fitted_prior={"prior": "Gamma", "shape": 1.0, "rate": 1.0}),
+    "a prior that was not asked for": facts_with(
+        fitted_prior={
+            "prior": "DirichletProcess",
+            "concentration": {"prior": "Gamma", "shape": 2.0, "rate": 1.0},
+        }
+    ),
+    "another family than asked for": parameters_with(family=None),
     "moves as a dictionary": facts_with(moves={"gibbs": 1}),
     "a move too many": lambda manifest, arrays: manifest["facts"]["moves"].append("gibbs"),
     "loss is unknown": facts_with(loss="zzz"),
@@ -106,6 +113,7 @@ OWN = {
     "gaussian-isotropic": {
         "noise for other columns": family_with(noise_scale=[1.0], prior_scale=[1.0]),
         "noise for very many columns": family_with(noise_scale=[1.0] * 10_000, prior_scale=[1.0] * 10_000),
+        "noise that was not asked for": family_with(noise_scale=[9.0, 9.0, 9.0]),
         "scalar noise": family_with(noise_scale=1.0),
         "scalar mean": family_with(prior_mean=0.0),
         "nested mean": family_with(prior_mean=[[0.0, 0.0, 0.0]]),
@@ -117,6 +125,7 @@ OWN = {
     },
     "gaussian-niw": {
         "scale is not positive": family_with(scale=[[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+        "a strength that was not asked for": family_with(prior_strength=0.625),
         "scale is small": family_with(scale=[[1.0]]),
         "no scale": family_with(scale=None),
         "no freedom": family_with(degrees_of_freedom=None),

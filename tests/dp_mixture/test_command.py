@@ -207,7 +207,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    "place", ["dp_mixture.answers.labels", "dp_mixture.tables.print_mixture", "cli.run.drop_chains"]
+    "place", ["dp_mixture.answers.labels", "dp_mixture.tables.show", "cli.run.drop_chains"]
 )
 def test_a_fit_killed_just_after_finishing_is_recognized(run, points, tmp_path, monkeypatch, place):
     fit, labels = tmp_path / "fit.permix", tmp_path / "labels.csv"

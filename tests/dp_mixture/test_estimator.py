@@ -12,9 +12,10 @@ from scipy import sparse
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import permix
-from permix.dp_mixture.predict import predictive_of, spaced_draws
+from permix.dp_mixture.predict import MixturePredictive, spaced_draws
 from permix.errors import ConvergenceWarning, DataError, PermixWarning
 from permix.moves import Concentration, Cycle, Gibbs, Repeat
+from permix.moves.state import score_empty
 from tests.families.cases import CASES, MOST_CASES
 from tests.oracles.mixtures import exact_posterior, naive_predictive
 
@@ -111,15 +112,13 @@ def test_predictive_density_against_enumeration(name, prior):
     model = quick(family, prior, n_draws=2000, n_thin=3).fit(train)
     ours = np.exp(model.score_samples(new))
     # Only 200 draws enter; the spread of single-draw densities gives the error of their mean.
-    predictive = predictive_of(model._fit)
+    predictive = MixturePredictive(model._fit)
     labels, concentrations = spaced_draws(model._fit)
     encoded = family.encode(new)
-    single = np.exp(
-        [
-            predictive.log_density(encoded, len(new), labels[[t]], concentrations[[t]])[0]
-            for t in range(len(labels))
-        ]
-    )
+    empty = score_empty(model._fit.family, encoded, len(new))
+    weights = (predictive.condition(*draw) for draw in zip(labels, concentrations, strict=True))
+    joint = [predictive.log_joint(encoded, len(new), empty, each) for each in weights]
+    single = np.array([np.exp(each).sum(axis=1) for each in joint])
     error = single.std(axis=0) / np.sqrt(len(labels) / 2)
     np.testing.assert_array_less(np.abs(ours - exact), 4.5 * error + 1e-12)
     np.testing.assert_allclose(ours, single.mean(axis=0), rtol=1e-9)

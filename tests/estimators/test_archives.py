@@ -36,6 +36,14 @@ def contents(tmp_path_factory):
     return found
 
 
+def field_of(schema, name):
+    """What is declared of an array, one of a member included; None for strangers."""
+    number, slash, rest = name.partition("/")
+    if schema.members is not None and slash and number.isdecimal():
+        return field_of(schema.members, rest)
+    return schema.arrays.get(name)
+
+
 def refused(tmp_path, manifest, arrays):
     path = tmp_path / "hostile.permix"
     write_archive(path, manifest, arrays)
@@ -62,7 +70,7 @@ def test_what_is_saved_comes_back(name, contents, tmp_path):
 def test_every_declared_array_is_needed_typed_and_shaped(name, contents, tmp_path):
     manifest, arrays, _ = contents[name]
     schema = part(MODELS[name].archive)
-    fields = {key: schema.field_of(key) for key in arrays}
+    fields = {key: field_of(schema, key) for key in arrays}
     assert None not in fields.values()
     for key, array in arrays.items():
         if not fields[key].optional:
@@ -89,7 +97,7 @@ def test_every_constraint_refuses_what_breaks_it(name, contents, tmp_path):
     manifest, arrays, _ = contents[name]
     schema = part(MODELS[name].archive)
     for key, array in arrays.items():
-        if not schema.field_of(key).constraints or array.size == 0:
+        if not field_of(schema, key).constraints or array.size == 0:
             continue
         broken = array.copy()
         if array.dtype.kind == "f":
@@ -158,3 +166,8 @@ def test_a_stranger_is_told_what_the_file_holds(tmp_path):
     write_archive(path, {"kind": "Elsewhere"}, {})
     with pytest.raises(FileFormatError, match="holds a 'Elsewhere', which this permix does not know"):
         permix.load(path)
+
+
+def test_a_missing_file_is_one_sentence(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"^there is no file .*nofile; load reads what"):
+        permix.load(tmp_path / "nofile")

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 import permix
 from permix import plots
+from permix.estimators.base import ScoreMixin
 from permix.estimators.registry import MODELS, part
 from tests.estimators.examples import EXAMPLES, NAMES, fitted
 
@@ -20,13 +21,6 @@ HAS_NO = {
     ("MallowsKDE", "labels_"): "an estimate of a density has no groups",
     ("MallowsKDE", "predict"): "an estimate of a density has no groups",
     ("MallowsKDE", "predict_proba"): "an estimate of a density has no groups",
-    (
-        "MallowsKDE",
-        "log_likelihood_",
-    ): "it is the sum of scores of rows left out, which bandwidths are chosen by",
-    ("BlurringMeanShift", "predict_proba"): "mean-shift has no probabilities",
-    ("BlurringMeanShift", "score_samples"): "mean-shift is no model of the data",
-    ("BlurringMeanShift", "log_likelihood_"): "mean-shift is no model of the data",
     ("AngleClassifier", "labels_"): "classes are given, not found",
     ("AngleClassifier", "score_samples"): "its score is the share of right answers, as of every classifier",
     ("AngleClassifier", "log_likelihood_"): "it is as many fits as there are classes",
@@ -80,6 +74,16 @@ def test_score_is_the_mean_of_score_samples_over_agents(name):
     score = model.score(data)
     assert type(score) is float
     assert score == pytest.approx(np.average(scores, weights=getattr(data, "counts", None)), abs=1e-12)
+
+
+def test_a_column_called_counts_is_no_number_of_agents():
+    class Flat(ScoreMixin):
+        def _log_densities(self, X):
+            return np.array([0.0, 1.0]), np.zeros(2)
+
+    assert Flat().score(pd.DataFrame({"counts": [1, 9]})) == 0.5
+    rankings = permix.Rankings.from_orders([[0, 1], [1, 0]], counts=[1, 9])
+    assert Flat().score(rankings) == 0.9
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -63,7 +63,7 @@ def fit_first_choice(rankings, settings):
 """The public class."""
 
 from permix.estimators.ranking_estimator import RankingEstimator
-from permix.estimators.ranking_lists import rankings_of
+from permix.estimators.ranking_lists import as_top_lists
 from toy_first_choice.fit import fit_first_choice
 from toy_first_choice.parameters import FirstChoiceParameters
 
@@ -77,9 +77,8 @@ class FirstChoice(RankingEstimator, parameters=FirstChoiceParameters):
         Group of each row.
     """
 
-    def fit(self, X, y=None):
-        """Count."""
-        return self._adopt(fit_first_choice(rankings_of(self._preferences(X, reset=True)), self._settings()))
+    _read = staticmethod(as_top_lists)
+    _fit_to = staticmethod(fit_first_choice)
 
     def _adopt(self, fit):
         self._fit = fit
@@ -118,21 +117,22 @@ COMMAND = ModelCommand(
     help="Group agents by what they like best.",
     parameters=FirstChoiceParameters,
     source=VOTES,
-    fit="toy_first_choice.tables:fit_votes",
-    report="toy_first_choice.tables:report",
-    show="toy_first_choice.tables:show",
 )
+''',
+    "answers.py": '''
+"""What the command line asks of the model."""
+
+from toy_first_choice.fit import fit_first_choice
+
+
+def fit_data(votes, settings):
+    """Fit to a file."""
+    return fit_first_choice(votes.table, settings)
 ''',
     "tables.py": '''
 """What the command line shows."""
 
 from permix.cli.output import print_table
-from toy_first_choice.fit import fit_first_choice
-
-
-def fit_votes(votes, settings):
-    """Fit to a file."""
-    return fit_first_choice(votes.table, settings)
 
 
 def report(fit):

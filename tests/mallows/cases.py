@@ -6,8 +6,8 @@ import numpy as np
 
 from permix.distributions.base import Estimate
 from permix.distributions.conditioning.components import MallowsComponents
-from permix.mallows.fit import MallowsFit
 from permix.mallows.parameters import MallowsParameters
+from permix.mallows.results import MallowsFit
 
 
 def two_kinds(items=("tea", "coffee", "water", "milk")):

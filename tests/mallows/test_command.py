@@ -20,7 +20,8 @@ import permix
 from permix.cli.output import fitting
 from permix.cli.rank_answers import open_pairs
 from permix.mallows.results import warn_if_unsettled
-from permix.mallows.tables import mallows_report, print_mallows
+from permix.mallows.tables import report as mallows_report
+from permix.mallows.tables import show as print_mallows
 
 DRINKS = ("tea", "coffee", "milk", "juice", "cocoa")
 CENTERS = np.array([[0, 1, 2, 3, 4], [4, 2, 3, 1, 0]])
@@ -462,8 +463,8 @@ def a_fit(centers, decays, weights, probabilities, **more):
     """Parameters that no data were asked about."""
     from permix.distributions.base import Estimate
     from permix.distributions.conditioning.components import MallowsComponents
-    from permix.mallows.fit import MallowsFit
     from permix.mallows.parameters import MallowsParameters
+    from permix.mallows.results import MallowsFit
 
     values = {
         "settings": MallowsParameters(len(weights), max_iter=20),

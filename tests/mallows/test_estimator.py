@@ -17,10 +17,10 @@ from sklearn.utils.validation import validate_data
 import permix
 from permix import Preferences, Rankings
 from permix.errors import ConvergenceWarning, CycleError, DataError, PermixWarning
-from permix.estimators.preference_input import as_preferences
+from permix.estimators.agent_answers import sample_rankings
 from permix.mallows import predict as mallows_predict
 from permix.mallows.estimator import MallowsMixture
-from permix.mallows.results import sample_rankings, warn_if_unsettled
+from permix.mallows.results import warn_if_unsettled
 from tests.estimators.conventions import CANNOT_APPLY_TO_CLUSTERERS
 from tests.mallows.cases import fit_of, two_kinds
 
@@ -56,9 +56,9 @@ CANNOT_APPLY_TO_SCORES = {
 class FromScores(MallowsMixture):
     """Rows are scores of items, the highest is best."""
 
-    def _preferences(self, X, *, reset):
+    def _checked(self, X, *, reset):
         scores = validate_data(self, X, reset=reset, dtype=np.float64)
-        return as_preferences(Rankings.from_orders(np.argsort(-scores, axis=1, kind="stable")))
+        return Rankings.from_orders(np.argsort(-scores, axis=1, kind="stable"))
 
 
 @parametrize_with_checks(

@@ -5,8 +5,8 @@ import pytest
 
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.amp_insertions_jit import geometric_models
-from permix.distributions.conditioning.amp_jit import rank_vectors
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.distributions.conditioning.draws import Jobs
 from permix.distributions.conditioning.local_moves_jit import local_models
 from permix.kernels.mallows import log_normalizer
 from permix.mallows.chains_jit import move_rows, rank_range
@@ -43,22 +43,10 @@ def run_sp(preferences, mixture, size, metropolis=True, n_burn_in=20, n_thin=4, 
     labels = np.empty((n, size), np.int64)
     accepted = np.empty(n, np.int64)
     totals = np.array([log_normalizer(decay, m) for decay in c.decays])
-    models = (c.centers, rank_vectors(c.centers), geometric_models(c.decays, m), c.log_weights, totals)
+    jobs = Jobs.of(preferences.arrays(), np.arange(n), np.zeros(n), c.centers, geometric_models(c.decays, m))
+    work = (jobs, c.log_weights, totals, metropolis, n_burn_in, n_thin, orders, labels, accepted)
     for first, last in [(0, n)] if cut is None else [(cut, n), (0, cut)]:
-        sp_rows(
-            first,
-            last,
-            KEY,
-            preferences.arrays(),
-            np.arange(n),
-            *models,
-            metropolis,
-            n_burn_in,
-            n_thin,
-            orders,
-            labels,
-            accepted,
-        )
+        sp_rows(first, last, KEY, *work)
     return orders, labels, accepted
 
 
@@ -188,9 +176,9 @@ def moved(preferences, relations, mixture, n_jobs, n_sweeps, first_row=0):
             agents += [agent] * n_jobs
             clusters += [cluster] * n_jobs
     orders = np.empty((len(agents), 4), np.int32)
-    models = (c.centers, rank_vectors(c.centers), local_models(geometric_models(c.decays, 4)))
+    models = (c.centers, np.argsort(c.centers, axis=1), local_models(geometric_models(c.decays, 4)))
     jobs = (np.array(agents), np.array(clusters), np.array(starts))
-    move_rows(0, len(agents), first_row, KEY, preferences.arrays(), *jobs, *models, n_sweeps, orders)
+    move_rows(0, len(agents), first_row, KEY, preferences.arrays(), *jobs, models, n_sweeps, orders)
     return orders.reshape(len(relations), k, n_jobs, 4)
 
 

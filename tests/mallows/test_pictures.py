@@ -17,9 +17,9 @@ from permix import Mallows, Rankings, plots, select_components
 from permix.distributions.base import Estimate
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.errors import DataError
-from permix.mallows.fit import MallowsFit
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.pictures import rank_intervals
+from permix.mallows.results import MallowsFit
 from permix.plots.style import shortened
 
 

@@ -71,7 +71,7 @@ def exact_pairwise(mixture):
 def joint_of(components, agents, n_samples=256, random_state=None):
     """Ln of the joint of component and what was said, and its errors."""
     rng = np.random.default_rng(random_state)
-    found = mallows_posterior.MixturePosterior.of(components, agents, n_samples, rng)
+    found = mallows_posterior.MixturePosterior(components, agents, n_samples, rng)
     return found.log_joint, found.errors
 
 
@@ -455,7 +455,7 @@ def test_equal_rows_get_one_answer_also_where_it_is_drawn():
     table = Preferences.from_pairs(pairs, items=items)
     centers = np.stack([np.arange(40), np.arange(40)[::-1]]).astype(np.int32)
     components = MallowsComponents(tuple(items), np.array([0.5, 0.5]), centers, np.array([0.05, 0.06]))
-    posterior = mallows_posterior.MixturePosterior.of(components, table, 16, np.random.default_rng(0))
+    posterior = mallows_posterior.MixturePosterior(components, table, 16, np.random.default_rng(0))
     assert (posterior.ways == mallows_posterior.DRAWS)[:3].all()
     assert len(np.unique(posterior.probabilities[:3, 0])) == 3  # what chance would say
     shares = predict_proba(components, table, 16, random_state=0)

@@ -26,13 +26,13 @@ def transition_matrices(name, prior_spec, n, twin=None):
         for i in range(n):
             scores = np.empty(state.capacity + 1)
             n_options = conditional(
-                state.prior,
+                state.prior.joining,
+                state.prior.opening,
                 state.stats,
                 state.data,
                 state.empty_scores,
                 state.labels,
                 state.sizes,
-                state.log_weights,
                 state.n_clusters,
                 i,
                 scores,

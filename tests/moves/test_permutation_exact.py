@@ -136,7 +136,7 @@ def test_steps_reject_moves_with_a_mistake(name, monkeypatch):
         return proposal if labels in proposal else {labels: 1.0}
 
     assert twin_is_rejected(Uncorrected("beam", **SETTINGS), model.transition_matrix(uncorrected))
-    monkeypatch.setattr(permutation, "in_beam", lambda *arguments: True)
+    monkeypatch.setattr(permutation.program, "in_beam", lambda *arguments: True)
     # From outside the beam the ratio still weighs the numbers of clusters, as if both were inside.
     escaping = model.transition_matrix(lambda order, labels: escape(model, order, labels, *beam))
     assert twin_is_rejected(right, escaping)
@@ -246,9 +246,7 @@ class Unweighted(Permutation):
         return super().step(rng, state)
 
     def _log_count(self, state):
-        from permix.moves.permutation_jit import log_new_clusters
-
-        return lambda k: log_new_clusters(state.prior, k)
+        return state.prior.log_new_clusters
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 ``TemperedStats`` wraps the statistics of any family and scores data as if they counted for 60 %;
 ``CarelessStats`` forgets to leave a datum out of its own cluster; ``StrayDraws`` draws data of the next
-cluster, ``PriorDraws`` those of the next but one, which tests leave empty; ``GreedyPrior`` wraps any prior,
+cluster, ``PriorDraws`` those of the next but one, which tests leave empty; ``GreedySpec`` wraps any prior,
 weighs a cluster of m members as m + 1 and a new one as if it were the first.
 """
 
@@ -16,7 +16,6 @@ from numba.extending import overload
 from permix.families import contract_jit as contract
 from permix.families.base import Family
 from permix.kernels.jit import is_instance
-from permix.partitions import priors_jit as priors_kernel
 
 
 class TemperedStats(NamedTuple):
@@ -126,34 +125,16 @@ class TwinFamily:
         return self.twin(self.family.statistics(capacity))
 
 
-class GreedyPrior(NamedTuple):
-    """Whichever prior, with a cluster of m members weighed as m + 1 and a new one as the first."""
-
-    inner: Any
-
-
 class GreedySpec:
-    """Stands for a prior specification; its compiled form has a mistake."""
+    """Whichever prior, with a cluster of m members weighed as m + 1 and a new one as the first."""
 
     def __init__(self, spec: Any) -> None:
         self.spec = spec
 
-    def kernel(self, n: int) -> GreedyPrior:
-        return GreedyPrior(self.spec.kernel(n))
+    def tables(self, n: int) -> Any:
+        tables = self.spec.tables(n + 1)
+        opening = np.full(n + 1, self.spec.tables(n).opening[0])
+        return tables._replace(joining=np.append(0.0, tables.joining[2:]), opening=opening)
 
     def most_clusters(self, n: int) -> int:
         return self.spec.most_clusters(n)
-
-
-@overload(priors_kernel.log_weight_existing)
-def _log_weight_existing(prior, size):
-    if is_instance(prior, GreedyPrior):
-        return lambda prior, size: priors_kernel.log_weight_existing(prior.inner, size + 1)
-    return None
-
-
-@overload(priors_kernel.log_weight_new)
-def _log_weight_new(prior, n_clusters):
-    if is_instance(prior, GreedyPrior):
-        return lambda prior, n_clusters: priors_kernel.log_weight_new(prior.inner, 0)
-    return None

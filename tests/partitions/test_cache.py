@@ -13,14 +13,14 @@ import numpy as np
 from numba.core import event
 from permix.kernels.jit import kernel
 from permix.partitions import DirichletProcess, FiniteDirichlet, PitmanYor, credible_ball, point_estimate
-from permix.partitions.priors_jit import update_concentration
+from permix.partitions.concentration_jit import draw_concentration
 
 with event.install_recorder("numba:compile") as compiled:
     for prior in (DirichletProcess(1.0), PitmanYor(1.0, 0.5), FiniteDirichlet(3)):
         prior.log_prob([0, 1, 0])
         prior.sequential_log_weights([2, 1])
         draws = prior.sample(12, 1, size=9)
-    update_concentration(np.random.default_rng(1), 1.0, 1.0, 1.0, 3, 10)
+    draw_concentration(np.random.default_rng(1), 1.0, 1.0, 3, 10)
     credible_ball(draws, point_estimate(draws, n_runs=2, random_state=1))
 print(len(compiled.buffer))
 """

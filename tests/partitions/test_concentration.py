@@ -9,11 +9,13 @@ import pytest
 from scipy.special import gammaln
 
 from permix.kernels.jit import kernel
-from permix.partitions.priors_jit import update_concentration
+from permix.partitions import concentration as plain
 
 N_DRAWS = 100_000
 # Kolmogorov-Smirnov distance at level 1e-6: sqrt(log(2 / 1e-6) / 2) / sqrt(draws) for independent draws.
 BOUND = math.sqrt(math.log(2e6) / 2) / math.sqrt(N_DRAWS)
+
+update_concentration = kernel(plain.update_concentration)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Priors over partitions against enumeration, and their compiled contract."""
+"""Priors over partitions against enumeration, and the tables that samplers read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from permix.errors import DataError
-from permix.kernels.jit import kernel
+from permix.families import Gaussian
+from permix.moves.state import MixtureState
 from permix.partitions import (
     DirichletProcess,
     FiniteDirichlet,
@@ -19,13 +20,7 @@ from permix.partitions import (
     canonical_labels,
     prior_from_description,
 )
-from permix.partitions.priors_jit import (
-    DirichletProcessPrior,
-    log_partition,
-    log_rising_factorial,
-    log_weight_existing,
-    log_weight_new,
-)
+from permix.partitions.concentration import log_rising_factorial
 from tests.oracles.partitions import (
     dirichlet_process_rule,
     finite_dirichlet_rule,
@@ -124,7 +119,7 @@ def test_the_enumeration_of_finite_mixtures_rejects_a_wrong_table():
     weights = np.array(rule([2, 1, 1]))
     right = np.array(prior.sequential_log_weights([2, 1, 1]))
     np.testing.assert_allclose(right, np.log(weights / weights.sum()), rtol=1e-12)
-    broken = seat_weights(prior.kernel(4), np.array([2, 1, 1]))
+    broken = seat_weights(prior.tables(4), np.array([2, 1, 1]))
     assert np.abs(broken - np.logaddexp.reduce(broken) - right).max() > 1e-2
 
 
@@ -142,8 +137,9 @@ def test_table_of_finite_mixtures_against_high_precision(rate, pseudo_count, n):
         )  # fmt: skip
         return mpmath.log(mpmath.fsum(terms))
 
-    log_new = MixtureOfFiniteMixtures(rate, pseudo_count).kernel(n).log_new
-    assert len(log_new) == n
+    log_new = MixtureOfFiniteMixtures(rate, pseudo_count).tables(n).opening
+    assert len(log_new) == n + 1
+    assert log_new[n] == -np.inf
     with mpmath.workdps(60):
         for t in sorted({0, 1, min(5, n - 1), n // 2, n - 1} & set(range(n))):
             expected = float(mpmath.log(pseudo_count) + exact(t + 1) - exact(t))
@@ -262,67 +258,41 @@ def test_concentration_limits():
     assert DirichletProcess(1e10).expected_clusters(50) == pytest.approx(50.0)
 
 
-# --- the compiled contract ----------------------------------------------------------------------
+# --- the tables that samplers read --------------------------------------------------------------
 
 
-@kernel
-def seat_weights(prior, sizes):
-    n_clusters = len(sizes)
-    out = np.empty(n_clusters + 1)
-    for k in range(n_clusters):
-        out[k] = log_weight_existing(prior, sizes[k])
-    out[n_clusters] = log_weight_new(prior, n_clusters)
-    return out
-
-
-@kernel
-def log_eppf(prior, sizes, n_slots):
-    return log_partition(prior, sizes, n_slots)
+def seat_weights(tables, sizes):
+    return np.append(tables.joining[sizes], tables.opening[len(sizes)])
 
 
 @each_prior
-def test_compiled_contract(prior, rule):
+def test_tables(prior, rule):
     for sizes in ([], [1], [4], [2, 1], [5, 3, 1]):
         weights = np.array(rule(sizes))
         with np.errstate(divide="ignore"):
             expected = np.log(weights / weights.sum())
-        actual = seat_weights(prior.kernel(sum(sizes) + 1), np.array(sizes, np.int64))
+        actual = seat_weights(prior.tables(sum(sizes) + 1), np.array(sizes, np.int64))
         actual -= np.logaddexp.reduce(actual)
         np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-12)
 
 
 @each_prior
-def test_compiled_partition_skips_empty_slots(prior, rule):
-    slots = np.array([0, 2, 0, 3, 1, 0, 99], np.int32)
+def test_probability_of_a_partition_from_tables(prior, rule):
     exact = math.log(sequential_probability([0, 0, 1, 1, 1, 2], rule))
-    assert log_eppf(prior.kernel(6), slots, 6) == pytest.approx(exact, rel=1e-12)
+    assert prior.tables(6).log_prob(np.array([2, 3, 1])) == pytest.approx(exact, rel=1e-12)
 
 
-@pytest.mark.parametrize("real", [np.float32, np.float64])
-def test_compiled_contract_takes_both_precisions(real):
-    small = DirichletProcessPrior(real(0.5))
-    np.testing.assert_allclose(
-        seat_weights(small, np.array([2, 1])), np.log(np.array([2, 1, 0.5])), rtol=1e-6
-    )
-    assert log_eppf(small, np.array([2, 1]), 2) == pytest.approx(
-        DirichletProcess(0.5).log_prob([0, 0, 1]), rel=1e-6
-    )
+@each_prior
+def test_weights_between_whole_numbers_of_groups(prior, rule):
+    tables = prior.tables(9)
+    for k in (1, 2):
+        assert tables.opening_between(k) == pytest.approx(tables.opening[k], rel=1e-14)
+        middle = np.log(np.exp(tables.opening[k : k + 2]).mean())
+        assert tables.opening_between(k + 0.5) == pytest.approx(middle, rel=1e-12)
 
 
-def test_contract_outside_compiled_code_says_so():
-    with pytest.raises(NotImplementedError, match="DirichletProcessPrior"):
-        log_weight_new(DirichletProcessPrior(1.0), 2)
-
-
-def test_kernel_takes_the_present_concentration():
-    assert DirichletProcess(3.0).kernel(9) == (3.0,)
-    assert LEARNED.kernel(9).concentration == pytest.approx(2.0 / 1.5)
-    assert LEARNED.kernel(9, 7.0) == (7.0,)
-    assert PitmanYor(1.0, 0.5).kernel(9, 2.0) == (2.0, 0.5)
-    with pytest.raises(DataError, match="no concentration"):
-        FiniteDirichlet(3).kernel(9, 2.0)
-    with pytest.raises(DataError, match="its parameters are rate and pseudo_count"):
-        MixtureOfFiniteMixtures().kernel(9, 2.0)
+def test_tables_of_a_learned_concentration_stand_at_its_mean():
+    assert LEARNED.tables(9).concentration == pytest.approx(2.0 / 1.5)
 
 
 # --- specifications -----------------------------------------------------------------------------
@@ -362,6 +332,8 @@ def test_numpy_numbers_are_stored_as_plain_ones():
         (lambda: FiniteDirichlet(2, 0.0), "must be positive"),
         (lambda: MixtureOfFiniteMixtures(0.0), "MixtureOfFiniteMixtures.rate must be positive"),
         (lambda: MixtureOfFiniteMixtures(1.0, -1.0), "pseudo_count must be positive"),
+        (lambda: MixtureOfFiniteMixtures(1.0, 1e101), "pseudo_count must be 1e.100 at most"),
+        (lambda: FiniteDirichlet(3, 1e308), "pseudo_count must be 1e.100 at most"),
         (lambda: MixtureOfFiniteMixtures(1e9), "at most 10,000"),
         (lambda: MixtureOfFiniteMixtures().n_components_probabilities(4, 3), "cannot show 4 groups"),
         (lambda: MixtureOfFiniteMixtures().n_components_probabilities(0, 3), "cannot show 0 groups"),
@@ -387,3 +359,16 @@ def test_numpy_numbers_are_stored_as_plain_ones():
 def test_bad_input_is_named(build, message):
     with pytest.raises(DataError, match=message):
         build()
+
+
+def test_a_state_reads_its_prior_at_the_present_concentration():
+    points = np.zeros((5, 1))
+    family = Gaussian().resolve(points)
+    state = MixtureState(family, family.encode(points), 5, DirichletProcess(Gamma(1.0, 1.0)))
+    for concentration in (0.5, 8.0):
+        state.concentration = concentration
+        expected = DirichletProcess(concentration).tables(5)
+        assert np.array_equal(state.prior.opening, expected.opening)
+        assert np.array_equal(state.prior.joining, expected.joining)
+    fixed = MixtureState(family, family.encode(points), 5, FiniteDirichlet(3, 2.0))
+    assert np.array_equal(fixed.prior.opening, FiniteDirichlet(3, 2.0).tables(5).opening)

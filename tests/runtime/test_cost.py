@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from permix.errors import Argument, Message, PermixWarning
 from permix.runtime import cost
 from permix.sampling import loop
-from tests.sampling.toy import run
+from tests.sampling.toy import Walk, run
 
 
 def test_memory_of_this_machine_is_known():
@@ -55,3 +56,19 @@ def test_chains_that_take_hours_say_so(monkeypatch):
     monkeypatch.setattr(cost, "LONG_SECONDS", 0.0)
     with pytest.warns(PermixWarning, match=r"hours more; fewer iterations \(n_draws, n_burn_in\) take less"):
         run(seconds=0.001)
+
+
+def test_the_first_iterations_compile_and_are_not_counted(monkeypatch):
+    """A first iteration of half a second and others of a millisecond: no hours are foretold."""
+    monkeypatch.setattr(loop, "ESTIMATE_AFTER", 0.1)
+    monkeypatch.setattr(cost, "LONG_SECONDS", 5.0)
+
+    class SlowAtFirst(Walk):
+        def step(self, rng, state):
+            if self.width == 1.0:  # not yet tuned
+                time.sleep(0.5)
+            return super().step(rng, state)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(move=SlowAtFirst(0.001), n_draws=200)

@@ -84,8 +84,10 @@ def test_a_handler_that_raises_is_understood():
 
     before = signal.signal(signal.SIGINT, raising)
     try:
+        waited_for = threading.Event()  # a handler that raises while threads are being started ends the work
+        work = interrupting(40, after=waited_for)
         with Interrupts() as interrupts:
-            done = run_in_threads(interrupting(40), range(5000), 4, interrupts=interrupts)
+            done = run_in_threads(work, range(5000), 4, interrupts=interrupts, watch=waited_for.set)
         assert interrupts.interrupted
         assert 40 <= len(done) < 5000
         with pytest.raises(KeyboardInterrupt):
@@ -94,11 +96,13 @@ def test_a_handler_that_raises_is_understood():
         signal.signal(signal.SIGINT, before)
 
 
-def interrupting(at, naps=0.001):
-    """A task that presses Ctrl-C when its number comes."""
+def interrupting(at, naps=0.001, after=None):
+    """A task that presses Ctrl-C when its number comes, and after an event if one is given."""
 
     def work(index):
         if index == at:
+            if after is not None:
+                assert after.wait(30)
             ctrl_c()
         time.sleep(naps)
         return index
@@ -177,8 +181,10 @@ def test_tasks_under_way_are_waited_for_in_programs_with_a_handler_of_their_own(
     def raises(number, frame):
         raise KeyboardInterrupt
 
+    waited_for = threading.Event()
+
     def press_then_work(index):
-        time.sleep(0.2)  # until the caller waits
+        assert waited_for.wait(30)
         ctrl_c_to_process()
         time.sleep(0.3)
         return index
@@ -186,7 +192,8 @@ def test_tasks_under_way_are_waited_for_in_programs_with_a_handler_of_their_own(
     before = signal.signal(signal.SIGINT, raises)
     try:
         with Interrupts() as interrupts:
-            assert run_in_threads(press_then_work, [7], 1, interrupts=interrupts) == [7]
+            done = run_in_threads(press_then_work, [7], 1, interrupts=interrupts, watch=waited_for.set)
+            assert done == [7]
     finally:
         signal.signal(signal.SIGINT, before)
     assert interrupts.interrupted

@@ -14,7 +14,7 @@ from permix.errors import DataError
 from permix.runtime import compiling, progress
 from permix.runtime.compiling import announce_compilation
 from permix.runtime.progress import Display, Line, checked_progress
-from permix.runtime.settings import check_run_settings
+from permix.runtime.threads import n_threads
 
 
 class Terminal(io.StringIO):
@@ -111,11 +111,11 @@ def test_threads_may_report():
 
 @pytest.mark.parametrize("wrong", ["yes", 1, 0, 0.0, float("nan"), [], np.array([True])], ids=repr)
 def test_what_progress_cannot_be(wrong):
-    for check in (checked_progress, Display, lambda shown: check_run_settings(1, shown)):
+    for check in (checked_progress, Display):
         with pytest.raises(DataError, match="progress must be True, False or None"):
             check(wrong)
     with pytest.raises(DataError, match="n_jobs"):
-        check_run_settings(0, None)
+        n_threads(0)
     assert [checked_progress(shown) for shown in (True, np.bool_(False), None)] == [True, False, None]
 
 

@@ -12,33 +12,33 @@ from permix.angle.completions import complete, predict_pairwise
 from permix.angle.data import are_top_lists, as_rankings
 from permix.angle.fit import AngleFit, fit_angle
 from permix.angle.parameters import AngleParameters
-from permix.angle.results import CRITERION_DRAWS, criteria, sample_rankings
+from permix.angle.results import CRITERION_DRAWS, criteria
 from permix.angle.rows import row_probabilities
 from permix.cli.answers import Answer
 from permix.cli.predict import NewData, Question
 from permix.cli.rank_answers import N_SAMPLES, membership, pairs_answer, read_over_items
 from permix.cli.votes import Votes
 from permix.data.rankings import Rankings
+from permix.estimators.agent_answers import sample_rankings
 
 # DIC and WAIC average over hundreds of draws: by default where that takes no more steps than this, seconds.
 CRITERION_STEPS = 2e9
 
 
-def parameters_of(given: dict[str, Any]) -> dict[str, Any]:
+def choose(given: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters among the options given; whether criteria are wanted is none of them."""
     wanted = given.pop("criteria", None)
     if wanted and given.get("inference", "em") == "em":
-        raise typer.BadParameter(
-            "--criteria averages over a posterior, which --inference em does not have; AIC and BIC are "
-            "always shown"
-        )
+        lacking = "--criteria averages over a posterior, which --inference em does not have"
+        raise typer.BadParameter(f"{lacking}; AIC and BIC are always shown")
     return given
 
 
-def fit_votes(votes: Votes, settings: AngleParameters) -> AngleFit:
+def fit_data(votes: Votes, settings: AngleParameters) -> AngleFit:
     """Fit the mixture to a file of votes."""
     rankings = as_rankings(votes.table)
     way = settings.way_for(rankings.n_items, rankings.is_full, are_top_lists(rankings))
+    settings.refuse_unused(way)
     if way != "chains":  # nothing to keep while it runs
         settings = settings.replaced(store=None)
     return fit_angle(rankings, settings)
@@ -49,7 +49,7 @@ def labels(fit: AngleFit, votes: Votes) -> Answer:
     return membership(votes.agents, fit.probabilities, fit.counts)
 
 
-def criteria_of(fit: AngleFit, votes: Votes, values: Mapping[str, Any]) -> dict[str, Any]:
+def measures(fit: AngleFit, votes: Votes, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return DIC and WAIC, where there is a posterior and they were asked for or take seconds."""
     wanted = values["criteria"]
     if fit.settings.inference == "em" or wanted is False:
@@ -69,9 +69,8 @@ def _takes_seconds(fit: AngleFit, rankings: Rankings) -> bool:
 def groups(fit: AngleFit, data: NewData, question: Question) -> Answer:
     """Say which group each agent comes from, and how usual what the row says is."""
     rankings, agents = _rankings(fit, data)
-    answer = membership(
-        agents, row_probabilities(fit.components, rankings), rankings.counts, wide=question.wide
-    )
+    shares = row_probabilities(fit.components, rankings)
+    answer = membership(agents, shares, rankings.counts, wide=question.wide)
     densities, _ = fit.predictive.log_densities(rankings)
     place = answer.columns.index("probability") + 1
     rows = (

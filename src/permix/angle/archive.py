@@ -13,70 +13,40 @@ from permix.angle.direct import Evidence
 from permix.angle.fit import AngleFit
 from permix.angle.parameters import AngleParameters
 from permix.data.labels import Array
-from permix.distributions.angle.concentration_jit import MOST
+from permix.distributions.angle.concentration import MOST
+from permix.estimators import archive_parts as parts
+from permix.estimators import fields
 from permix.estimators.archive import Content, Saved, Schema
-from permix.estimators.archive_parts import (
-    DRAW_FACTS,
-    ITEMS,
-    LOG_LIKELIHOOD,
-    draw_fields,
-    draws_of,
-    log_likelihood_of,
-    log_likelihood_pair,
-    number,
-    pack_draws,
-    under,
-)
-from permix.estimators.checks import Choice, Real, Switch
-from permix.estimators.fields import (
-    ROUNDING,
-    below,
-    counts,
-    directions,
-    field,
-    finite,
-    not_negative,
-    positive,
-    require,
-    simplex,
-)
+from permix.estimators.checks import Choice, Real
+from permix.estimators.fields import ROUNDING, field, require
 
-VARIATIONAL = ("shapes", "rates", "lengths", "directions", "counts", "guarded")
+# Arrays of a fit that are kept as they are.
+OF_FIT = ("history", "restart_objectives", "guarded", "agreed")
+VARIATIONAL = {
+    "shapes": field("real", "groups", where=fields.positive, optional=True),
+    "rates": field("real", "groups", where=fields.positive, optional=True),
+    "lengths": field("real", "groups", where=fields.not_negative, optional=True),
+    "directions": field("real", "groups", "items", where=fields.directions, optional=True),
+    "counts": field("real", "groups", where=fields.positive, optional=True),
+    "guarded": field("bool", "groups", optional=True),
+}
 
 
 def _concentrations(array: Array, sizes: Mapping[str, int]) -> bool:
-    return not_negative(array, sizes) and bool((array <= MOST).all())
+    return fields.not_negative(array, sizes) and bool((array <= MOST).all())
 
 
 def _pack(fit: AngleFit) -> Content:
-    components = fit.components
-    facts: dict[str, Any] = {
-        "items": components.items,
-        "normalizer": components.normalizer,
-        "objective": fit.objective,
-        "converged": bool(fit.converged),
-        "interrupted": bool(fit.interrupted),
-        "moves": [],
-        "seeds": [],
-    }
-    arrays: dict[str, Array] = {
-        "weights": components.weights,
-        "directions": components.directions,
-        "concentrations": components.concentrations,
-        "probabilities": fit.probabilities,
-        "counts": fit.counts,
-        "history": np.asarray(fit.history, dtype=np.float64),
-        "restart_objectives": np.asarray(fit.restart_objectives, dtype=np.float64),
-        "guarded": fit.guarded,
-        "agreed": fit.agreed,
-        "log_likelihood": log_likelihood_pair(fit.log_likelihood),
-    }
+    facts, arrays, _ = parts.pack_mixture(fit)
+    facts |= {"normalizer": fit.components.normalizer, "objective": fit.objective, "moves": [], "seeds": []}
+    arrays |= {name: getattr(fit.components, name) for name in ("directions", "concentrations")}
+    arrays |= {name: getattr(fit, name) for name in OF_FIT}
     if fit.variational is not None:
         arrays |= {f"variational/{name}": getattr(fit.variational, name) for name in VARIATIONAL}
     if fit.evidence is not None:
         arrays["evidence"] = np.array([fit.evidence.n, fit.evidence.length])
     if fit.draws is not None:
-        of_draws, drawn = pack_draws(fit.draws)
+        of_draws, drawn = parts.pack_draws(fit.draws)
         facts |= {"moves": of_draws["moves"], "seeds": of_draws["seeds"]}
         arrays |= drawn
     return Content(facts, arrays)
@@ -96,9 +66,12 @@ def _build(saved: Saved) -> AngleFit:
     variational = _variational(saved, n)
     evidence = None
     if "evidence" in arrays:
-        require(settings.inference == "quadrature", "evidence")
-        evidence = _evidence(arrays["evidence"], n, prior, components)
-    draws = draws_of(saved) if "draws/weights" in arrays else None
+        # What one component's rankings say: their number, and the length of the sum of their scores.
+        pair, cap = arrays["evidence"], largest_concentration(t)
+        require(settings.inference == "quadrature" and k == 1 and pair[0] == n, "evidence")
+        require(0.0 <= pair[1] <= (n + prior.strength) * (1.0 + ROUNDING), "evidence")
+        evidence = Evidence(float(pair[0]), float(pair[1]), components.directions[0], prior, cap)
+    draws = parts.draws_of(saved) if "draws/weights" in arrays else None
     if draws is None:
         require(not facts["moves"] and not facts["seeds"], "draws")
         require(not any(name.startswith(("draws/", "statistics/")) for name in arrays), "draws")
@@ -108,45 +81,31 @@ def _build(saved: Saved) -> AngleFit:
     require((settings.inference == "em") == (variational is None and draws is None), "posterior")
     by_bound = settings.inference == "vi" and variational is not None
     require((facts["objective"] is not None) == (by_bound or evidence is not None), "objective")
+    kept: dict[str, Any] = {name: arrays[name] for name in ("probabilities", "counts", *OF_FIT)}
+    kept |= {name: facts[name] for name in ("objective", "converged", "interrupted")}
     return AngleFit(
         settings=settings,
         components=components,
-        probabilities=arrays["probabilities"],
-        counts=arrays["counts"],
-        log_likelihood=log_likelihood_of(arrays["log_likelihood"], may_be_unknown=True),
-        objective=facts["objective"],
-        history=arrays["history"],
-        restart_objectives=arrays["restart_objectives"],
+        log_likelihood=parts.log_likelihood_of(arrays["log_likelihood"], may_be_unknown=True),
         variational=variational,
         evidence=evidence,
         draws=draws,
-        guarded=arrays["guarded"],
-        agreed=arrays["agreed"],
-        converged=facts["converged"],
-        interrupted=facts["interrupted"],
+        **kept,
     )
 
 
 def _variational(saved: Saved, n: float) -> VariationalPosterior | None:
     settings = saved.settings
-    parts = under("variational/", saved.arrays)
-    if not parts:
+    found = parts.under("variational/", saved.arrays)
+    if not found:
         return None
-    require(set(parts) == set(VARIATIONAL) and settings.inference == "vi", "variational posterior")
-    posterior = VariationalPosterior(**parts)
+    require(set(found) == set(VARIATIONAL) and settings.inference == "vi", "variational posterior")
+    posterior = VariationalPosterior(**found)
     most = (n + settings.prior_strength) * (1.0 + ROUNDING)
     require(bool((posterior.lengths <= most).all()), "variational posterior")
-    most = (n + posterior.n_components * settings.pseudo_count) * (1.0 + ROUNDING)
+    most = (n + len(posterior.counts) * settings.pseudo_count) * (1.0 + ROUNDING)
     require(float(posterior.counts.sum()) <= most, "variational posterior")
     return posterior
-
-
-def _evidence(pair: Array, n: float, prior: AnglePrior, components: AngleComponents) -> Evidence:
-    """Return what one component's rankings say: their number, and the length of the sum of their scores."""
-    require(components.n_components == 1 and pair[0] == n, "evidence")
-    require(0.0 <= pair[1] <= (n + prior.strength) * (1.0 + ROUNDING), "evidence")
-    cap = largest_concentration(components.n_items)
-    return Evidence(float(pair[0]), float(pair[1]), components.directions[0], prior, cap)
 
 
 SCHEMA = Schema(
@@ -154,39 +113,29 @@ SCHEMA = Schema(
     pack=_pack,
     build=_build,
     facts={
-        **DRAW_FACTS,
-        "items": ITEMS,
+        **parts.DRAW_FACTS,
+        **parts.MIXTURE_FACTS,
         "normalizer": Choice("vmf", "exact", "balanced"),
         "objective": Real(special=(None,)),
-        "converged": Switch(),
-        "interrupted": Switch(),
     },
     arrays={
-        "weights": field("real", "groups", where=simplex),
-        "directions": field("real", "groups", "items", where=directions),
-        "concentrations": field("real", "groups", where=not_negative),
-        "probabilities": field("real", "rows", "groups", where=simplex),
-        "counts": field("int64", "rows", where=counts),
-        "history": field("real", "passes?", where=finite),
-        "restart_objectives": field("real", "starts?", where=finite),
+        **parts.MIXTURE_FIELDS,
+        "directions": field("real", "groups", "items", where=fields.directions),
+        "concentrations": field("real", "groups", where=fields.not_negative),
+        "history": field("real", "passes?", where=fields.finite),
+        "restart_objectives": field("real", "starts?", where=fields.finite),
         "guarded": field("bool", "groups"),
-        "agreed": field("int64", "groups", where=below("items")),
-        "log_likelihood": LOG_LIKELIHOOD,
-        "variational/shapes": field("real", "groups", where=positive, optional=True),
-        "variational/rates": field("real", "groups", where=positive, optional=True),
-        "variational/lengths": field("real", "groups", where=not_negative, optional=True),
-        "variational/directions": field("real", "groups", "items", where=directions, optional=True),
-        "variational/counts": field("real", "groups", where=positive, optional=True),
-        "variational/guarded": field("bool", "groups", optional=True),
-        "evidence": field("real", 2, where=not_negative, optional=True),
-        **draw_fields(
+        "agreed": field("int64", "groups", where=fields.below("items")),
+        **{f"variational/{name}": about for name, about in VARIATIONAL.items()},
+        "evidence": field("real", 2, where=fields.not_negative, optional=True),
+        **parts.draw_fields(
             optional=True,
-            weights=field("real", "groups", where=simplex),
+            weights=field("real", "groups", where=fields.simplex),
             concentrations=field("real", "groups", where=_concentrations),
-            directions=field("real", "groups", "items", where=directions),
-            labels=field("int", "agents", where=below("groups")),
-            log_likelihood=number(),
-            completed_log_likelihood=number(),
+            directions=field("real", "groups", "items", where=fields.directions),
+            labels=field("int", "agents", where=fields.below("groups")),
+            log_likelihood=parts.number(),
+            completed_log_likelihood=parts.number(),
         ),
     },
 )

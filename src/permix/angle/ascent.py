@@ -1,4 +1,4 @@
-"""EM and variational inference for mixtures of angle-based models on full rankings: one climb from one start.
+"""EM and variational inference for mixtures of angle-based models: climbs from several starts, the best kept.
 
 Both repeat one pass over the data. A *point* is where a climb stands: it says what a pass
 starts from, and what to make of its sums:
@@ -10,55 +10,51 @@ starts from, and what to make of its sums:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from permix.angle.components import (
-    EMPTY,
-    AngleComponents,
-    AnglePrior,
-    UsedNormalizer,
-    cap_of,
-    work_space,
-)
+from permix.angle.components import EMPTY, AngleComponents, AnglePrior, cap_of, is_expensive
 from permix.angle.data import AngleData
-from permix.angle.exact_jit import maximize
+from permix.angle.maximum import maximize
+from permix.angle.parameters import AngleParameters
 from permix.data.labels import Array
-from permix.distributions.angle import concentration_jit as kernels
+from permix.distributions.angle.bessel_jit import bessel_ratio
+from permix.distributions.angle.concentration import INTERPRETED, ConcentrationPosterior, newton_concentration
+from permix.distributions.angle.gamma_jit import gamma_divergence, gamma_expectations
+from permix.distributions.angle.normalizers import work_space
+from permix.runtime.interrupts import Interrupts
+from permix.runtime.progress import Display
+from permix.runtime.seeds import seed_sequence
+from permix.runtime.threads import at_most
 
 # Inner steps of an exact M-step: EM needs progress, not the maximum; the next pass goes on from there.
 EXACT_STEPS = 25
+# Entries (rows x items) of the part on which starts are tried, where there are many more.
+TRIAL_ENTRIES = 200_000
+# Entries of the dense table from which seeds are chosen.
+SEED_ENTRIES = 2_000_000
+# Where exact sums are expensive, starts are tried with balanced ones, and until a pass gains less than this
+# per agent; the best one goes on exactly.
+COARSE_TOL = 1e-5
+# How close to its seed a start puts half of the rankings: the mean cosine.
+START_COSINE = 0.7
 
 
-@dataclass(frozen=True, eq=False)
-class VariationalPosterior:
-    """q(κ, θ, τ): κ_k ~ Gamma(a_k, b_k), θ_k | κ_k ~ von Mises–Fisher(m_k, β_k κ_k), τ ~ Dirichlet(d).
+class VariationalPosterior(NamedTuple):
+    """q(κ, θ, τ): κ_k ~ Gamma(a_k, b_k), θ_k | κ_k ~ von Mises–Fisher(m_k, β_k κ_k), τ ~ Dirichlet(d)."""
 
-    Attributes
-    ----------
-    shapes, rates : ndarray (K,)
-        a and b.
-    lengths : ndarray (K,), directions : ndarray (K, items)
-        β and m.
-    counts : ndarray (K,)
-        d.
-    guarded : bool array (K,)
-        Where the rate was raised, because the approximate normalizer would give probabilities above one.
-    """
+    shapes: Array  # a
+    rates: Array  # b
+    lengths: Array  # β
+    directions: Array  # m (K, items)
+    counts: Array  # d
+    guarded: Array  # where the rate was raised, since the normalizer would give probabilities above one
 
-    shapes: Array
-    rates: Array
-    lengths: Array
-    directions: Array
-    counts: Array
-    guarded: Array
-
-    @property
-    def n_components(self) -> int:
-        """Number of components."""
-        return len(self.shapes)
+    def taken(self, order: Array) -> VariationalPosterior:
+        """Return it with its components in another order."""
+        return VariationalPosterior(*(value[order] for value in self))
 
     @property
     def mean_concentrations(self) -> Array:
@@ -70,82 +66,39 @@ class VariationalPosterior:
         """E[τ_k]."""
         return np.asarray(self.counts / self.counts.sum())
 
-    def taken(self, order: Array) -> VariationalPosterior:
-        """Return it with its components in another order."""
-        if self.n_components == 1:
-            return self
-        return VariationalPosterior(
-            *(
-                value[order]
-                for value in (
-                    self.shapes,
-                    self.rates,
-                    self.lengths,
-                    self.directions,
-                    self.counts,
-                    self.guarded,
-                )
-            )
-        )
 
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """Where a climb ended.
-
-    Attributes
-    ----------
-    point : Likelihood or Variational
-        Parameters or posterior.
-    objective : float
-        ln P(data), or the evidence lower bound.
-    history : list of float
-        The objective after every pass.
-    converged, interrupted : bool
-    """
+class Run(NamedTuple):
+    """Where a climb ended: parameters or posterior, ln P(data) or the evidence bound, and it by pass."""
 
     point: Any
     objective: float
     history: list[float]
     converged: bool = False
-    interrupted: bool = False
 
 
 class Likelihood:
     """Maximum likelihood: weights, directions, concentrations."""
 
-    def __init__(
-        self,
-        weights: Array,
-        directions: Array,
-        concentrations: Array,
-        normalizer: UsedNormalizer,
-        data: AngleData,
-        guarded: Array | None = None,
-    ) -> None:
-        self.components = AngleComponents(data.items, weights, directions, concentrations, normalizer)
-        self.guarded = np.zeros(len(weights), dtype=bool) if guarded is None else guarded
-        self.tilts, self.offsets = self.components.tilts, self.components.offsets
+    def __init__(self, components: AngleComponents, guarded: Array | None = None) -> None:
+        self.components = components
+        self.guarded = np.zeros(components.n_components, dtype=bool) if guarded is None else guarded
+        self.tilts, self.offsets = components.tilts, components.offsets
 
     def objective(self, total: float) -> float:
-        """Return ln P(data) given Σ ln density."""
         return total
 
     def following(self, sums: Array, masses: Array, data: AngleData) -> Likelihood:
         """Return the maximum of the likelihood given the sums of one pass: the M-step."""
         k, t = self.tilts.shape
-        directions, kappas = self.components.directions.copy(), self.components.concentrations.copy()
+        found = self.components
+        directions, kappas = found.directions.copy(), found.concentrations.copy()
         guarded = np.zeros(k, dtype=bool)
-        in_tilts = self.components.normalizer != "vmf"
-        table, back = work_space(self.components.normalizer, t)
-        for g in range(k):
-            if masses[g] < EMPTY:
-                continue
-            mean = np.ascontiguousarray(sums[:, g] / masses[g])
-            if in_tilts:
-                tilts = np.ascontiguousarray(self.tilts[g])
-                maximize(mean, data.scores, tilts, table, back, EXACT_STEPS)
-                tilts -= tilts.mean()
+        tables = work_space(found.normalizer, t)
+        for g in np.flatnonzero(masses >= EMPTY):
+            mean = sums[:, g] / masses[g]
+            if found.normalizer != "vmf":
+                tilts, _, _ = maximize(mean, data.scores, self.tilts[g], tables, EXACT_STEPS)
+                tilts = tilts - tilts.mean()
                 kappas[g] = np.linalg.norm(tilts)
                 if kappas[g] > 0.0:
                     directions[g] = tilts / kappas[g]
@@ -156,11 +109,10 @@ class Likelihood:
                 continue
             directions[g] = mean / r
             cap = cap_of(directions[g], data.scores)
-            kappas[g] = min(kernels.newton_concentration(0.5 * (t - 3.0), min(r, 1.0 - 1e-12)), cap)
+            kappas[g] = min(newton_concentration(0.5 * (t - 3.0), min(r, 1.0 - 1e-12)), cap)
             guarded[g] = kappas[g] == cap
-        return Likelihood(
-            masses / masses.sum(), directions, kappas, self.components.normalizer, data, guarded
-        )
+        parts = (masses / masses.sum(), directions, kappas)
+        return Likelihood(AngleComponents(found.items, *parts, found.normalizer), guarded)
 
 
 class Variational:
@@ -169,23 +121,16 @@ class Variational:
     def __init__(self, posterior: VariationalPosterior, prior: AnglePrior) -> None:
         from scipy.special import gammaln, psi
 
-        self.posterior, self.prior = posterior, prior
-        q, order = posterior, 0.5 * (posterior.directions.shape[1] - 3.0)
-        k = q.n_components
-        parts = np.array(
-            [
-                kernels.gamma_expectations(order, q.lengths[g], prior.strength, q.shapes[g], q.rates[g])
-                for g in range(k)
-            ]
-        )
-        pull, moment, gain = parts.T
+        self.posterior, self.prior, self.guarded = posterior, prior, posterior.guarded
+        q, (k, t) = posterior, posterior.directions.shape
+        each = zip(q.lengths, q.shapes, q.rates, strict=True)
+        parts = [gamma_expectations(0.5 * (t - 3.0), length, prior.strength, a, b) for length, a, b in each]
+        pull, moment, gain = np.array(parts).T
         # E[κ θ] has length E[κ A(βκ)]; the paper's a/b would be that of a direction known for sure.
         self.tilts = pull[:, None] * q.directions
         log_weights = psi(q.counts) - psi(q.counts.sum())
-        self.offsets = log_weights - gammaln(posterior.directions.shape[1] + 1.0) - moment
-        divergence = sum(
-            kernels.gamma_divergence(q.shapes[g], q.rates[g], prior.shape, prior.rate) for g in range(k)
-        )
+        self.offsets = log_weights - gammaln(t + 1.0) - moment
+        divergence = sum(gamma_divergence(q.shapes[g], q.rates[g], prior.shape, prior.rate) for g in range(k))
         pulled = q.lengths - np.einsum("kt,kt->k", prior.pulls, q.directions)
         self.divergence = float(divergence + (pull * pulled - gain).sum())
         if k > 1:
@@ -196,11 +141,6 @@ class Variational:
                 - (gammaln(q.counts) - gammaln(d0)).sum()
                 + ((q.counts - d0) * log_weights).sum()
             )
-
-    @property
-    def guarded(self) -> Array:
-        """Components whose concentration was held back."""
-        return self.posterior.guarded
 
     def objective(self, total: float) -> float:
         """Return the evidence lower bound (equation 14) given Σ ln Σ_k exp(ρ), expectations by quadrature."""
@@ -229,18 +169,15 @@ def updated(
         lengths[g] = np.linalg.norm(vector)
         if lengths[g] > 0.0:
             directions[g] = vector / lengths[g]
-        elif before is not None:
-            directions[g] = before.directions[g]
         else:
-            directions[g] = _some_direction(t)
+            directions[g] = scores if before is None else before.directions[g]  # both of length one
         if prior.bound == "tight":
-            data_of = (order, masses[g], lengths[g], *known)
+            posterior = ConcentrationPosterior(order, masses[g], lengths[g], *known)
             if before is None or before.guarded[g] or masses[g] < 1.0:
-                a, b = kernels.laplace_gamma(*data_of)
-                n_steps = 25
+                start, n_steps = posterior.laplace_gamma(), 25
             else:  # the next pass goes on
-                a, b, n_steps = before.shapes[g], before.rates[g], 2
-            shapes[g], rates[g] = kernels.nearest_gamma(*data_of, a, b, n_steps)
+                start, n_steps = (before.shapes[g], before.rates[g]), 2
+            shapes[g], rates[g] = posterior.nearest_gamma(*start, n_steps)
         else:
             from permix.angle.published import published_gamma
 
@@ -251,11 +188,6 @@ def updated(
     return VariationalPosterior(shapes, rates, lengths, directions, prior.pseudo_count + masses, guarded)
 
 
-def _some_direction(t: int) -> Array:
-    direction = np.arange(t) - (t - 1) / 2
-    return np.asarray(direction / np.linalg.norm(direction))
-
-
 def climb(
     point: Any, data: AngleData, max_iter: int, tol: float, follow: Callable[[float], bool] | None = None
 ) -> Run:
@@ -264,14 +196,121 @@ def climb(
     ``follow`` sees every objective and says whether to go on.
     """
     history: list[float] = []
-    for _ in range(max_iter):
+    while True:
         total, sums, masses = data.weighed(point.tilts, point.offsets)
         history.append(point.objective(total))
-        if len(history) > 1 and abs(history[-1] - history[-2]) < tol * data.n_agents:
-            return Run(point, history[-1], history, converged=True)
-        if follow is not None and not follow(history[-1]):
-            return Run(point, history[-1], history, interrupted=True)
+        converged = len(history) > 1 and abs(history[-1] - history[-2]) < tol * data.n_agents
+        ended = converged or len(history) > max_iter
+        if ended or (follow is not None and not follow(history[-1])):
+            return Run(point, history[-1], history, converged)
         point = point.following(sums, masses, data)
-    total = data.weighed(point.tilts, point.offsets)[0]
-    history.append(point.objective(total))
-    return Run(point, history[-1], history, converged=abs(history[-1] - history[-2]) < tol * data.n_agents)
+
+
+class Climbed(NamedTuple):
+    """The best run, and what every start reached (scaled to all agents where tried on a part)."""
+
+    run: Run
+    reached: Array
+    interrupted: bool
+
+
+def best_of_restarts(data: AngleData, settings: AngleParameters) -> Climbed:
+    """Fit full rankings by EM or variational inference."""
+    prior = AnglePrior.of(settings, data.items)
+    with at_most(settings.n_jobs), Display(settings.progress) as display:
+        if settings.n_components > 1 or not data.is_full:
+            return _several(data, settings, prior, display)
+        run = single(data, settings, prior)
+        return Climbed(run, np.array([run.objective]), False)
+
+
+def single(data: AngleData, settings: AngleParameters, prior: AnglePrior) -> Run:
+    """Fit one component: Σ y says all, so one pass over the data is enough."""
+    sums, n = data.sum_of_scores[:, None], np.array([float(data.n_agents)])
+    point: Any
+    if settings.inference == "em":
+        point = first_point(np.zeros((1, data.n_items)), data, settings, prior)
+        value = -np.inf
+        for _ in range(settings.max_iter):  # once is enough under "vmf"; exact steps go on until they settle
+            point = point.following(sums, n, data)
+            before, value = value, data.total_log_density(point.tilts, point.offsets)
+            if abs(value - before) <= 1e-12 * abs(value):
+                break
+    else:
+        point = Variational(updated(None, prior, sums, n, data.scores), prior)
+    objective = point.objective(data.total_log_density(point.tilts, point.offsets))
+    return Run(point, objective, [objective], converged=True)
+
+
+def first_point(tilts: Array, data: AngleData, settings: AngleParameters, prior: AnglePrior) -> Any:
+    """Return the point of components with these tilts and equal weights."""
+    k, t = tilts.shape
+    kappas = np.linalg.norm(tilts, axis=1)
+    known = kappas > 0.0
+    directions = np.tile(np.arange(t) - (t - 1) / 2.0, (k, 1))
+    directions[known] = tilts[known]
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    if settings.inference == "em":
+        parts = (np.full(k, 1.0 / k), directions, kappas)
+        return Likelihood(AngleComponents(data.items, *parts, settings.normalizer_for(t)))
+    n = data.n_agents / k
+    # As sure of the tilts as if each component had its share of the agents.
+    lengths = n * bessel_ratio(0.5 * (t - 3.0), np.maximum(kappas, 1e-6))
+    shapes = np.full(k, max(n, 1.0))
+    rates, counts = shapes / np.maximum(kappas, 1e-6), np.full(k, prior.pseudo_count + n)
+    posterior = VariationalPosterior(shapes, rates, lengths, directions, counts, np.zeros(k, dtype=bool))
+    return Variational(posterior, prior)
+
+
+def seeded_tilts(data: AngleData, k: int, rng: np.random.Generator) -> Array:
+    """Choose k rankings far apart (k-means++ on the sphere) and return tilts towards them."""
+    some = data.some(max(k, SEED_ENTRIES // data.n_items), rng)
+    y, counts = some.dense(), some.counts
+    chosen = [int(rng.choice(len(y), p=counts / counts.sum()))]
+    gap = 1.0 - y @ y[chosen[0]]
+    for _ in range(k - 1):
+        weight = counts * np.maximum(gap, 0.0)
+        weight = weight if weight.sum() > 0.0 else counts
+        chosen.append(int(rng.choice(len(y), p=weight / weight.sum())))
+        gap = np.minimum(gap, 1.0 - y @ y[chosen[-1]])
+    order = 0.5 * (data.n_items - 3.0)
+    return np.asarray(newton_concentration(order, START_COSINE, INTERPRETED) * y[chosen])
+
+
+def _several(data: AngleData, settings: AngleParameters, prior: AnglePrior, display: Display) -> Climbed:
+    k = settings.n_components
+    seeds = seed_sequence(settings.random_state).spawn((settings.n_init if k > 1 else 1) + 1)
+    rng = np.random.default_rng(seeds[-1])
+    trial, quick = data, settings
+    if is_expensive(settings.normalizer_for(data.n_items), data.n_items):
+        quick = settings.replaced(normalizer="balanced", tol=max(settings.tol, COARSE_TOL))
+    if settings.n_init > 1 and len(data.rankings) * data.n_items > 2 * TRIAL_ENTRIES:
+        trial = data.some(max(20 * k, TRIAL_ENTRIES // data.n_items), rng)
+    scale = data.n_agents / trial.n_agents
+    best: Run | None = None
+    reached: list[float] = []
+    with Interrupts() as interrupts:
+
+        def follow(objective: float) -> bool:
+            display.update(f"objective {objective:,.2f}", len(reached))
+            return not interrupts.stopped
+
+        display.begin("trying starts", settings.n_init)
+        for seed in seeds[:-1]:
+            tilts = np.zeros((1, data.n_items))
+            if k > 1:  # one component needs no seed: from all rankings alike there is one way up
+                tilts = seeded_tilts(trial, k, np.random.default_rng(seed))
+            run = climb(first_point(tilts, trial, quick, prior), trial, quick.max_iter, quick.tol, follow)
+            reached.append(run.objective * scale)
+            if best is None or run.objective > best.objective:
+                best = run
+            if interrupts.stopped:
+                break
+        assert best is not None
+        if (trial is not data or quick is not settings) and not interrupts.stopped:
+            display.begin(f"fitting all {data.n_agents:,} agents")
+            point = first_point(best.point.tilts, data, settings, prior)
+            if quick is not settings:
+                point = Likelihood(replace(point.components, weights=best.point.components.weights))
+            best = climb(point, data, settings.max_iter, settings.tol, follow)
+    return Climbed(best, np.array(reached), interrupts.interrupted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from permix.angle.parameters import AngleParameters
-from permix.cli.command import Answering, ModelCommand, Option
+from permix.cli.command import AGENT_LABELS, Answering, ModelCommand, Option
 from permix.cli.votes import VOTES
 
 COMMAND = ModelCommand(
@@ -20,19 +20,15 @@ COMMAND = ModelCommand(
     ),
     parameters=AngleParameters,
     source=VOTES,
-    fit="permix.angle.answers:fit_votes",
-    report="permix.angle.tables:angle_report",
-    show="permix.angle.tables:print_angle",
-    labels="permix.angle.answers:labels",
+    labels=AGENT_LABELS,
     answers={
-        "groups": Answering("permix.angle.answers:groups"),
-        "ranking": Answering("permix.angle.answers:ranking", ("samples", "seed"), rankings=True),
-        "pairwise": Answering("permix.angle.answers:pairwise", ("top", "samples", "seed")),
+        "groups": Answering(),
+        "ranking": Answering(("samples", "seed"), rankings=True),
+        "pairwise": Answering(("top", "samples", "seed")),
     },
-    sample="permix.angle.answers:sample",
+    draws=True,
     select=True,
-    choose="permix.angle.answers:parameters_of",
-    measures="permix.angle.answers:criteria_of",
+    measures=True,
     options={
         "criteria": Option(
             bool,

@@ -51,8 +51,7 @@ def sample_completions(
     orders, labels = np.empty((n, size, t), dtype=np.int32), np.empty((n, size), dtype=np.int64)
     for draw, state in enumerate(_states(components, rankings, size, random_state)):
         orders[:, draw], labels[:, draw] = state.orders, state.labels
-    full = rankings.lengths == t
-    return Completions(orders, labels, full, np.full(n, np.nan), rankings)
+    return Completions(orders, labels, rankings.lengths == t, np.full(n, np.nan), rankings)
 
 
 def predict_pairwise(
@@ -89,9 +88,8 @@ def complete(
     """
     n_samples = whole_number("n_samples", n_samples, 2)
     n, t = len(rankings), components.n_items
-    refuse_too_large(
-        n_samples * n * t * 2, f"{n} agents × {n_samples} draws × {t} items", "fewer agents at a time"
-    )
+    what = f"{n} agents × {n_samples} draws × {t} items"
+    refuse_too_large(n_samples * n * t * 2, what, "fewer agents at a time")
     drawn = np.empty((n_samples, n, t), dtype=np.min_scalar_type(t))
     for draw, state in enumerate(_states(components, rankings, n_samples, random_state)):
         drawn[draw] = np.argsort(state.orders, axis=1) + 1

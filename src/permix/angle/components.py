@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from permix.angle.parameters import AngleParameters
 from permix.data.labels import Array, Label
-from permix.distributions.angle import concentration_jit as kernels
 from permix.distributions.angle.angle import Angle
-from permix.distributions.angle.angle_jit import standard_scores, vmf_log_sum
-from permix.distributions.angle.balanced_jit import balanced_log_sum
-from permix.distributions.angle.subset_table_jit import log_sum_only
+from permix.distributions.angle.concentration import INTERPRETED, concentration_cap
+from permix.distributions.angle.normalizers import log_sum
+from permix.distributions.angle.scores import standard_scores
 from permix.errors import DataError
 
 UsedNormalizer = Literal["vmf", "exact", "balanced"]
-USED_NORMALIZERS = ("vmf", "exact", "balanced")
 # With more items exact sums are expensive (0.02 s each at 20 items): what needs thousands of them takes
 # balanced ones on the way, and exact ones where they decide.
 CHEAP_ITEMS = 12
@@ -26,22 +24,13 @@ CHEAP_ITEMS = 12
 EMPTY = 1e-8
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class AngleComponents:
-    """Mixture Σ_k π_k P(y | θ_k, κ_k).
-
-    Attributes
-    ----------
-    items : tuple
-    weights : ndarray (K,)
-    directions : ndarray (K, items)
-        Unit vectors with sum zero; the item with the smallest entry is preferred.
-    concentrations : ndarray (K,)
-    normalizer : "vmf", "exact" or "balanced"
-    """
+    """Mixture Σ_k π_k P(y | θ_k, κ_k)."""
 
     items: tuple[Label, ...]
     weights: Array
+    # Unit vectors with sum zero (K, items); the item with the smallest entry is preferred.
     directions: Array
     concentrations: Array
     normalizer: UsedNormalizer
@@ -59,46 +48,23 @@ class AngleComponents:
         squares, total = np.einsum("kt,kt->k", directions, directions), directions.sum(axis=1)
         if not (np.abs(squares - 1.0).max() < 1e-6 and np.abs(total).max() < 1e-6):
             raise DataError("directions must have length one and sum zero")
-        if self.normalizer not in USED_NORMALIZERS:
+        if self.normalizer not in get_args(UsedNormalizer):
             raise DataError(f"normalizer={self.normalizer!r} must be 'vmf', 'exact' or 'balanced'")
-        for name, value in zip(
-            ("weights", "directions", "concentrations"), (weights, directions, concentrations), strict=True
-        ):
-            object.__setattr__(self, name, value)
-
-    @property
-    def n_components(self) -> int:
-        """Number of components K."""
-        return len(self.weights)
-
-    @property
-    def n_items(self) -> int:
-        """Number of items t."""
-        return len(self.items)
-
-    @property
-    def tilts(self) -> Array:
-        """κ_k θ_k (K, items)."""
-        return self.concentrations[:, None] * self.directions
+        # Never written to: a change makes a new object, whose sums are found anew.
+        self.weights, self.directions, self.concentrations = weights, directions, concentrations
+        self.parameters = (weights, directions, concentrations)
+        self.n_components, self.n_items = k, t
+        self.tilts = concentrations[:, None] * directions  # κ_k θ_k (K, items)
 
     @cached_property
     def log_sums(self) -> Array:
         """Ln of the sum over all rankings, of every component."""
-        if self.normalizer == "exact":
-            return self.exact_log_sums()
-        if self.normalizer == "balanced":
-            return self.balanced_log_sums()
-        return np.array([vmf_log_sum(kappa, self.n_items) for kappa in self.concentrations])
+        return self.log_sums_by(self.normalizer)
 
-    def exact_log_sums(self) -> Array:
-        """Return the same by the table over subsets, whatever the normalizer in use."""
-        table, scores = np.empty(1 << self.n_items), standard_scores(self.n_items)
-        return np.array([log_sum_only(row, scores, table) for row in self.tilts])
-
-    def balanced_log_sums(self) -> Array:
-        """Return the same by balancing, whatever the normalizer in use."""
+    def log_sums_by(self, normalizer: UsedNormalizer) -> Array:
+        """Return the same by some normalizer, whatever the one in use."""
         scores = standard_scores(self.n_items)
-        return np.array([balanced_log_sum(row, scores) for row in self.tilts])
+        return np.array([log_sum(normalizer, row, scores) for row in self.tilts])
 
     @property
     def offsets(self) -> Array:
@@ -108,7 +74,7 @@ class AngleComponents:
 
     @property
     def orders(self) -> Array:
-        """Items of each component, most preferred first."""
+        """Items of each component, most preferred first (K, items)."""
         return np.argsort(self.directions, axis=1, kind="stable").astype(np.int32)
 
     def component(self, k: int) -> Angle:
@@ -117,39 +83,20 @@ class AngleComponents:
 
     def taken(self, order: Array) -> AngleComponents:
         """Return the same mixture with its components in another order."""
-        if self.n_components == 1:
-            return self
-        return AngleComponents(
-            self.items,
-            self.weights[order],
-            self.directions[order],
-            self.concentrations[order],
-            self.normalizer,
-        )
+        weights, directions, kappas = (values[order] for values in self.parameters)
+        return AngleComponents(self.items, weights, directions, kappas, self.normalizer)
 
 
 @dataclass(frozen=True, eq=False)
 class AnglePrior:
-    """κ ~ Gamma(shape, rate), θ | κ ~ von Mises–Fisher(m₀, β₀κ), weights ~ Dirichlet(pseudo_count).
-
-    Attributes
-    ----------
-    shape, rate, pseudo_count : float
-        a₀, b₀, d₀.
-    pulls : ndarray (K, items)
-        β₀ m₀ of every component.
-    strength : float
-        β₀.
-    bound : "tight" or "published"
-        How the Gamma of κ is found in variational inference.
-    """
+    """κ ~ Gamma(shape, rate), θ | κ ~ von Mises–Fisher(m₀, β₀κ), weights ~ Dirichlet(pseudo_count)."""
 
     shape: float
     rate: float
     pseudo_count: float
-    pulls: Array
-    strength: float
-    bound: Literal["tight", "published"] = "tight"
+    pulls: Array  # β₀ m₀ of every component (K, items)
+    strength: float  # β₀
+    bound: Literal["tight", "published"] = "tight"  # how the Gamma of κ is found in variational inference
 
     @classmethod
     def of(cls, settings: AngleParameters, items: tuple[Label, ...]) -> AnglePrior:
@@ -158,14 +105,8 @@ class AnglePrior:
         pulls = np.zeros((k, t))
         if settings.prior_strength > 0.0:
             pulls[:] = settings.prior_strength * unit_directions(settings.prior_direction, items, k)
-        return cls(
-            settings.prior_shape,
-            settings.rate_for(t),
-            settings.pseudo_count,
-            pulls,
-            settings.prior_strength,
-            settings.bound,
-        )
+        known = (settings.prior_shape, settings.rate_for(t), settings.pseudo_count)
+        return cls(*known, pulls, settings.prior_strength, settings.bound)
 
     def of_component(self, g: int) -> AnglePrior:
         """Return the prior of one component alone."""
@@ -192,28 +133,18 @@ def unit_directions(given: Array | dict[Label, float], items: tuple[Label, ...],
     return np.asarray(values / size)
 
 
-def work_space(normalizer: str, n_items: int) -> tuple[Array, Array]:
-    """Return the two tables over subsets that exact sums need; empty for balanced ones."""
-    size = 1 << n_items if normalizer == "exact" else 0
-    return np.empty(size), np.empty(size)
-
-
 def is_expensive(normalizer: str, n_items: int) -> bool:
     """Say whether the normalizer is exact and each of its sums takes a notable time."""
     return normalizer == "exact" and n_items > CHEAP_ITEMS
 
 
-def reach(direction: Array, scores: Array) -> float:
-    """Return the largest θ'y of all rankings: that of the ranking by θ itself."""
-    return float(np.sort(direction) @ scores)
-
-
 @cache
 def largest_concentration(n_items: int) -> float:
     """Return the concentration up to which no direction gives a ranking a probability above one."""
-    return float(kernels.concentration_cap(n_items, 1.0))
+    return concentration_cap(n_items, 1.0, INTERPRETED)
 
 
 def cap_of(direction: Array, scores: Array) -> float:
     """Return the concentration above which the approximate normalizer gives probabilities above one."""
-    return float(kernels.concentration_cap(len(scores), reach(direction, scores)))
+    # The largest θ'y is that of the ranking by θ itself.
+    return concentration_cap(len(scores), float(np.sort(direction) @ scores))

@@ -12,7 +12,7 @@ import numpy as np
 from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.angle.angle_jit import standard_scores
+from permix.distributions.angle.scores import standard_scores
 from permix.errors import DataError
 from permix.estimators.preference_input import _over_items
 from permix.runtime.threads import run_in_threads
@@ -20,64 +20,32 @@ from permix.runtime.threads import run_in_threads
 # A part of the rows, which one thread handles, has about so many entries; there are at most so many parts.
 PART_ENTRIES = 100_000
 MOST_PARTS = 64
+# With fewer items the tables of top lists are too small to be worth a thread each.
+THREADED_ITEMS = 13
+# What one E-step finds: Σ ln density, Σ p y (items, K) and Σ p (K,); and what else it fills where given.
+Weighed = tuple[float, Array, Array]
+Wanted = Array | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class AngleData:
-    """Rows of a table of rankings.
-
-    Attributes
-    ----------
-    rankings : Rankings
-        As given: full rankings, top lists, rankings of subsets, in any mixture.
-    scores : ndarray (items,)
-        y of the ranks.
-    """
+    """Rows of a table of rankings: full ones, top lists, rankings of subsets, in any mixture."""
 
     rankings: Rankings
-    scores: Array
     n_jobs: int | None = None
 
-    @classmethod
-    def of(cls, rankings: Rankings, n_jobs: int | None = None) -> AngleData:
-        """Prepare rows that a model is fitted to or asked about."""
-        return cls(rankings, standard_scores(rankings.n_items), n_jobs)
-
-    @property
-    def items(self) -> tuple[Label, ...]:
-        """Item names."""
-        return self.rankings.items
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return self.rankings.n_items
-
-    @cached_property
-    def n_agents(self) -> int:
-        """Number of agents."""
-        return self.rankings.n_agents
-
-    @cached_property
-    def is_full(self) -> bool:
-        """Whether every row ranks every item."""
-        return self.rankings.is_full
-
-    @cached_property
-    def counts(self) -> Array:
-        """Agents of each row, as floats."""
-        return self.rankings.counts.astype(np.float64)
-
-    @cached_property
-    def parts(self) -> list[tuple[int, int]]:
-        """Ranges of rows that threads share; they depend on the data alone."""
-        n = len(self.rankings)
-        size = max(1, PART_ENTRIES // self.n_items, -(-n // MOST_PARTS))
-        return [(first, min(first + size, n)) for first in range(0, n, size)]
+    def __post_init__(self) -> None:
+        rankings = self.rankings
+        self.items, self.n_items, self.is_full = rankings.items, rankings.n_items, rankings.is_full
+        self.n_agents, self.counts = rankings.n_agents, rankings.counts.astype(np.float64)
+        self.scores = standard_scores(rankings.n_items)  # y of the ranks
 
     def over_parts(self, task: Callable[[tuple[int, int]], Any]) -> list[Any]:
-        """Return ``task(part)`` for all parts in their order, in threads where there are several."""
-        return run_in_threads(task, self.parts, self.n_jobs)
+        """Return ``task(part)`` of ranges of rows, which depend on the data alone, in threads where many."""
+        n = len(self.rankings)
+        size = max(1, PART_ENTRIES // self.n_items, -(-n // MOST_PARTS))
+        parts = [(first, min(first + size, n)) for first in range(0, n, size)]
+        return run_in_threads(task, parts, self.n_jobs)
 
     @cached_property
     def sum_of_scores(self) -> Array:
@@ -92,43 +60,31 @@ class AngleData:
         return np.asarray(sum(self.over_parts(add)))
 
     def weighed(
-        self,
-        tilts: Array,
-        offsets: Array,
-        *,
-        probabilities: Array | None = None,
-        densities: Array | None = None,
-    ) -> tuple[float, Array, Array]:
-        """One E-step over full rows: Σ ln density, Σ p y (items, K) and Σ p (K,).
-
-        ``tilts`` has shape (K, items); ``probabilities`` and ``densities`` are filled where given.
-        """
+        self, tilts: Array, offsets: Array, *, probabilities: Wanted = None, densities: Wanted = None
+    ) -> Weighed:
+        """One E-step over full rows, tilts (K, items); ``probabilities`` and ``densities`` are filled."""
         from permix.angle.mixture_jit import responsibilities
 
         k = len(offsets)
-        by_item = np.ascontiguousarray(tilts.T)
         shares = np.empty((0, k)) if probabilities is None else probabilities
         values = np.empty(0) if densities is None else densities
+        by_item = np.ascontiguousarray(tilts.T)
+        known = (self.rankings.orders, self.counts, self.scores, by_item, offsets)
 
-        def weigh(part: tuple[int, int]) -> tuple[float, Array, Array]:
+        def weigh(part: tuple[int, int], sums: Array, masses: Array) -> float:
+            return responsibilities(*part, *known, shares, values, sums, masses)
+
+        return self.added_up(weigh, k)
+
+    def added_up(self, task: Callable[[tuple[int, int], Array, Array], float], k: int) -> Weighed:
+        """Return the sums of all parts, each of which returns a number and adds to sums and masses."""
+
+        def run(part: tuple[int, int]) -> Weighed:
             sums, masses = np.zeros((self.n_items, k)), np.zeros(k)
-            total = responsibilities(
-                *part,
-                self.rankings.orders,
-                self.counts,
-                self.scores,
-                by_item,
-                offsets,
-                shares,
-                values,
-                sums,
-                masses,
-            )
-            return total, sums, masses
+            return task(part, sums, masses), sums, masses
 
-        results = self.over_parts(weigh)
-        total = float(sum(result[0] for result in results))
-        return total, sum(result[1] for result in results), sum(result[2] for result in results)
+        totals, sums, masses = zip(*self.over_parts(run), strict=True)
+        return float(sum(totals)), sum(sums), sum(masses)
 
     def total_log_density(self, tilts: Array, offsets: Array) -> float:
         """Return Σ ln density over all agents; for one component Σ y says it without a pass."""
@@ -142,17 +98,80 @@ class AngleData:
             return self
         if self.n_agents == len(self.rankings):
             rows = np.sort(rng.choice(len(self.rankings), n_rows, replace=False))
-            return type(self).of(self.rankings[rows], self.n_jobs)
+            return type(self)(self.rankings[rows], self.n_jobs)
         # A row with a count stands for that many agents.
         counts = rng.multinomial(n_rows, self.counts / self.counts.sum())
         rows = np.flatnonzero(counts)
-        return type(self).of(self.rankings[rows]._replaced(counts=counts[rows]), self.n_jobs)
+        return type(self)(self.rankings[rows]._replaced(counts=counts[rows]), self.n_jobs)
 
     def dense(self) -> Array:
         """Return y of every row (rows, items); rows must be full."""
         y = np.empty((len(self.rankings), self.n_items))
         np.put_along_axis(y, self.rankings.orders.astype(np.int64), self.scores[None, :], axis=1)
         return y
+
+
+class TopLists(AngleData):
+    """Full rankings and top lists of few items: one E-step is exact, by a table over subsets for each."""
+
+    def weighed(
+        self, tilts: Array, offsets: Array, *, probabilities: Wanted = None, densities: Wanted = None
+    ) -> Weighed:
+        """One E-step, which finds Σ p E[y | list] in place of Σ p y."""
+        from permix.distributions.angle.lists_jit import add_lists, weigh_lists
+
+        k, t, n = len(offsets), self.n_items, len(self.rankings)
+        listed, lengths = self._arrays
+        rest = np.empty((k, 1 << t))
+        subsets, joint = np.empty((k, n), np.int64), np.empty((k, n))
+
+        def weigh(g: int) -> Any:
+            known = (listed, lengths, np.ascontiguousarray(tilts[g]), self.scores)
+            return weigh_lists(*known, rest[g], subsets[g], joint[g])
+
+        tables = self._of_all(weigh, k)
+        joint += offsets[:, None]
+        largest = joint.max(axis=0)
+        shares = np.exp(joint - largest)
+        totals = shares.sum(axis=0)
+        shares /= totals
+        values = largest + np.log(totals)
+        if probabilities is not None:
+            probabilities[:] = shares.T
+        if densities is not None:
+            densities[:] = values
+        shares *= self.counts
+
+        def add(g: int) -> Array:
+            sums, scratch = np.zeros(t), (rest[g], subsets[g], np.empty(1 << t))
+            add_lists(listed, lengths, shares[g], self.scores, *tables[g], *scratch, sums)
+            return sums
+
+        return float(self.counts @ values), np.stack(self._of_all(add, k), axis=1), shares.sum(axis=1)
+
+    @cached_property
+    def _arrays(self) -> tuple[Array, Array]:
+        """Items and lengths of the lists, writable: compiled code is specialized for that."""
+        listed = np.array(self.rankings.orders, dtype=np.int32, order="C")
+        return listed, np.array(self.rankings.lengths, dtype=np.int64)
+
+    def _of_all(self, task: Any, k: int) -> list[Any]:
+        if k == 1 or self.n_items < THREADED_ITEMS:
+            return [task(g) for g in range(k)]
+        return run_in_threads(task, list(range(k)), self.n_jobs)
+
+    def total_log_density(self, tilts: Array, offsets: Array) -> float:
+        return self.weighed(tilts, offsets)[0]
+
+    def dense(self) -> Array:
+        """Return the mean of y over all rankings that agree with a row, scaled to length one."""
+        t = self.n_items
+        below = np.append(np.cumsum(self.scores[::-1])[::-1] / np.arange(t, 0, -1), 0.0)
+        y = np.repeat(below[self.rankings.lengths][:, None], t, axis=1)
+        rows, ranks = np.nonzero(np.arange(self.rankings.orders.shape[1]) < self.rankings.lengths[:, None])
+        y[rows, self.rankings.orders[rows, ranks]] = self.scores[ranks]
+        size = np.linalg.norm(y, axis=1, keepdims=True)
+        return np.asarray(np.divide(y, size, out=np.zeros_like(y), where=size > 0.0))
 
 
 def are_top_lists(rankings: Rankings) -> bool:
@@ -163,21 +182,15 @@ def are_top_lists(rankings: Rankings) -> bool:
 def as_rankings(data: Any, items: tuple[Label, ...] | None = None) -> Rankings:
     """Return data as rankings over the given items, where a model has them already.
 
-    Parameters
-    ----------
-    data : Rankings, Preferences, or 2-D integer array
-        Preferences must amount to rankings without ties. Rows of an array are orderings, best first, padded
-        by -1; what they leave out is below.
-    items : tuple, optional
-        Item names of a fitted model.
+    Preferences must amount to rankings without ties. Rows of an array are orderings, best first, padded by
+    -1; what they leave out is below.
     """
     if isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind in "iu":
         data = Rankings.from_orders(data, items=items)
     if not isinstance(data, Rankings | Preferences):
         raise DataError(
-            f"angle-based models take Rankings, Preferences without ties, or a 2-D integer array of "
-            "orderings, "
-            f"not {type(data).__name__}; see Rankings.from_orders, Rankings.from_ranks"
+            "angle-based models take Rankings, Preferences without ties, or a 2-D integer array of "
+            f"orderings, not {type(data).__name__}; see Rankings.from_orders, Rankings.from_ranks"
         )
     if len(data) == 0:
         raise DataError("there are no rows; pass at least one")
@@ -189,8 +202,7 @@ def as_rankings(data: Any, items: tuple[Label, ...] | None = None) -> Rankings:
         data = rankings_of(data)
     if data.n_items < 3:
         raise DataError(
-            f"there are {data.n_items} items, but an angle needs three or more: two items can be ranked "
-            "in two "
-            "ways only, and their shares say all"
+            f"there are {data.n_items} items, but an angle needs three or more: two items can be ranked in "
+            "two ways only, and their shares say all"
         )
     return data

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from permix.angle.components import AnglePrior, largest_concentration
 from permix.data.labels import Array
-from permix.distributions.angle import concentration_jit as kernels
-from permix.distributions.angle.angle_jit import draw_direction
 from permix.distributions.angle.bessel_jit import bessel_ratio
-from permix.errors import Argument, DataError, Message
+from permix.distributions.angle.concentration import LEAST, ConcentrationPosterior
+from permix.distributions.angle.scores import draw_direction
+from permix.errors import Argument, DataError
 
 # Nodes of the grid: the whole posterior within e^-37 of its mode, about 17 standard deviations.
 N_NODES = 512
@@ -21,24 +22,14 @@ WIDER = 1.5
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What full rankings of one component say: N, β and m, with the prior.
-
-    Attributes
-    ----------
-    n : float
-        Number of rankings.
-    length : float, direction : ndarray (items,)
-        β m = β₀ m₀ + Σ y.
-    prior : AnglePrior
-    cap : float
-        The largest κ of the prior: up to it no ranking gets a probability above one, whatever the direction.
-        It depends on the number of items alone, so that a Gibbs sampler has one posterior to converge to.
-    """
+    """What full rankings of one component say: their number N, β m = β₀ m₀ + Σ y, and the prior."""
 
     n: float
     length: float
     direction: Array
     prior: AnglePrior
+    # The largest κ of the prior: up to it no ranking gets a probability above one, whatever the direction.
+    # It depends on the number of items alone, so that a Gibbs sampler has one posterior to converge to.
     cap: float
 
     @classmethod
@@ -46,12 +37,10 @@ class Evidence:
         """Collect what Σ y of a component and its number of rankings say."""
         vector = sums + prior.pulls[component]
         length = float(np.linalg.norm(vector))
-        if length > 1e-12:
-            direction = vector / length
-        else:  # nothing is known: any direction, θ is uniform
-            length, direction = 0.0, np.arange(len(sums)) - (len(sums) - 1) / 2.0
-            direction = direction / np.linalg.norm(direction)
-        return cls(n, length, np.asarray(direction), prior, largest_concentration(len(scores)))
+        if length <= 1e-12:  # nothing is known: any direction, θ is uniform
+            length, vector = 0.0, np.arange(len(sums)) - (len(sums) - 1) / 2.0
+        direction = vector / np.linalg.norm(vector)
+        return cls(n, length, direction, prior, largest_concentration(len(scores)))
 
     @property
     def order(self) -> float:
@@ -59,27 +48,28 @@ class Evidence:
         return 0.5 * (len(self.direction) - 3.0)
 
     @property
-    def known(self) -> tuple[float, float, float, float, float, float]:
-        """Arguments of the kernels for p(κ | Y)."""
-        return (self.order, self.n, self.length, self.prior.strength, self.prior.shape, self.prior.rate)
+    def posterior(self) -> ConcentrationPosterior:
+        """p(κ | Y)."""
+        known = (self.prior.strength, self.prior.shape, self.prior.rate)
+        return ConcentrationPosterior(self.order, self.n, self.length, *known)
 
     def grid(self, n_nodes: int = N_NODES) -> tuple[Array, Array, float]:
         """Return nodes κ, their probabilities, and ln of the integral of p(κ | Y) without its constant."""
-        nodes, probabilities, log_integral = kernels.posterior_grid(*self.known, self.cap, n_nodes)
-        return nodes, probabilities, float(log_integral)
+        return self.posterior.grid(self.cap, n_nodes)
 
     def log_density(self, kappas: Array) -> Array:
         """Return ln p(κ | Y) as a density of κ, without its constant; minus infinity above the cap."""
-        values = np.empty(len(kappas))
-        kernels.log_posteriors(*self.known, kappas, values)
-        return np.where(kappas <= self.cap, values - np.log(kappas), -np.inf)
+        return np.where(kappas <= self.cap, self.posterior.log_density(kappas) - np.log(kappas), -np.inf)
 
     def proposal(self) -> tuple[float, float]:
         """Return shape and rate of a Gamma distribution somewhat wider than p(κ | Y)."""
-        shape, rate = kernels.laplace_gamma(*self.known)
+        shape, rate = self.posterior.laplace_gamma()
         mean = min(shape / rate, self.cap)
-        shape /= WIDER**2
-        return float(shape), float(shape / mean)
+        return shape / WIDER**2, shape / WIDER**2 / mean
+
+    def log_weights(self, kappas: Array, shape: float, rate: float) -> Array:
+        """Return ln p(κ | Y) less that of a Gamma that κ was drawn from, without constants."""
+        return self.log_density(kappas) - ((shape - 1.0) * np.log(kappas) - rate * kappas)
 
     def mean_tilts(self, kappas: Array) -> Array:
         """Return the length of E[κθ | κ] for each κ, κ A(βκ)."""
@@ -87,22 +77,11 @@ class Evidence:
 
     def directions_given(self, kappas: Array, rng: np.random.Generator) -> Array:
         """Draw θ | κ ~ von Mises–Fisher(m, βκ) in the zero-sum plane for each κ."""
-        out = np.empty((len(kappas), len(self.direction)))
-        for row, kappa in enumerate(kappas):
-            draw_direction(rng, self.direction, self.length * kappa, out[row])
-        return out
+        return np.array([draw_direction(rng, self.direction, self.length * kappa) for kappa in kappas])
 
 
-@dataclass(frozen=True, eq=False)
-class Resampled:
-    """Draws of κ by sampling-importance-resampling.
-
-    Attributes
-    ----------
-    kappas : ndarray
-    effective : float
-        Effective number of candidates, (Σ w)² / Σ w².
-    """
+class Resampled(NamedTuple):
+    """Draws of κ, and the effective number of candidates they come from, (Σ w)² / Σ w²."""
 
     kappas: Array
     effective: float
@@ -120,16 +99,13 @@ def resample(
     The paper's proposal has mean κ̂ and a variance to be guessed; here it follows the posterior's own width.
     """
     shape, rate = evidence.proposal() if proposal is None else proposal
-    candidates = rng.gamma(shape, 1.0 / rate, size=n_candidates)
-    candidates = np.maximum(candidates, kernels.LEAST)
-    log_weights = evidence.log_density(candidates) - ((shape - 1.0) * np.log(candidates) - rate * candidates)
+    candidates = np.maximum(rng.gamma(shape, 1.0 / rate, size=n_candidates), LEAST)
+    log_weights = evidence.log_weights(candidates, shape, rate)
     if not np.isfinite(log_weights).any():
         raise DataError(
-            Message(
-                "no candidate of SIR has any weight: the concentration is held at the largest value at which "
-                "probabilities stay below one; use ",
-                Argument("normalizer", "auto"),
-            )
+            "no candidate of SIR has any weight: the concentration is held at the largest value at which "
+            "probabilities stay below one; use ",
+            Argument("normalizer", "auto"),
         )
     weights = np.exp(log_weights - log_weights.max())
     weights /= weights.sum()

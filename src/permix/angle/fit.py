@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import lgamma
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from permix.angle.ascent import VariationalPosterior
+from permix.angle.ascent import VariationalPosterior, best_of_restarts
 from permix.angle.components import AngleComponents, AnglePrior, largest_concentration
-from permix.angle.data import AngleData, are_top_lists
+from permix.angle.data import AngleData, TopLists, are_top_lists
 from permix.angle.direct import Evidence, resample
-from permix.angle.gibbs.moves import gibbs_sweep
 from permix.angle.gibbs.state import AngleChainModel, AngleState
 from permix.angle.gibbs.stochastic_em import stochastic_em
 from permix.angle.parameters import AngleParameters
-from permix.angle.predictive import AnglePosteriorDraws, DirectionPosterior, Predictive
-from permix.angle.restarts import best_of_restarts, check_size
-from permix.angle.rows import (
-    joint_log_probabilities,
-    normalized,
-    row_probabilities,
-    shared_by_equal_rows,
-)
-from permix.angle.top_lists import TopLists
+from permix.angle.predictive import MOST_NUMBERS, AnglePosteriorDraws, DirectionPosterior, Predictive
+from permix.angle.rows import joint_log_probabilities, normalized, row_probabilities, shared_by_equal_rows
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions import annealing_cost, is_cheap
+from permix.distributions.angle.concentration import draw_from_grid
 from permix.distributions.base import Estimate
 from permix.errors import Argument, DataError, Message, PermixWarning
 from permix.posterior import warn_if_chains_disagree
@@ -40,8 +33,6 @@ from permix.runtime.threads import at_most
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
-# Draws are kept of at most so many numbers (draws x components x items).
-MOST_NUMBERS = 20_000_000
 # SIR is not to be trusted where its candidates are worth fewer than this.
 FEW_CANDIDATES = 100
 # Rows whose log-likelihood is found by annealing, where there are more; proposals spent on that, and the
@@ -55,57 +46,37 @@ CHECKED_ITEMS = 16
 
 @dataclass(frozen=True, eq=False)
 class AngleFit:
-    """A fitted mixture with all that is needed to use it.
-
-    Attributes
-    ----------
-    settings : AngleParameters
-    components : AngleComponents
-        Point estimates, the largest component first: maximum likelihood, or the posterior means of κθ. (Of κ
-        alone they would make a component about which nothing is known as concentrated as the prior's mean.)
-    probabilities : ndarray (rows, K)
-        P(component | what the row says) for the rows that were fitted.
-    counts : int array (rows,)
-        How many agents each of those rows stands for.
-    log_likelihood : Estimate
-        ln P(data) at the point estimates.
-    objective : float or None
-        Evidence lower bound of variational inference; ln P(data) with the parameters integrated out, by
-        quadrature (κ up to the largest at which probabilities stay below one); None otherwise.
-    history : ndarray
-        Log-likelihood or evidence bound after every pass of the best run.
-    restart_objectives : ndarray
-        What each start reached.
-    variational : VariationalPosterior or None
-    evidence : Evidence or None
-        Of one component by quadrature: N, β, m and the prior, which say all.
-    draws : Draws or None
-        Of SIR, quadrature and all chains.
-    guarded : bool array (K,)
-        Components that the approximate normalizer would have made more concentrated than probabilities allow.
-    agreed : int array (K,)
-        How many items all members of a component put first, where that makes the likelihood unbounded in the
-        concentration; else 0.
-    converged, interrupted : bool
-    """
+    """A fitted mixture with all that is needed to use it."""
 
     model: ClassVar[str] = "AngleMixture"
 
     settings: AngleParameters
+    # Point estimates, the largest component first: maximum likelihood, or the posterior means of κθ. (Of κ
+    # alone they would make a component about which nothing is known as concentrated as the prior's mean.)
     components: AngleComponents
+    # P(component | what the row says) for the rows that were fitted (rows, K), and the agents of each row.
     probabilities: Array
     counts: Array
+    # ln P(data) at the point estimates.
     log_likelihood: Estimate
-    objective: float | None
-    history: Array
-    restart_objectives: Array
-    variational: VariationalPosterior | None
-    evidence: Evidence | None
-    draws: Draws | None
+    # Components that the approximate normalizer would have made more concentrated than probabilities allow.
     guarded: Array
+    # How many items all members of a component put first, where that makes the likelihood unbounded in the
+    # concentration; else 0.
     agreed: Array
-    converged: bool
-    interrupted: bool
+    # Evidence lower bound of variational inference; ln P(data) with the parameters integrated out, by
+    # quadrature (κ up to the largest at which probabilities stay below one); None otherwise.
+    objective: float | None = None
+    # Log-likelihood or evidence bound after every pass of the best run, and what each start reached.
+    history: Array = field(default_factory=lambda: np.empty(0))
+    restart_objectives: Array = field(default_factory=lambda: np.empty(0))
+    variational: VariationalPosterior | None = None
+    # Of one component by quadrature: N, β, m and the prior, which say all.
+    evidence: Evidence | None = None
+    # Of SIR, quadrature and all chains.
+    draws: Draws | None = None
+    converged: bool = True
+    interrupted: bool = False
 
     @property
     def labels(self) -> Array:
@@ -128,7 +99,7 @@ class AngleFit:
     def posterior(self) -> AnglePosteriorDraws | None:
         """Draws of the parameters: those of the chains, or out of the variational posterior; None for EM."""
         if self.draws is not None:
-            return AnglePosteriorDraws.of(self.draws)
+            return AnglePosteriorDraws(*(self.draws.arrays[name] for name in AnglePosteriorDraws._fields))
         return None if self.variational is None else AnglePosteriorDraws.out_of(self.variational)
 
     @cached_property
@@ -146,29 +117,20 @@ class AngleFit:
         if self.components.normalizer == "exact":
             return [Estimate(0.0)] * self.components.n_components
         if self.components.n_items <= CHECKED_ITEMS:
-            return [Estimate(gap) for gap in self.components.exact_log_sums() - self.components.log_sums]
+            return [Estimate(gap) for gap in self.components.log_sums_by("exact") - self.components.log_sums]
         # Importance sampling says how far the von Mises–Fisher sum is off; here, how far the one in use.
-        k = self.components.n_components
-        errors = [self.components.component(number).normalizer_error() for number in range(k)]
-        shifts = self.components.log_sums - replace(self.components, normalizer="vmf").log_sums
-        return [
-            Estimate(float(error) - shift, error.standard_error)
-            for error, shift in zip(errors, shifts, strict=True)
-        ]
+        shifts = self.components.log_sums - self.components.log_sums_by("vmf")
+        errors = [self.components.component(k).normalizer_error() for k in range(len(shifts))]
+        found = zip(errors, shifts, strict=True)
+        return [Estimate(float(error) - shift, error.standard_error) for error, shift in found]
 
 
 def fit_angle(rankings: Rankings, settings: AngleParameters) -> AngleFit:
-    """Fit a mixture of angle-based models.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Full and incomplete rankings over three items or more, as
-        :func:`permix.angle.data.as_rankings` returns them.
-    settings : AngleParameters
-    """
-    data = AngleData.of(rankings, settings.n_jobs)
-    check_size(data, settings)
+    """Fit a mixture of angle-based models to rankings as ``as_rankings`` returns them."""
+    data = AngleData(rankings, settings.n_jobs)
+    if settings.n_components > data.n_agents:
+        asked = Argument("n_components", settings.n_components)
+        raise DataError(asked, f" is more than the {data.n_agents} agents; ask for fewer")
     settings.normalizer_for(data.n_items)  # refuses before any work
     AnglePrior.of(settings, data.items)  # the same
     way = settings.way_for(data.n_items, data.is_full, are_top_lists(rankings))
@@ -178,45 +140,47 @@ def fit_angle(rankings: Rankings, settings: AngleParameters) -> AngleFit:
     return ways[way](data, settings)
 
 
+def _fitted(
+    data: AngleData, settings: AngleParameters, components: AngleComponents, **found: Any
+) -> AngleFit:
+    """Return a fit with what all ways to it have in common."""
+    found.setdefault("agreed", np.zeros(components.n_components, dtype=np.int64))
+    counts, log_likelihood = np.array(data.rankings.counts), _log_likelihood(components, data)
+    return AngleFit(settings, components, counts=counts, log_likelihood=log_likelihood, **found)
+
+
 def _ascent(data: AngleData, settings: AngleParameters) -> AngleFit:
     if not data.is_full:
-        data = TopLists.of(data.rankings, data.n_jobs)
+        data = TopLists(data.rankings, data.n_jobs)
     climbed = best_of_restarts(data, settings)
-    run = climbed.run
-    vi = settings.inference == "vi"
-    if vi:
-        q = run.point.posterior
-        lengths = np.linalg.norm(run.point.tilts, axis=1)
+    run, point = climbed.run, climbed.run.point
+    q = point.posterior if settings.inference == "vi" else None
+    if q is not None:
+        lengths = np.linalg.norm(point.tilts, axis=1)
         components = AngleComponents(data.items, q.mean_weights, q.directions, lengths, "vmf")
     else:
-        q, components = None, run.point.components
+        components = point.components
     order = np.argsort(-components.weights, kind="stable")
     # P(component | row) at the end of the climb, that is under q for variational inference.
     probabilities = np.ones((len(data.rankings), settings.n_components))
     if settings.n_components > 1:
-        data.weighed(run.point.tilts[order], run.point.offsets[order], probabilities=probabilities)
+        data.weighed(point.tilts[order], point.offsets[order], probabilities=probabilities)
     components = components.taken(order)
-    return AngleFit(
-        settings=settings,
-        components=components,
+    found: dict[str, Any] = {"agreed": _agreed(components, data)} if q is None else {}
+    if q is not None:
+        found = {"objective": run.objective, "variational": q.taken(order)}
+    return _fitted(
+        data,
+        settings,
+        components,
+        **found,
         probabilities=probabilities,
-        counts=np.array(data.rankings.counts),
-        log_likelihood=_log_likelihood(components, data),
-        objective=run.objective if vi else None,
         history=np.array(run.history),
         restart_objectives=climbed.reached,
-        variational=None if q is None else q.taken(order),
-        evidence=None,
-        draws=None,
-        guarded=run.point.guarded[order],
-        agreed=_none(components) if vi else _agreed(components, data),
+        guarded=point.guarded[order],
         converged=run.converged,
         interrupted=climbed.interrupted,
     )
-
-
-def _none(components: AngleComponents) -> Array:
-    return np.zeros(components.n_components, dtype=np.int64)
 
 
 def _agreed(components: AngleComponents, data: AngleData) -> Array:
@@ -226,7 +190,7 @@ def _agreed(components: AngleComponents, data: AngleData) -> Array:
     """
     _, sums, masses = data.weighed(components.tilts, components.offsets)
     least = np.cumsum(data.scores)[:-1]
-    agreed = _none(components)
+    agreed = np.zeros(components.n_components, dtype=np.int64)
     for k in np.flatnonzero(masses >= 1.0):
         reached = np.cumsum(np.sort(sums[:, k] / masses[k]))[:-1]
         first = np.flatnonzero(reached - least < 1e-6)
@@ -246,40 +210,27 @@ def _direct(data: AngleData, settings: AngleParameters) -> AngleFit:
         if settings.inference == "sir":
             drawn = resample(evidence, n_draws, settings.n_candidates, rng)
             if drawn.effective < FEW_CANDIDATES:
-                warnings.warn(
-                    Message(
-                        f"SIR: the {settings.n_candidates} candidates are worth {drawn.effective:.0f} only; "
-                        "raise ",
-                        Argument("n_candidates"),
-                        ", or use ",
-                        Argument("inference", "quadrature"),
-                    ),
-                    PermixWarning,
-                    stacklevel=4,
-                )
+                worth = f"the {settings.n_candidates} candidates are worth {drawn.effective:.0f} only"
+                way_out = (Argument("n_candidates"), ", or use ", Argument("inference", "quadrature"))
+                warnings.warn(Message(f"SIR: {worth}; raise ", *way_out), PermixWarning, stacklevel=4)
             kappas = drawn.kappas
             length = float(np.mean(evidence.mean_tilts(kappas)))
         else:
-            kappas = np.array([_from_grid(rng, nodes, probabilities) for _ in range(n_draws)])
+            kappas = np.array([draw_from_grid(rng, nodes, probabilities) for _ in range(n_draws)])
             length = float(evidence.mean_tilts(nodes) @ probabilities)
         directions = evidence.directions_given(kappas, rng)
-    components = AngleComponents(
-        data.items, np.ones(1), evidence.direction[None, :], np.array([length]), "vmf"
-    )
-    constant = (
-        prior.shape * np.log(prior.rate) - lgamma(prior.shape) - data.n_agents * lgamma(data.n_items + 1.0)
-    )
-    return AngleFit(
-        settings=settings,
-        components=components,
+    one = (np.ones(1), evidence.direction[None, :], np.array([length]))
+    components = AngleComponents(data.items, *one, "vmf")
+    by_quadrature = settings.inference == "quadrature"
+    constant = prior.shape * np.log(prior.rate) - lgamma(prior.shape)
+    constant -= data.n_agents * lgamma(data.n_items + 1.0)
+    return _fitted(
+        data,
+        settings,
+        components,
         probabilities=np.ones((len(data.rankings), 1)),
-        counts=np.array(data.rankings.counts),
-        log_likelihood=_log_likelihood(components, data),
-        objective=log_integral + constant if settings.inference == "quadrature" else None,
-        history=np.empty(0),
-        restart_objectives=np.empty(0),
-        variational=None,
-        evidence=evidence if settings.inference == "quadrature" else None,
+        objective=log_integral + constant if by_quadrature else None,
+        evidence=evidence if by_quadrature else None,
         draws=Draws(
             {
                 "weights": np.ones((1, n_draws, 1)),
@@ -289,17 +240,8 @@ def _direct(data: AngleData, settings: AngleParameters) -> AngleFit:
             {"moves": [], "proposed": np.zeros((1, 0), int), "accepted": np.zeros((1, 0), int)},
             n_draws=n_draws,
         ),
-        agreed=_none(components),
         guarded=np.array([np.isfinite(evidence.cap) and bool(kappas.max() > 0.999 * evidence.cap)]),
-        converged=True,
-        interrupted=False,
     )
-
-
-def _from_grid(rng: np.random.Generator, nodes: Array, probabilities: Array) -> float:
-    from permix.distributions.angle.concentration_jit import draw_from_grid
-
-    return float(draw_from_grid(rng, nodes, probabilities))
 
 
 def _start(model: AngleChainModel, rng: np.random.Generator) -> AngleComponents:
@@ -311,26 +253,25 @@ def _start(model: AngleChainModel, rng: np.random.Generator) -> AngleComponents:
         part = data.some(max(1000, 200_000 // data.n_items), rng)
         none = np.zeros((1, data.n_items))
         orders = sample_completions(part.rankings, none, n_sweeps=1, random_state=rng)
-        data = AngleData.of(Rankings._from_arrays(orders, data.items), data.n_jobs)
-    quick = settings.replaced(
-        inference="em",
+        data = AngleData(Rankings._from_arrays(orders, data.items), data.n_jobs)
+    quick = AngleParameters(
+        settings.n_components,
         normalizer="vmf",
-        prior_shape=1.0,
-        prior_rate=None,
-        prior_direction=None,
-        prior_strength=0.0,
-        pseudo_count=1.0,
         n_init=min(settings.n_init, 5),
-        random_state=rng,
-        progress=False,
-        store=None,
         max_iter=min(settings.max_iter, 200),
+        tol=settings.tol,
+        random_state=rng,
+        n_jobs=settings.n_jobs,
+        progress=False,
     )
     return best_of_restarts(data, quick).run.point.components
 
 
 def _chains(data: AngleData, settings: AngleParameters) -> AngleFit:
+    from permix.angle.gibbs.moves import gibbs_sweep
+
     model = AngleChainModel(data, settings)
+    names, pulls = np.array([str(item) for item in data.items]), model.prior.pulls
     draws = run_chains(
         lambda rng: AngleState(model, rng, _start(model, rng)),
         gibbs_sweep(settings, data.n_items),
@@ -342,14 +283,7 @@ def _chains(data: AngleData, settings: AngleParameters) -> AngleFit:
             "normalizer": model.normalizer,
             "n_components": settings.n_components,
             "prior": [settings.prior_shape, settings.rate_for(data.n_items), settings.pseudo_count],
-            "data": digest(
-                {
-                    "orders": model.listed,
-                    "below": model.below,
-                    "items": np.array([str(item) for item in data.items]),
-                    "pulls": model.prior.pulls,
-                }
-            ),
+            "data": digest({"orders": model.listed, "below": model.below, "items": names, "pulls": pulls}),
         },
     )
     draws = aligned(draws)
@@ -359,27 +293,18 @@ def _chains(data: AngleData, settings: AngleParameters) -> AngleFit:
     tilts -= tilts.mean(axis=1, keepdims=True)
     lengths = np.linalg.norm(tilts, axis=1)
     weights = arrays["weights"].mean(axis=(0, 1))
-    components = AngleComponents(
-        data.items, weights / weights.sum(), tilts / lengths[:, None], lengths, model.normalizer
-    )
+    means = (weights / weights.sum(), tilts / lengths[:, None], lengths)
+    components = AngleComponents(data.items, *means, model.normalizer)
     most = largest_concentration(data.n_items) if model.normalizer == "vmf" else np.inf
-    probabilities = _shares(draws, data, components)
     warn_if_chains_disagree(draws)
-    return AngleFit(
-        settings=settings,
-        components=components,
-        probabilities=probabilities,
-        counts=np.array(data.rankings.counts),
-        log_likelihood=_log_likelihood(components, data),
-        objective=None,
+    return _fitted(
+        data,
+        settings,
+        components,
+        probabilities=_shares(draws, data, components.n_components),
         history=arrays["log_likelihood" if data.is_full else "completed_log_likelihood"].mean(axis=0),
-        restart_objectives=np.empty(0),
-        variational=None,
-        evidence=None,
         draws=draws,
-        agreed=_none(components),
         guarded=kappas.max(axis=(0, 1)) > 0.999 * most,
-        converged=True,
         interrupted=draws.interrupted,
     )
 
@@ -396,43 +321,34 @@ def aligned(draws: Draws) -> Draws:
     k = arrays["weights"].shape[-1]
     if k == 1:
         return draws
-    n_chains, n_draws = arrays["weights"].shape[:2]
     labels = arrays["labels"].astype(np.int64)
-    reference = labels[0, -1]
-    new = np.empty((n_chains, n_draws, k), dtype=np.int64)  # number in the draw -> number in the reference
+    reference, agents = labels[0, -1], np.arange(labels.shape[2])
+    new = np.empty((*labels.shape[:2], k), dtype=np.int64)  # number in the draw -> number in the reference
     for _ in range(3):
-        votes = np.zeros((labels.shape[2], k))
-        agents = np.arange(labels.shape[2])
-        for c in range(n_chains):
-            for d in range(n_draws):
-                shared = np.bincount(labels[c, d] * k + reference, minlength=k * k).reshape(k, k)
-                new[c, d] = linear_sum_assignment(-shared)[1]
-                votes[agents, new[c, d][labels[c, d]]] += 1.0
+        votes = np.zeros((len(agents), k))
+        for draw in np.ndindex(labels.shape[:2]):
+            shared = np.bincount(labels[draw] * k + reference, minlength=k * k).reshape(k, k)
+            new[draw] = linear_sum_assignment(-shared)[1]
+            votes[agents, new[draw][labels[draw]]] += 1.0
         reference = votes.argmax(axis=1)
     order = np.argsort(new, axis=2)
     weights = np.take_along_axis(arrays["weights"], order, axis=2)
     order = order[:, :, np.argsort(-weights.mean(axis=(0, 1)), kind="stable")]
-    for name in ("weights", "concentrations"):
-        arrays[name] = np.ascontiguousarray(np.take_along_axis(arrays[name], order, axis=2))
-    arrays["directions"] = np.ascontiguousarray(
-        np.take_along_axis(arrays["directions"], order[..., None], axis=2)
-    )
-    arrays["labels"] = np.take_along_axis(np.argsort(order, axis=2), labels, axis=2).astype(
-        np.min_scalar_type(k)
-    )
+    for name, by in (("weights", order), ("concentrations", order), ("directions", order[..., None])):
+        arrays[name] = np.ascontiguousarray(np.take_along_axis(arrays[name], by, axis=2))
+    new_labels = np.take_along_axis(np.argsort(order, axis=2), labels, axis=2)
+    arrays["labels"] = new_labels.astype(np.min_scalar_type(k))
     return replace(draws, arrays=arrays)
 
 
-def _shares(draws: Draws, data: AngleData, components: AngleComponents) -> Array:
+def _shares(draws: Draws, data: AngleData, k: int) -> Array:
     """Return how often agents who said the same as a row were in each component."""
-    k = components.n_components
     if k == 1:
         return np.ones((len(data.rankings), 1))
     labels = draws.arrays["labels"].reshape(-1, draws.arrays["labels"].shape[-1])
     of_agent = np.stack([(labels == g).mean(axis=0) for g in range(k)], axis=1)
-    rows = data.rankings.rows_of_agents()
     shares = np.zeros((len(data.rankings), k))
-    np.add.at(shares, rows, of_agent)
+    np.add.at(shares, data.rankings.rows_of_agents(), of_agent)
     return shared_by_equal_rows(shares / shares.sum(axis=1, keepdims=True), data.rankings)
 
 
@@ -449,20 +365,13 @@ def _stochastic_em(data: AngleData, settings: AngleParameters) -> AngleFit:
         point, history, interrupted = stochastic_em(model, _start(model, rng), rng, follow)
     order = np.argsort(-point.components.weights, kind="stable")
     components = point.components.taken(order)
-    return AngleFit(
-        settings=settings,
-        components=components,
+    return _fitted(
+        data,
+        settings,
+        components,
         probabilities=row_probabilities(components, data.rankings),
-        counts=np.array(data.rankings.counts),
-        log_likelihood=_log_likelihood(components, data),
-        objective=None,
         history=np.array(history),
-        restart_objectives=np.empty(0),
-        variational=None,
-        evidence=None,
-        draws=None,
         guarded=point.guarded[order],
-        agreed=_none(components),
         converged=not interrupted,
         interrupted=interrupted,
     )

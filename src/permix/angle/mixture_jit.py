@@ -51,20 +51,10 @@ def responsibilities(
 ):
     """One E-step and the sums of the M-step after it, in one pass (equations 16 to 20).
 
-    Parameters
-    ----------
-    tilts : array (items, K), offsets : array (K,)
-        ln weight of component k for a row is offsets[k] + Σ_r tilts[order[r], k] scores[r].
-    probabilities : array (rows or 0, K)
-        P(component | row), where wanted.
-    log_densities : array (rows or 0,)
-        ln Σ_k of the weights, where wanted.
-    sums : array (items, K), masses : array (K,)
-        Increased by Σ p y and Σ p.
-
-    Returns
-    -------
-    float : Σ counts ln Σ_k of the weights.
+    ln weight of component k for a row is offsets[k] + Σ_r tilts[order[r], k] scores[r]. Where they have
+    rows, ``probabilities`` (rows, K) is filled with P(component | row) and ``log_densities`` with ln Σ_k of
+    the weights; ``sums`` (items, K) and ``masses`` (K,) are increased by Σ p y and Σ p. Returns Σ counts
+    ln Σ_k of the weights.
     """
     t, n_components = tilts.shape
     values = np.empty(n_components)
@@ -91,22 +81,10 @@ def responsibilities(
 def allocate(key, sweep, first, last, orders, labels, tilts, offsets, scores, soft, shares, sums, masses):
     """Draw the component of every full ranking, and add up y by component.
 
-    Parameters
-    ----------
-    orders : int32 array (rows, items), full rankings or completions
-    labels : int array (rows,); changed
-    tilts : array (items, K), offsets : array (K,)
-        As in :func:`responsibilities`.
-    soft : bool
-        Add each row to all components by its probabilities (stochastic EM) instead of to its own.
-    shares : array (rows or 0, K)
-        Increased by the probabilities, where wanted.
-    sums : array (items, K), masses : array (K,)
-        Increased by Σ y and the number of rows.
-
-    Returns
-    -------
-    float : Σ ln Σ_k of the weights.
+    ``tilts`` and ``offsets`` as in :func:`responsibilities`; ``labels`` is changed, and where it has rows
+    ``shares`` is increased by the probabilities of the components; ``sums`` (items, K) and ``masses`` (K,) by
+    Σ y and the number of rows: of each row's own component, or if ``soft`` (stochastic EM) of all by their
+    probabilities. Returns Σ ln Σ_k of the weights.
     """
     t, n_components = tilts.shape
     stream = new_stream()

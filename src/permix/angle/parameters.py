@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.estimators.checks import Check, Choice, Real, Whole
-from permix.estimators.parameters import ChainParameters, RunParameters, declare
+from permix.estimators.parameters import N_COMPONENTS, ChainParameters, RunParameters, declare
 
 Inference = Literal["em", "sir", "vi", "quadrature"]
 Normalizer = Literal["auto", "exact", "balanced", "vmf"]
@@ -17,6 +17,23 @@ BY_VMF = ("vi", "quadrature")
 MOST_EXACT_ITEMS, MOST_BALANCED_ITEMS = 20, 2000
 # By default the prior mean of κ is ten times the number of items.
 VAGUE_RATE = 0.1
+# Which inferences do not use a parameter, and why.
+UNUSED = {
+    **dict.fromkeys(
+        ("prior_shape", "prior_rate", "prior_direction", "pseudo_count"),
+        (("em",), "is maximum likelihood and has no prior"),
+    ),
+    "bound": (("em", "sir", "quadrature"), "has no evidence bound"),
+    "n_candidates": (("em", "vi", "quadrature"), "does not draw out of candidates"),
+}
+# Which ways of fitting (see ``way_for``) take so many draws.
+SERVES = {
+    "n_draws": ("sweeps", "chains", "draws"),
+    "n_burn_in": ("sweeps", "chains"),
+    "n_thin": ("chains",),
+    "n_chains": ("chains",),
+    "n_candidates": ("draws",),
+}
 
 
 class Scores(Check):
@@ -56,13 +73,7 @@ class Scores(Check):
 class AngleParameters(ChainParameters):
     """Parameters of :class:`permix.AngleMixture`."""
 
-    n_components: int = declare(
-        1,
-        Whole(1),
-        "Number of groups. :func:`permix.select_components` chooses it by held-out likelihood.",
-        short="-k",
-        positional=True,
-    )
+    n_components: int = N_COMPONENTS
     inference: Inference = declare(
         "em",
         Choice("em", "sir", "vi", "quadrature"),
@@ -106,10 +117,7 @@ class AngleParameters(ChainParameters):
     )
     pseudo_count: float = declare(1.0, Real(above=0.0), "Dirichlet parameter of the weights, but for em.")
     n_init: int = declare(
-        10,
-        Whole(1),
-        "Climbs from this many different starts; the best one is kept.",
-        flag="--starts",
+        10, Whole(1), "Climbs from this many different starts; the best one is kept.", flag="--starts"
     )
     max_iter: int = declare(500, Whole(1), "The most passes of one climb over the data.")
     tol: float = declare(1e-7, Real(least=0.0), "A climb ends when a pass gains less than this per agent.")
@@ -123,45 +131,27 @@ class AngleParameters(ChainParameters):
         """Refuse priors that nothing uses, and approximations that were not asked for."""
         if self.inference in BY_VMF and self.normalizer != "vmf":
             raise DataError(
-                Message(
-                    Argument("inference", self.inference),
-                    " rests on the von Mises–Fisher normalizer, an approximation under which probabilities "
-                    "do not sum to one; ask for it with ",
-                    Argument("normalizer", "vmf"),
-                    ", or use ",
-                    Argument("inference", "em"),
-                    " (maximum likelihood) or ",
-                    Argument("inference", "sir"),
-                    " (draws from the posterior), which need no approximation; got ",
-                    Argument("normalizer", self.normalizer),
-                )
+                Argument("inference", self.inference),
+                " rests on the von Mises–Fisher normalizer, an approximation under which probabilities "
+                "do not sum to one; ask for it with ",
+                Argument("normalizer", "vmf"),
+                ", or use ",
+                Argument("inference", "em"),
+                " (maximum likelihood) or ",
+                Argument("inference", "sir"),
+                " (draws from the posterior), which need no approximation; got ",
+                Argument("normalizer", self.normalizer),
             )
-        if self.inference == "em":
-            given = {
-                "prior_shape": self.prior_shape != 1.0,
-                "prior_rate": self.prior_rate is not None,
-                "prior_direction": self.prior_direction is not None,
-                "pseudo_count": self.pseudo_count != 1.0,
-            }
-            for name, is_given in given.items():
-                if is_given:
-                    raise DataError(
-                        Message(
-                            Argument("inference", "em"),
-                            " is maximum likelihood and has no prior; leave out ",
-                            Argument(name),
-                        )
-                    )
+        for name, (inferences, why) in UNUSED.items():
+            if self.inference in inferences and not self.is_default(name):
+                raise DataError(Argument("inference", self.inference), f" {why}; leave out ", Argument(name))
         if self.prior_strength > 0.0 and self.prior_direction is None:
             raise DataError("prior_strength needs a prior_direction: scores of the items, small = preferred")
         if self.prior_direction is not None and self.prior_strength == 0.0:
-            raise DataError(
-                "prior_direction has no effect without prior_strength: say by how many rankings it counts"
-            )
+            missing = "prior_direction has no effect without prior_strength"
+            raise DataError(f"{missing}: say by how many rankings it counts")
 
-    def way_for(
-        self, n_items: int, is_full: bool, are_top_lists: bool
-    ) -> Literal["climb", "sweeps", "chains", "draws"]:
+    def way_for(self, n_items: int, is_full: bool, are_top_lists: bool) -> str:
         """Say how a fit goes: it climbs, runs sweeps of stochastic EM or chains, or draws independently.
 
         ``are_top_lists``: whether no row leaves the place of an unlisted item open but for "below".
@@ -175,6 +165,14 @@ class AngleParameters(ChainParameters):
             return "climb"
         return "chains" if self.n_components > 1 or self.normalizer_for(n_items) != "vmf" else "draws"
 
+    def refuse_unused(self, way: str) -> None:
+        """Refuse chosen numbers of draws where a fit goes another way and takes none."""
+        goes = {"climb": "climbs and draws nothing", "chains": "runs chains", "draws": "draws independently"}
+        for name, ways in SERVES.items():
+            if way not in ways and not self.is_default(name):
+                why = f" {goes.get(way, 'runs sweeps')} on these data; leave out "
+                raise DataError(Argument("inference", self.inference), why, Argument(name))
+
     def rate_for(self, n_items: int) -> float:
         """Return the rate of the prior of κ for so many items; concentrations grow with their number."""
         return VAGUE_RATE / n_items if self.prior_rate is None else self.prior_rate
@@ -185,22 +183,18 @@ class AngleParameters(ChainParameters):
             return "vmf"
         if self.normalizer == "exact" and n_items > MOST_EXACT_ITEMS:
             raise DataError(
-                Message(
-                    f"the exact normalizer sums over all subsets of the items, which for {n_items} are too "
-                    f"many; it serves up to {MOST_EXACT_ITEMS} items. Use ",
-                    Argument("normalizer", "balanced"),
-                )
+                f"the exact normalizer sums over all subsets of the items, which for {n_items} are too "
+                f"many; it serves up to {MOST_EXACT_ITEMS} items. Use ",
+                Argument("normalizer", "balanced"),
             )
         if self.normalizer != "balanced" and n_items <= MOST_EXACT_ITEMS:
             return "exact"
         if n_items > MOST_BALANCED_ITEMS:
             raise DataError(
-                Message(
-                    f"the balanced normalizer works on tables of {n_items} × {n_items}, too large to be done "
-                    f"thousands of times; it serves up to {MOST_BALANCED_ITEMS} items. What is left is ",
-                    Argument("normalizer", "vmf"),
-                    ", an approximation under which probabilities do not sum to one",
-                )
+                f"the balanced normalizer works on tables of {n_items} × {n_items}, too large to be done "
+                f"thousands of times; it serves up to {MOST_BALANCED_ITEMS} items. What is left is ",
+                Argument("normalizer", "vmf"),
+                ", an approximation under which probabilities do not sum to one",
             )
         return "balanced"
 

@@ -10,9 +10,8 @@ from permix.angle.fit import AngleFit
 from permix.angle.results import consensus_table, objective_name
 from permix.data.labels import Array
 from permix.errors import DataError
-from permix.estimators.checks import Whole
 from permix.plots.history_picture import draw_history, how_it_ended
-from permix.plots.ranks import DARK, MAX_NAME, MAX_PANELS
+from permix.plots.ranks import DARK, MAX_NAME, MAX_PANELS, checked_max_items, groups_title
 from permix.plots.style import MARKERS, checked_axes, checked_figure, new_figure, shortened
 
 if TYPE_CHECKING:
@@ -42,17 +41,7 @@ def groups(fit: AngleFit, *, max_items: int = MAX_ITEMS, ax: Axes | None = None)
     Items go from top to bottom as the largest group ranks them. Left is preferred; how far apart two items
     are says how sure people of the group are about their order. Fits by EM have no intervals.
 
-    Parameters
-    ----------
-    fit : AngleFit
-    max_items : int
-        Draw at most this many items, those with the most extreme scores in any group.
-    ax : matplotlib axes, optional
-        Where to draw; by default a figure whose height follows the number of items.
-
-    Returns
-    -------
-    matplotlib axes
+    At most ``max_items`` items are drawn, those with the most extreme scores in any group.
     """
     drawn = scores_of(fit)
     return draw_groups(fit.components.items, drawn, fit.components.n_components, max_items, ax)
@@ -62,12 +51,10 @@ def draw_groups(
     items: tuple[Any, ...], drawn: list[Scores], n_groups: int, max_items: int, ax: Axes | None
 ) -> Axes:
     """Draw the scores of items in some of ``n_groups`` groups."""
-    shown = _shown_items(drawn, Whole(1)("max_items", max_items))
-    if ax is None:
-        axes = new_figure(WIDTH, scores_height(len(shown), len(drawn))).subplots()
-    else:
-        axes = checked_axes(ax)
-    draw_scores(axes, [items[i] for i in shown], [_taken(group, shown) for group in drawn])
+    shown = _shown_items(drawn, checked_max_items(max_items))
+    height = scores_height(len(shown), len(drawn))
+    axes = new_figure(WIDTH, height).subplots() if ax is None else checked_axes(ax)
+    draw_scores(axes, items, drawn, shown)
     some = f"{len(shown)} of {len(items):,} items, the most extreme" if len(shown) < len(items) else ""
     many = f"the {len(drawn)} largest of {n_groups} groups" if len(drawn) < n_groups else ""
     if some or many:
@@ -81,9 +68,9 @@ def scores_height(n_items: int, n_groups: int) -> float:
     return 1.0 + legend + max(LINE, LINE_OF_GROUP * n_groups) * max(n_items, 4)
 
 
-def draw_scores(axes: Axes, names: list[Any], drawn: list[Scores]) -> None:
+def draw_scores(axes: Axes, items: tuple[Any, ...], drawn: list[Scores], shown: Array) -> None:
     """Draw items from top to bottom, on each line one dot and whisker for each group, the first uppermost."""
-    n, k = len(names), len(drawn)
+    n, k = len(shown), len(drawn)
     places = np.arange(n)
     # Groups share the line of an item; they keep off the next line's.
     step = 0.72 / k
@@ -94,47 +81,21 @@ def draw_scores(axes: Axes, names: list[Any], drawn: list[Scores]) -> None:
         y = places + (number - (k - 1) / 2) * step
         color = DARK[number % len(DARK)]
         if group.low is not None and group.high is not None:
-            axes.hlines(y, group.low, group.high, color=color, linewidth=1.6, alpha=0.75)
-        marker = MARKERS[(number // len(DARK)) % len(MARKERS)]
-        axes.plot(
-            group.scores,
-            y,
-            marker,
-            color=color,
-            markersize=4.5 if k <= 4 else 3.5,
-            label=group.name,
-            zorder=3,
-        )
-    axes.set_yticks(places, [shortened(name, MAX_NAME) for name in names])
+            axes.hlines(y, group.low[shown], group.high[shown], color=color, linewidth=1.6, alpha=0.75)
+        marker, size = MARKERS[(number // len(DARK)) % len(MARKERS)], 4.5 if k <= 4 else 3.5
+        axes.plot(group.scores[shown], y, marker, color=color, markersize=size, label=group.name, zorder=3)
+    axes.set_yticks(places, [shortened(items[i], MAX_NAME) for i in shown])
     axes.tick_params(axis="y", length=0, labelsize="small")
     axes.tick_params(axis="x", labelsize="small")
     axes.set_ylim(n - 0.4, -0.6)
     axes.set_xlabel("score (left = preferred)", fontsize="small")
     axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.legend(
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=min(k, LEGEND_COLUMNS),
-        fontsize="small",
-        frameon=False,
-        handletextpad=0.3,
-        columnspacing=1.2,
-    )
+    style = {"fontsize": "small", "frameon": False, "handletextpad": 0.3, "columnspacing": 1.2}
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=min(k, LEGEND_COLUMNS), **style)
 
 
 def overview(fit: AngleFit, *, figure: Figure | None = None) -> Figure:
-    """Draw a mixture of angle-based models: shares and concentrations of its groups, and their scores.
-
-    Parameters
-    ----------
-    fit : AngleFit
-    figure : matplotlib figure, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib figure
-    """
+    """Draw a mixture of angle-based models: shares and concentrations of its groups, and their scores."""
     items, n_groups, drawn = fit.components.items, fit.components.n_components, scores_of(fit)
     shown = _shown_items(drawn, MAX_ITEMS)
     height, bars = max(2.6, scores_height(len(shown), len(drawn))), 1.0 + BAR * max(len(drawn), 3)
@@ -145,15 +106,10 @@ def overview(fit: AngleFit, *, figure: Figure | None = None) -> Figure:
     )
     left, right = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[:, 1])
     _draw_weights(left, fit, len(drawn))
-    draw_scores(right, [items[i] for i in shown], [_taken(group, shown) for group in drawn])
-    some = f"{len(shown)} of " if len(shown) < len(items) else ""
-    many = f"the {len(drawn)} largest of " if len(drawn) < n_groups else ""
+    draw_scores(right, items, drawn, shown)
+    title = groups_title(len(drawn), n_groups, len(shown), len(items), top="")
     sure = "" if fit.posterior is None else " with 90 % intervals"
-    figure.suptitle(
-        f"{many}{n_groups} group{'s' if n_groups > 1 else ''}, {some}{len(items):,} items: "
-        f"consensus scores{sure}",
-        fontsize="medium",
-    )
+    figure.suptitle(f"{title}: consensus scores{sure}", fontsize="medium")
     return figure
 
 
@@ -179,19 +135,7 @@ def _draw_weights(axes: Axes, fit: AngleFit, n_shown: int) -> None:
 
 
 def history(fit: AngleFit, *, ax: Axes | None = None) -> Axes:
-    """Draw how the log-likelihood or the evidence bound rose in the best climb, and where the others ended.
-
-    Parameters
-    ----------
-    fit : AngleFit
-        By maximum likelihood or variational inference; draws from a posterior do not climb.
-    ax : matplotlib axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
-    """
+    """Draw how the log-likelihood or the evidence bound rose in the best climb, and where others ended."""
     if fit.draws is not None:
         raise DataError("draws from the posterior do not climb; diagnostics() says whether chains agree")
     values = np.asarray(fit.history)
@@ -205,11 +149,10 @@ def history(fit: AngleFit, *, ax: Axes | None = None) -> Axes:
 def scores_of(fit: AngleFit) -> list[Scores]:
     """Return what is drawn of each group, the largest first."""
     components, table = fit.components, consensus_table(fit)
-    number = {item: i for i, item in enumerate(components.items)}
     drawn = []
     for k in range(min(components.n_components, MAX_PANELS)):
         part = table[table["group"] == k]
-        place = np.argsort([number[item] for item in part["item"]])
+        place = np.argsort(components.orders[k])
         low, high = (part[name].to_numpy()[place] if name in part else None for name in ("low", "high"))
         name = f"group {k + 1} · {100 * components.weights[k]:.1f} %"
         drawn.append(Scores(name, part["score"].to_numpy()[place], low, high))
@@ -223,10 +166,6 @@ def _shown_items(drawn: list[Scores], most: int) -> Array:
     if len(kept) > most:
         kept = np.argsort(-np.abs(scores).max(axis=0), kind="stable")[:most]
     return np.asarray(kept[np.argsort(scores[0, kept], kind="stable")])
-
-
-def _taken(group: Scores, items: Array) -> Scores:
-    return Scores(group.name, *(None if value is None else value[items] for value in group[1:]))  # type: ignore[arg-type]
 
 
 PICTURES = {"overview": overview, "groups": groups, "history": history}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from math import lgamma
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -14,39 +14,27 @@ from permix.angle.direct import Evidence
 from permix.angle.rows import row_log_probabilities
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.distributions.angle import concentration_jit as kernels
-from permix.distributions.angle.angle_jit import draw_direction, standard_scores
-from permix.errors import Argument, DataError, Message
+from permix.distributions.angle.bessel_jit import log_sphere_moment
+from permix.distributions.angle.concentration import LEAST
+from permix.distributions.angle.gamma_jit import gamma_nodes
+from permix.distributions.angle.scores import draw_direction, standard_scores
+from permix.errors import Argument, DataError
 from permix.estimators.checks import Choice
 from permix.runtime.seeds import RandomState
-from permix.sampling import Draws
 
 # Predictive densities are averaged over so many draws, evenly spaced.
 PREDICTIVE_DRAWS = 200
-# Draws out of a variational posterior, of at most so many numbers.
+# Draws out of a variational posterior; of any, at most so many numbers are kept (draws x components x items).
 VARIATIONAL_DRAWS = 1000
 MOST_NUMBERS = 20_000_000
 
 
-@dataclass(frozen=True, eq=False)
-class AnglePosteriorDraws:
-    """Draws of the parameters over chain and draw.
-
-    Attributes
-    ----------
-    weights, concentrations : ndarray (chain, draw, K)
-    directions : ndarray (chain, draw, K, items)
-    """
+class AnglePosteriorDraws(NamedTuple):
+    """Draws of the parameters over chain and draw: (chain, draw, K), and of directions (…, items)."""
 
     weights: Array
     concentrations: Array
     directions: Array
-
-    @classmethod
-    def of(cls, draws: Draws) -> AnglePosteriorDraws:
-        """Return those of chains, or drawn independently."""
-        arrays = draws.arrays
-        return cls(arrays["weights"], arrays["concentrations"], arrays["directions"])
 
     @classmethod
     def out_of(cls, q: VariationalPosterior) -> AnglePosteriorDraws:
@@ -57,25 +45,21 @@ class AnglePosteriorDraws:
         weights = rng.dirichlet(q.counts, size=n) if k > 1 else np.ones((n, 1))
         scores = standard_scores(t)
         caps = [cap_of(direction, scores) for direction in q.directions]
-        kappas = np.clip(rng.gamma(q.shapes, 1.0 / q.rates, size=(n, k)), kernels.LEAST, caps)
-        directions = np.empty((n, k, t))
-        for g in range(k):
-            for row in range(n):
-                draw_direction(rng, q.directions[g], q.lengths[g] * kappas[row, g], directions[row, g])
-        return cls(weights[None], kappas[None], directions[None])
+        kappas = np.clip(rng.gamma(q.shapes, 1.0 / q.rates, size=(n, k)), LEAST, caps)
+        directions = [
+            [draw_direction(rng, direction, kappa) for kappa in lengths]
+            for direction, lengths in zip(q.directions, (q.lengths * kappas).T, strict=True)
+        ]
+        return cls(weights[None], kappas[None], np.array(directions).transpose(1, 0, 2)[None])
 
     def evenly_spaced(self, n: int) -> tuple[Array, Array, Array]:
         """Return about n of the draws of all chains: weights, concentrations, directions."""
-        flat = [
-            value.reshape(-1, *value.shape[2:])
-            for value in (self.weights, self.concentrations, self.directions)
-        ]
-        rows = np.unique(np.linspace(0, len(flat[0]) - 1, n).round().astype(int))
-        return flat[0][rows], flat[1][rows], flat[2][rows]
+        weights, kappas, directions = (value.reshape(-1, *value.shape[2:]) for value in self)
+        rows = np.unique(np.linspace(0, len(weights) - 1, n).round().astype(int))
+        return weights[rows], kappas[rows], directions[rows]
 
 
 Method = Literal["auto", "plug-in", "quadrature", "second-order"]
-METHODS = Choice("auto", "plug-in", "quadrature", "second-order")
 
 
 class DirectionPosterior(NamedTuple):
@@ -96,34 +80,24 @@ class DirectionPosterior(NamedTuple):
     def of_variational(cls, q: VariationalPosterior) -> list[DirectionPosterior]:
         """Return those of a variational posterior."""
         found = []
-        for g in range(q.n_components):
-            nodes, weights = kernels.gamma_nodes(q.shapes[g], q.rates[g])
-            known = (float(q.mean_weights[g]), float(q.lengths[g]), q.directions[g])
-            shape, rate = float(q.shapes[g]), float(q.rates[g])
-            found.append(cls(*known, shape, rate, nodes, weights / weights.sum()))
+        for known in zip(q.mean_weights, q.lengths, q.directions, q.shapes, q.rates, strict=True):
+            nodes, weights = gamma_nodes(*known[3:])
+            found.append(cls(*known, nodes, weights / weights.sum()))
         return found
 
     @classmethod
     def of_evidence(cls, evidence: Evidence) -> list[DirectionPosterior]:
         """Return that of one component by quadrature."""
         nodes, probabilities, _ = evidence.grid(257)
-        shape, rate = kernels.laplace_gamma(*evidence.known)
-        shape, rate = kernels.nearest_gamma(*evidence.known, shape, rate, 25)
+        shape, rate = evidence.posterior.nearest_gamma(*evidence.posterior.laplace_gamma(), 25)
         return [cls(1.0, evidence.length, evidence.direction, shape, rate, nodes, probabilities)]
 
 
-@dataclass(frozen=True, eq=False)
-class Predictive:
+class Predictive(NamedTuple):
     """The density of a new ranking, parameters integrated out.
 
-    Attributes
-    ----------
-    components : AngleComponents
-        Point estimates, for rows that are not full and where nothing else is known.
-    closed : list of DirectionPosterior or None
-        Components whose directions are integrated in closed form.
-    draws : AnglePosteriorDraws or None
-        Draws to average over, where that cannot be.
+    In closed form, or averaged over draws; with neither, and for rows that are not full, at the point
+    estimates.
     """
 
     components: AngleComponents
@@ -137,36 +111,22 @@ class Predictive:
 
         Rows that are not full have that at the point estimates, whose error is 0 where its sum is exact.
         """
-        METHODS("method", method)
+        Choice(*get_args(Method))("method", method)
         if method == "quadrature" and self.closed is None and self.draws is None:
-            raise DataError(
-                Message(
-                    "EM has no posterior to integrate over; ",
-                    Argument("method", "plug-in"),
-                    " is what there is",
-                )
-            )
+            plug_in = Argument("method", "plug-in")
+            raise DataError("EM has no posterior to integrate over; ", plug_in, " is what there is")
         if method == "second-order" and self.closed is None:
-            raise DataError(
-                Message(
-                    Argument("method", "second-order"),
-                    " expands the posterior of one concentration per component, which ",
-                    Argument("inference", "vi"),
-                    ", and ",
-                    Argument("inference", "quadrature"),
-                    " with one component and full rankings, have",
-                )
-            )
+            vi, quadrature = Argument("inference", "vi"), Argument("inference", "quadrature")
+            expands = " expands the posterior of one concentration per component, which "
+            have = " with one component and full rankings, have"
+            raise DataError(Argument("method", method), expands, vi, ", and ", quadrature, have)
         values, errors = np.empty(len(rankings)), np.zeros(len(rankings))
         full = rankings.lengths == rankings.n_items
-        rows = np.flatnonzero(~full)
-        if len(rows):
-            found = row_log_probabilities(self.components, rankings[rows], random_state=random_state)
-            values[rows], errors[rows] = found
-        rows = np.flatnonzero(full)
-        if len(rows):
-            data = AngleData.of(rankings if len(rows) == len(rankings) else rankings[rows])
-            values[rows] = self._full(data, method)
+        if not full.all():
+            found = row_log_probabilities(self.components, rankings[~full], random_state=random_state)
+            values[~full], errors[~full] = found
+        if full.any():
+            values[full] = self._full(AngleData(rankings if full.all() else rankings[full]), method)
         return values, errors
 
     def _full(self, data: AngleData, method: Method) -> Array:
@@ -179,10 +139,8 @@ class Predictive:
         assert self.draws is not None
         total = np.full(len(densities), -np.inf)
         weights, kappas, directions = self.draws.evenly_spaced(PREDICTIVE_DRAWS)
-        for row in range(len(weights)):
-            drawn = AngleComponents(
-                data.items, weights[row], directions[row], kappas[row], self.components.normalizer
-            )
+        for parts in zip(weights, directions, kappas, strict=True):
+            drawn = AngleComponents(data.items, *parts, self.components.normalizer)
             data.weighed(drawn.tilts, drawn.offsets, densities=densities)
             total = np.logaddexp(total, densities)
         return total - np.log(len(weights))
@@ -205,9 +163,14 @@ class Predictive:
 
 
 def integrated_density(n_items: int, eta: Array, length: float, nodes: Array, probabilities: Array) -> Array:
-    """Return ln ∫ C(κ) V(βκ) / V(ηκ) q(κ) dκ (equation 13 with θ integrated out)."""
-    from permix.angle.predictive_jit import predictive_rows
+    """Return ln ∫ C(κ) exp(M(ηκ) - M(βκ)) q(κ) dκ of rows with η = ‖y + β m‖ (equation 13).
 
-    out = np.empty(len(eta))
-    predictive_rows(float(n_items), eta, length, nodes, probabilities, out)
-    return out
+    The integral over θ of C(κ) exp(κ θ'y) under von Mises–Fisher(m, βκ) is closed (equation 25).
+    """
+    order = 0.5 * (n_items - 3.0)
+    total = np.full(len(eta), -np.inf)
+    for node, probability in zip(nodes, probabilities, strict=True):
+        if probability > 0.0:
+            value = np.log(probability) - log_sphere_moment(order, np.array([1.0, length]) * node).sum()
+            total = np.logaddexp(total, value + log_sphere_moment(order, eta * node))
+    return total - lgamma(n_items + 1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,14 +12,12 @@ from permix.angle.components import AngleComponents
 from permix.angle.data import AngleData
 from permix.angle.fit import CHECKED_ITEMS, AngleFit
 from permix.angle.rows import row_log_probabilities
-from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions import is_cheap
-from permix.distributions.base import sample_size
 from permix.errors import Argument, ConvergenceWarning, DataError, Message, PermixWarning
+from permix.estimators.agent_answers import starts_table
 from permix.estimators.checks import Real
-from permix.estimators.wording import groups_named
-from permix.runtime.seeds import RandomState, generator
+from permix.estimators.wording import alike, cut_short, groups_named, nobodys
 from permix.sampling import Draws
 
 if TYPE_CHECKING:
@@ -29,22 +27,8 @@ if TYPE_CHECKING:
 CRITERION_DRAWS = 400
 # An approximate normalizer that is off by more than this, in nats per ranking, is worth a note.
 NOTABLE_ERROR = 0.05
-# Up to so many items its error is found in no time, by balancing.
+# Up to so many items the error of the von Mises–Fisher normalizer is found in no time, by balancing.
 WARNED_ITEMS = 300
-
-
-def sample_rankings(
-    components: AngleComponents, size: int = 1, random_state: RandomState = None
-) -> tuple[Rankings, Array]:
-    """Draw full rankings from the mixture, with the component of each."""
-    rng = generator(random_state)
-    labels = rng.choice(components.n_components, size=sample_size(size), p=components.weights)
-    orders = np.empty((len(labels), components.n_items), dtype=np.int32)
-    for k in range(components.n_components):
-        members = np.flatnonzero(labels == k)
-        if len(members):
-            orders[members] = components.component(k).sample(len(members), random_state=rng).orders
-    return Rankings._from_arrays(orders, components.items), labels
 
 
 def consensus_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
@@ -86,18 +70,14 @@ def component_table(fit: AngleFit, interval: float = 0.9) -> pd.DataFrame:
 
     components, posterior = fit.components, fit.posterior
     agents = np.bincount(fit.labels, weights=fit.counts, minlength=components.n_components).astype(int)
-    columns: dict[str, object] = {
-        "weight": components.weights,
-        "agents": agents,
-        "concentration": fit.concentrations,
-    }
+    kappas = fit.concentrations
+    columns: dict[str, Any] = {"weight": components.weights, "agents": agents, "concentration": kappas}
     if posterior is not None:
         tail = 0.5 * (1.0 - interval)
-        kappas = posterior.concentrations.reshape(-1, components.n_components)
-        columns["low"], columns["high"] = np.quantile(kappas, [tail, 1.0 - tail], axis=0)
-    columns["consensus"] = [
-        " ≻ ".join(str(components.items[i]) for i in order) for order in components.orders
-    ]
+        drawn = posterior.concentrations.reshape(-1, components.n_components)
+        columns["low"], columns["high"] = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
+    items = [str(item) for item in components.items]
+    columns["consensus"] = [" ≻ ".join(items[i] for i in order) for order in components.orders]
     return pd.DataFrame(columns, index=pd.RangeIndex(components.n_components, name="group"))
 
 
@@ -128,18 +108,20 @@ def criteria(fit: AngleFit, rankings: Rankings, *, doubts: bool = True) -> Crite
     posterior = fit.posterior
     if posterior is None:
         raise DataError("DIC and WAIC average over a posterior, which EM does not have; use aic or bic")
-    data = AngleData.of(rankings, fit.settings.n_jobs)
+    data = AngleData(rankings, fit.settings.n_jobs)
     weights, kappas, directions = posterior.evenly_spaced(CRITERION_DRAWS)
     n = len(weights)
-    total = 0.0
-    largest = np.full(len(rankings), -np.inf)
-    mean, squares = np.zeros(len(rankings)), np.zeros(len(rankings))
-    densities = np.empty(len(rankings))
-    for draw in range(n):
-        drawn = AngleComponents(
-            data.items, weights[draw], directions[draw], kappas[draw], fit.components.normalizer
-        )
-        row_densities(drawn, data, densities)
+    if not data.is_full:
+        instead = "Compare held-out likelihoods (score) on some rows instead"
+        refuse_expensive_rows(rankings, f"a criterion needs hundreds. {instead}")
+    total, largest = 0.0, np.full(len(rankings), -np.inf)
+    mean, squares, densities = np.zeros((3, len(rankings)))
+    for draw, parts in enumerate(zip(weights, directions, kappas, strict=True)):
+        drawn = AngleComponents(data.items, *parts, fit.components.normalizer)
+        if data.is_full:
+            data.weighed(drawn.tilts, drawn.offsets, densities=densities)
+        else:
+            densities = row_log_probabilities(drawn, rankings)[0]
         total += float(data.counts @ densities)
         largest = np.logaddexp(largest, densities)
         change = densities - mean
@@ -159,27 +141,14 @@ def criteria(fit: AngleFit, rankings: Rankings, *, doubts: bool = True) -> Crite
     return Criteria(2.0 * deviance - predictive, deviance - predictive, waic, p_waic)
 
 
-def row_densities(components: AngleComponents, data: AngleData, out: Array) -> None:
-    """Fill ``out`` with ln P(row); rows whose sum needs annealing are refused."""
-    if data.is_full:
-        data.weighed(components.tilts, components.offsets, densities=out)
-        return
-    refuse_expensive_rows(
-        data.rankings, "a criterion needs hundreds. Compare held-out likelihoods (score) on some rows instead"
-    )
-    out[:] = row_log_probabilities(components, data.rankings)[0]
-
-
 def refuse_expensive_rows(rankings: Rankings, *why: str | Argument) -> None:
     """Refuse rows whose probability is found by annealing alone."""
     rows = np.flatnonzero(~is_cheap(rankings))
     if len(rows):
         raise DataError(
-            Message(
-                f"{rankings.row_name(int(rows[0]))} ranks {rankings.lengths[rows[0]]} of {rankings.n_items} "
-                f"items ({len(rows)} such rows): its likelihood has no affordable sum, and ",
-                *why,
-            )
+            f"{rankings.row_name(int(rows[0]))} ranks {rankings.lengths[rows[0]]} of {rankings.n_items} "
+            f"items ({len(rows)} such rows): its likelihood has no affordable sum, and ",
+            *why,
         )
 
 
@@ -191,18 +160,11 @@ def n_parameters(components: AngleComponents) -> int:
 
 def diagnostics_table(fit: AngleFit) -> pd.DataFrame:
     """Return R-hat and ESS where there are draws, else what every start reached."""
-    import pandas as pd
-
     from permix.posterior import summary
 
     if fit.draws is not None:
         return summary(scalar_draws(fit.draws))
-    reached = np.asarray(fit.restart_objectives)
-    best = reached.max(initial=-np.inf)
-    return pd.DataFrame(
-        {objective_name(fit): reached, "below_best": best - reached, "near_best": reached >= best - 1.0},
-        index=pd.RangeIndex(len(reached), name="start"),
-    )
+    return starts_table(objective_name(fit), fit.restart_objectives)
 
 
 def objective_name(fit: AngleFit) -> str:
@@ -271,55 +233,28 @@ def doubts(fit: AngleFit, errors: Sequence[float] | None) -> list[Message]:
 def remarks(fit: AngleFit, errors: Sequence[float] | None) -> list[Message]:
     """Say what a reader of the groups should know about them; arguments as in :func:`doubts`."""
     components, said = fit.components, doubts(fit, errors)
-    by_order: dict[tuple[int, ...], list[int]] = {}
-    for k, order in enumerate(components.orders.tolist()):
-        by_order.setdefault(tuple(order), []).append(k)
-    for same in by_order.values():
-        if len(same) > 1:
-            what = "rank the items alike and differ in scores and concentration alone"
-            said.append(Message(f"{groups_named(same)} {what}"))
-    nobodys = np.flatnonzero(np.bincount(fit.labels, minlength=components.n_components) == 0).tolist()
-    if nobodys:
-        verb = "is" if len(nobodys) == 1 else "are"
-        said.append(
-            Message(f"{groups_named(nobodys)} {verb} nobody's most probable group; fewer may be enough")
-        )
+    what = "rank the items alike and differ in scores and concentration alone"
+    members = np.bincount(fit.labels, minlength=components.n_components)
+    said += map(Message, [*alike(components.orders, what), *nobodys(members)])
     if fit.settings.inference == "vi" and fit.settings.bound == "published":
-        said.append(
-            Message(
-                Argument("bound", "published"),
-                " gives intervals of concentrations that are too narrow; ",
-                Argument("bound", "tight"),
-                " does not",
-            )
-        )
+        narrow = " gives intervals of concentrations that are too narrow; "
+        said.append(Message(Argument("bound", "published"), narrow, Argument("bound", "tight"), " does not"))
     return said
-
-
-def known_errors(fit: AngleFit) -> list[float] | None:
-    """Return by how much the von Mises–Fisher normalizer is off in each group, where that takes no time."""
-    components = fit.components
-    if components.normalizer != "vmf" or components.n_items > WARNED_ITEMS:
-        return None
-    few = components.n_items <= CHECKED_ITEMS
-    truth = components.exact_log_sums() if few else components.balanced_log_sums()
-    return (truth - components.log_sums).tolist()
 
 
 def warn_of(fit: AngleFit) -> None:
     """Warn of what makes a fit doubtful: cut short, an approximation that is off, an unbounded likelihood."""
     if not fit.converged and not fit.interrupted:
         warnings.warn(
-            Message(
-                f"not converged after {len(fit.history)} passes; raise ",
-                Argument("max_iter", fit.settings.max_iter),
-                " or ",
-                Argument("tol"),
-            ),
+            cut_short(f"not converged after {len(fit.history)} passes; raise ", fit.settings.max_iter),
             ConvergenceWarning,
             stacklevel=3,
         )
     if fit.interrupted:
         warnings.warn("interrupted: this is the best so far", PermixWarning, stacklevel=3)
-    for doubt in doubts(fit, known_errors(fit)):
+    components, errors = fit.components, None
+    if components.normalizer == "vmf" and components.n_items <= WARNED_ITEMS:
+        truth = components.log_sums_by("exact" if components.n_items <= CHECKED_ITEMS else "balanced")
+        errors = (truth - components.log_sums).tolist()
+    for doubt in doubts(fit, errors):
         warnings.warn(doubt, PermixWarning, stacklevel=3)

@@ -13,12 +13,10 @@ from permix.runtime.seeds import RandomState
 
 
 def joint_log_probabilities(
-    components: AngleComponents, rankings: Rankings, *, n_particles: int = 64, random_state: RandomState = 0
+    components: AngleComponents, rankings: Rankings, *, random_state: RandomState = 0
 ) -> tuple[Array, Array]:
     """Return ln P(component, what the row says) and its Monte Carlo error (rows, K)."""
-    sums, errors = log_compatible_sums(
-        rankings, components.tilts, n_particles=n_particles, random_state=random_state
-    )
+    sums, errors = log_compatible_sums(rankings, components.tilts, random_state=random_state)
     return sums + components.offsets, errors
 
 
@@ -43,13 +41,11 @@ def row_probabilities(
     if components.n_components == 1:
         return out
     cheap = is_cheap(rankings)
-    rows = np.flatnonzero(cheap)
-    if len(rows):
-        out[rows] = normalized(joint_log_probabilities(components, rankings[rows])[0])[0]
-    rows = np.flatnonzero(~cheap)
-    if len(rows):
-        drawn = shares_by_sweeps(components, rankings[rows], random_state)
-        out[rows] = shared_by_equal_rows(drawn, rankings[rows])
+    if cheap.any():
+        out[cheap] = normalized(joint_log_probabilities(components, rankings[cheap])[0])[0]
+    if not cheap.all():
+        others = rankings[~cheap]
+        out[~cheap] = shared_by_equal_rows(shares_by_sweeps(components, others, random_state), others)
     return out
 
 

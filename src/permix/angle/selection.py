@@ -31,9 +31,7 @@ class AngleSelection(Selectable):
     """Mixtures of angle-based models are compared by agents held out, or by criteria."""
 
     parameters = AngleParameters
-
-    def read(self, data: Any, items: Any = None) -> Rankings:
-        return as_rankings(data, items)
+    read = staticmethod(as_rankings)
 
     def fit(self, table: Rankings, settings: AngleParameters) -> AngleFit:
         return fit_angle(table, settings)
@@ -43,23 +41,12 @@ class AngleSelection(Selectable):
 
     def check_criterion(self, criterion: str, table: Rankings, settings: AngleParameters) -> None:
         if criterion in ("dic", "waic") and settings.inference == "em":
-            raise DataError(
-                Message(
-                    Argument("criterion", criterion),
-                    " averages over a posterior, which ",
-                    Argument("inference", "em"),
-                    " does not have; use ",
-                    Argument("criterion", "bic"),
-                    " or aic, or ",
-                    Argument("inference", "sir"),
-                )
-            )
-        refuse_expensive_rows(
-            table,
-            "a criterion needs all. Use ",
-            Argument("criterion", "held-out"),
-            ", which can do with some rows",
-        )
+            em, sir = Argument("inference", "em"), Argument("inference", "sir")
+            asked, bic = Argument("criterion", criterion), Argument("criterion", "bic")
+            lacking = (asked, " averages over a posterior, which ", em, " does not have")
+            raise DataError(*lacking, "; use ", bic, " or aic, or ", sir)
+        held_out = Argument("criterion", "held-out")
+        refuse_expensive_rows(table, "a criterion needs all. Use ", held_out, ", which can do with some rows")
 
     def criterion(self, criterion: str, fit: AngleFit, table: Rankings) -> tuple[float, float]:
         if criterion in ("aic", "bic"):
@@ -89,25 +76,13 @@ class AngleSelection(Selectable):
 
         The concentration of one that has none is that of the prior, and nobody is scored by it.
         """
-        components = fits[0].components
-        worst = np.nan
+        components, worst = fits[0].components, np.nan
         if components.normalizer == "exact" or components.n_items <= MOST_CHECKED_ITEMS:
-            worst = max(
-                (
-                    float(error)
-                    for fit in fits
-                    for error, agents in zip(
-                        fit.normalizer_errors, fit.counts @ fit.probabilities, strict=True
-                    )
-                    if agents >= 1.0
-                ),
-                key=abs,
-            )
-        return {
-            "normalizer": components.normalizer,
-            "normalizer_error": worst,
-            "guarded": any(bool(fit.guarded.any()) for fit in fits),
-        }
+            errors = [float(error) for fit in fits for error in fit.normalizer_errors]
+            agents = np.concatenate([fit.counts @ fit.probabilities for fit in fits])
+            worst = max(np.array(errors)[agents >= 1.0].tolist(), key=abs)
+        guarded = any(bool(fit.guarded.any()) for fit in fits)
+        return {"normalizer": components.normalizer, "normalizer_error": worst, "guarded": guarded}
 
     def shown(self, table: pd.DataFrame) -> list[str]:
         return ["normalizer_error"] if (table["normalizer"] == "vmf").any() else []

@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permix.angle.fit import AngleFit
-from permix.angle.results import (
-    component_table,
-    consensus_table,
-    diagnostics_table,
-    n_parameters,
-    remarks,
-)
-from permix.cli.output import count_of, fitting, print_table, rounded, terminal_width
+from permix.angle.results import component_table, consensus_table, n_parameters, remarks, scalar_draws
+from permix.cli import fit_tables
+from permix.cli.output import count_of, print_table, rounded, terminal_width
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,57 +27,40 @@ METHODS = {
     "sir": "sampling importance resampling",
     "quadrature": "quadrature",
 }
-IN_CHAINS = {
-    "vi": "Gibbs sampling with variational updates",
-    "sir": "Gibbs sampling",
-    "quadrature": "Gibbs sampling",
-}
+GIBBS = "Gibbs sampling"
+IN_CHAINS = {"vi": f"{GIBBS} with variational updates", "sir": GIBBS, "quadrature": GIBBS}
 
 
-def angle_report(fit: AngleFit) -> dict[str, Any]:
+def report(fit: AngleFit) -> dict[str, Any]:
     """Everything ``summary`` shows of a mixture of angle-based models, as plain values."""
-    components, settings, total = fit.components, fit.settings, fit.log_likelihood
-    n_agents, parameters = int(fit.counts.sum()), n_parameters(fit.components)
+    components, settings, total = fit.components, fit.settings, float(fit.log_likelihood)
+    parameters = n_parameters(components)
     report: dict[str, Any] = {
-        "model": "AngleMixture",
+        "model": fit.model,
         "inference": settings.inference,
         "normalizer": components.normalizer,
         "bound": settings.bound if settings.inference == "vi" else None,
-        "agents": n_agents,
-        "rows": len(fit.counts),
-        "number_of_items": components.n_items,
-        "items": [str(item) for item in components.items],
+        **fit_tables.items_report(components.items, fit.counts),
         "interval": None if fit.posterior is None else INTERVAL,
         "groups": _group_reports(fit),
-        "log_likelihood": float(total),
-        "log_likelihood_standard_error": total.standard_error,
-        "log_likelihood_per_agent": float(total) / n_agents,
+        **fit_tables.climb_report(fit, fit.restart_objectives),
         "elbo": fit.objective if settings.inference == "vi" else None,
         "log_evidence": fit.objective if settings.inference == "quadrature" else None,
         "parameters": parameters,
-        "aic": 2.0 * parameters - 2.0 * float(total),
-        "bic": float(np.log(n_agents)) * parameters - 2.0 * float(total),
-        "converged": bool(fit.converged),
-        "interrupted": bool(fit.interrupted),
+        "aic": 2.0 * parameters - 2.0 * total,
+        "bic": float(np.log(fit.counts.sum())) * parameters - 2.0 * total,
         "passes": len(fit.history),
         "restart_objectives": fit.restart_objectives.tolist(),
-        "starts_within_1_of_best": _near_the_best(fit.restart_objectives),
     }
     if fit.draws is not None:
-        shape = fit.draws.arrays["weights"].shape
-        report |= {"chains": shape[0] if fit.draws.seeds else None, "draws_per_chain": shape[1]}
         if fit.draws.seeds:
-            report["diagnostics"] = {
-                str(name): row.to_dict() for name, row in diagnostics_table(fit).iterrows()
-            }
+            report |= fit_tables.chains_report(scalar_draws(fit.draws))
+        else:
+            report |= {"chains": None, "draws_per_chain": fit.draws.arrays["weights"].shape[1]}
     errors = [part["normalizer_error"] for part in report["groups"]]
     known = None if None in errors else errors
     report["remarks"] = [remark.as_options() for remark in remarks(fit, known)]
     return report
-
-
-def _near_the_best(reached: np.ndarray, gap: float = 1.0) -> int:
-    return int((reached >= reached.max(initial=-np.inf) - gap).sum())
 
 
 def _group_reports(fit: AngleFit) -> list[dict[str, Any]]:
@@ -91,28 +69,19 @@ def _group_reports(fit: AngleFit) -> list[dict[str, Any]]:
     table, scores = component_table(fit, INTERVAL), consensus_table(fit, INTERVAL)
     errors = fit.normalizer_errors if components.n_items <= MOST_ITEMS_WITH_ERROR else None
     reports: list[dict[str, Any]] = []
+    ends = ("low", "high") if "low" in table else ()
     for k in range(components.n_components):
         part = scores[scores["group"] == k]
-        report: dict[str, Any] = {
-            "weight": float(table["weight"][k]),
-            "agents": int(table["agents"][k]),
-            "concentration": float(table["concentration"][k]),
-        }
-        if "low" in table:
-            report |= {
-                "concentration_low": float(table["low"][k]),
-                "concentration_high": float(table["high"][k]),
-            }
-        report |= {
-            "normalizer_error": None if errors is None else float(errors[k]),
-            "normalizer_error_standard_error": None if errors is None else errors[k].standard_error,
-            "consensus": [str(item) for item in part["item"]],
-            "score": _by_item(part, "score"),
-        }
-        if "low" in part:
-            names = {"low": "score_low", "high": "score_high"}
-            for name in ("low", "high", "rank_low", "rank_high"):
-                report[names.get(name, name)] = _by_item(part, name)
+        report: dict[str, Any] = {"weight": float(table["weight"][k]), "agents": int(table["agents"][k])}
+        report["concentration"] = float(table["concentration"][k])
+        report |= {f"concentration_{end}": float(table[end][k]) for end in ends}
+        report["normalizer_error"] = None if errors is None else float(errors[k])
+        error = None if errors is None else errors[k].standard_error
+        report["normalizer_error_standard_error"] = error
+        report["consensus"] = [str(item) for item in part["item"]]
+        report["score"] = _by_item(part, "score")
+        report |= {f"score_{end}": _by_item(part, end) for end in ends}
+        report |= {f"rank_{end}": _by_item(part, f"rank_{end}") for end in ends}
         reports.append(report)
     return reports
 
@@ -123,46 +92,25 @@ def _by_item(part: pd.DataFrame, column: str) -> dict[str, float]:
     return dict(zip(map(str, part["item"]), values.tolist(), strict=True))
 
 
-def print_angle(report: dict[str, Any], title: str) -> None:
+def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
     parts = report["groups"]
     sure = report["interval"] is not None
     methods = IN_CHAINS if "diagnostics" in report else METHODS
     off = report["normalizer"] == "vmf" and parts[0]["normalizer_error"] is not None
-    print_table(
-        f"{title}: {count_of(report['agents'], 'agent')}, {count_of(report['number_of_items'], 'item')}, "
-        f"angle-based mixture of {count_of(len(parts), 'group')} by {methods[report['inference']]}",
-        [
-            "group",
-            "weight",
-            "agents",
-            "concentration",
-            *(["from", "to"] if sure else []),
-            *(["normalizer off by"] if off else []),
-        ],
-        [
-            [
-                k + 1,
-                part["weight"],
-                part["agents"],
-                part["concentration"],
-                *([part["concentration_low"], part["concentration_high"]] if sure else []),
-                *([_error(part)] if off else []),
-            ]
-            for k, part in enumerate(parts)
-        ],
-    )
-    width = terminal_width() - len("group  ")
-    print_table(
-        "Consensus, best first",
-        ["group", "consensus"],
-        [[k + 1, fitting(part["consensus"], width)] for k, part in enumerate(parts)],
-    )
+    columns = {"weight": "weight", "agents": "agents", "concentration": "concentration"}
+    if sure:
+        columns |= {"concentration_low": "from", "concentration_high": "to"}
+    rows = [[k + 1, *(part[name] for name in columns)] for k, part in enumerate(parts)]
+    headings = ["group", *columns.values()]
+    if off:
+        headings.append("normalizer off by")
+        rows = [[*row, _error(part)] for row, part in zip(rows, parts, strict=True)]
+    what = f"angle-based mixture of {count_of(len(parts), 'group')} by {methods[report['inference']]}"
+    print_table(f"{fit_tables.data_title(report, title)}, {what}", headings, rows)
+    fit_tables.print_orders("Consensus, best first", "consensus", [part["consensus"] for part in parts])
     _print_scores(report)
-    for remark in report["remarks"]:
-        print(f"note: {remark}")
-    if report["remarks"]:
-        print()
+    fit_tables.print_remarks(report["remarks"])
     print(
         "agents: those for whom the group is the most probable one\n"
         "concentration: 0 = all rankings alike; the larger, the more united\n"
@@ -171,13 +119,8 @@ def print_angle(report: dict[str, Any], title: str) -> None:
     )
     _print_fit_measures(report)
     if "diagnostics" in report:
-        columns = ["mean", "sd", "ess_bulk", "r_hat", "note"]
         print()
-        print_table(
-            f"Chains ({report['chains']} × {report['draws_per_chain']:,} draws; --json has more)",
-            ["quantity", *columns],
-            [[name, *[row[column] for column in columns]] for name, row in report["diagnostics"].items()],
-        )
+        fit_tables.print_chains(report)
 
 
 def _error(part: dict[str, Any]) -> str:
@@ -214,18 +157,15 @@ def _print_scores(report: dict[str, Any]) -> None:
 
 
 def _score_cells(part: dict[str, Any]) -> dict[str, str]:
+    cells = {name: f"{score:+.3f}" for name, score in part["score"].items()}
     if "score_low" not in part:
-        return {name: f"{score:+.3f}" for name, score in part["score"].items()}
+        return cells
     low, high = part["score_low"], part["score_high"]
-    return {
-        name: f"{score:+.3f} ({low[name]:+.3f} to {high[name]:+.3f})" for name, score in part["score"].items()
-    }
+    return {name: f"{cell} ({low[name]:+.3f} to {high[name]:+.3f})" for name, cell in cells.items()}
 
 
 def _print_fit_measures(report: dict[str, Any]) -> None:
-    error = report["log_likelihood_standard_error"]
-    total, each = rounded(report["log_likelihood"], 2), rounded(report["log_likelihood_per_agent"], 4)
-    print(f"log-likelihood {total}{f' ± {error:.2g}' if error > 0 else ''} ({each} per agent)")
+    print(fit_tables.likelihood_line(report))
     for name, words in (("elbo", "evidence lower bound"), ("log_evidence", "log evidence")):
         if report[name] is not None:
             print(f"{words} {rounded(report[name], 2)}")
@@ -236,15 +176,12 @@ def _print_fit_measures(report: dict[str, Any]) -> None:
             f"WAIC {rounded(report['waic'], 1)} ({report['waic_parameters']:.1f})"
         )
     restarts = report["restart_objectives"]
-    if len(restarts) > 1 and len(report["groups"]) > 1:
-        near = report["starts_within_1_of_best"]
-        alone = "; more --starts may find a better one" if near == 1 else ""
+    if len(report["groups"]) > 1:
         what = "evidence bound" if report["inference"] == "vi" else "log-likelihood"
-        print(f"{near} of {len(restarts)} starts came within 1 of the best {what}{alone}")
+        fit_tables.print_starts(report, len(restarts), what)
     passes = f"{report['passes']:,} pass{'' if report['passes'] == 1 else 'es'}"
-    if report["interrupted"]:
-        print("interrupted" if "draws_per_chain" in report else f"interrupted after {passes}")
-    elif not report["converged"]:
-        print(f"not converged after {passes}; a larger --max-iter goes further")
-    elif "draws_per_chain" not in report and restarts:
-        print(f"converged after {passes}")
+    if "draws_per_chain" in report:
+        if report["interrupted"]:
+            print("interrupted")
+    elif restarts or report["interrupted"] or not report["converged"]:
+        fit_tables.print_ending(report, passes, "converged", "not converged")

@@ -18,8 +18,8 @@ def _in_options(said: Any, flags: Mapping[str, str] | None = None) -> str:
     """Write a message with options for the arguments it names; without ``flags``, those of all commands."""
     from permix.errors import Message
 
-    if isinstance(said, BaseException):
-        said = said.args[0] if said.args else said
+    if isinstance(said, BaseException) and said.args:
+        said = said.args[0]
     if not isinstance(said, Message):
         return str(said)
     if flags is None:
@@ -32,17 +32,15 @@ def _in_options(said: Any, flags: Mapping[str, str] | None = None) -> str:
 def _explain(error: OSError) -> str:
     """Say what the system refused, without its error numbers."""
     name = error.filename
-    if name is None and error.errno in (errno.ENOSPC, errno.EIO):  # of files the name is known
-        return f"standard output: {error.strerror}"
-    if name is None:
-        return str(error)
-    if isinstance(error, FileNotFoundError):
-        return f"there is no file {name}"
-    if isinstance(error, IsADirectoryError):
-        return f"{name} is a folder"
-    if isinstance(error, PermissionError):
-        return f"no permission to use {name}"
-    return f"{name}: {error.strerror}"
+    if name is None:  # of files it is known
+        lost = error.errno in (errno.ENOSPC, errno.EIO)
+        return f"standard output: {error.strerror}" if lost else str(error)
+    said = {
+        FileNotFoundError: f"there is no file {name}",
+        IsADirectoryError: f"{name} is a folder",
+        PermissionError: f"no permission to use {name}",
+    }
+    return said.get(type(error), f"{name}: {error.strerror}")
 
 
 def main() -> None:

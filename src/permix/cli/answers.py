@@ -41,9 +41,8 @@ def give(answer: Answer, output: Path | None, as_json: bool) -> None:
         if as_json:
             print_json({"file": str(output), "rows": n, **answer.facts})
         else:
-            print(
-                f"{output}: {count_of(n, 'row')}{f'; {answer.if_empty}' if answer.if_empty and not n else ''}"
-            )
+            empty = f"; {answer.if_empty}" if answer.if_empty and not n else ""
+            print(f"{output}: {count_of(n, 'row')}{empty}")
             _print_facts(answer)
     elif as_json:
         rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
@@ -96,15 +95,13 @@ def give_rankings(rankings: Any, agents: list[Any], output: Path | None, as_json
     names = [str(item) for item in rankings.items]
     orders = [[names[item] for item in row if item >= 0] for row in rankings.orders.tolist()]
     if as_json:
-        print_json(
-            {"rows": [{"agent": who, "ranking": order} for who, order in zip(agents, orders, strict=True)]}
-        )
+        pairs = zip(agents, orders, strict=True)
+        print_json({"rows": [{"agent": who, "ranking": order} for who, order in pairs]})
         return
     width = terminal_width() - max(len("agent"), *(len(str(agent)) for agent in agents[:MAX_ROWS])) - 2
     rows = ([agent, fitting(order, width)] for agent, order in zip(agents, orders, strict=True))
-    give(
-        Answer(f"{count_of(len(agents), 'row')}: completed ranking", ["agent", "ranking"], rows), None, False
-    )
+    title = f"{count_of(len(agents), 'row')}: completed ranking"
+    give(Answer(title, ["agent", "ranking"], rows), None, False)
     if any(fitting(order, width) != ORDER.join(order) for order in orders[:MAX_ROWS]):
         print("rankings are cut to the width of the terminal; --json shows all, -o writes all")
 

@@ -8,22 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from permix.cli.command import (
-    SHARED,
-    ModelCommand,
-    Option,
-    add_command,
-    add_fit_command,
-    argument,
-    option_parameters,
-)
-from permix.cli.votes import VOTE_OPTIONS
+from permix.cli.command import SHARED, ModelCommand, Option, add_command, add_fit_command, positional
+from permix.cli.votes import VOTE_OPTIONS, VOTES, read_options
 from permix.estimators.registry import MODELS, find_plug_ins, part
 
 FORCE_AND_JSON = {name: SHARED[name] for name in ("force", "json")}
 JSON = {"json": SHARED["json"]}
-FILE = Annotated[Path, typer.Argument(help="PrefLib file, CSV or TSV with rankings or preferences.")]
-MODEL = Annotated[Path, typer.Argument(help="A fitted model.")]
 PREDICT_OPTIONS: Mapping[str, Option] = {
     "top": Option(int, "pairwise: only so many pairs of each agent, the surest.", least=1),
     "samples": Option(
@@ -47,38 +37,27 @@ def model_commands() -> list[ModelCommand]:
 def build() -> typer.Typer:
     """Build the command line from what is registered."""
     find_plug_ins()
+    common: dict[str, Any] = {
+        "no_args_is_help": True,
+        "rich_markup_mode": "markdown",
+        "pretty_exceptions_enable": False,
+    }
     app = typer.Typer(
         name="permix",
-        no_args_is_help=True,
-        rich_markup_mode="markdown",
-        pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
         help="How many groups of people or things are here, what does each prefer, and how sure is that?",
         epilog="Start with `permix demo`. Exit codes: 0 done, 1 something is wrong with the data or a file, "
         "2 something is wrong with the command, 130 interrupted.",
+        **common,
     )
     app.callback()(_main)
     commands = model_commands()
-    app.add_typer(_fit_app(commands), name="fit")
+    fit = typer.Typer(help="Fit a model and write it to a file.", **common)
+    for command in commands:
+        add_fit_command(fit, command)
+    app.add_typer(fit, name="fit")
     _add_file_commands(app)
     _add_model_commands(app, commands)
-    return app
-
-
-def _fit_app(commands: list[ModelCommand]) -> typer.Typer:
-    app = typer.Typer(
-        no_args_is_help=True,
-        rich_markup_mode="markdown",
-        help="Fit a model and write it to a file.",
-        pretty_exceptions_enable=False,
-    )
-
-    def run(command: ModelCommand, values: Mapping[str, Any]) -> None:
-        part("permix.cli.run:run_fit")(command, values)
-
-    for command in commands:
-        if command.fit:
-            add_fit_command(app, command, run)
     return app
 
 
@@ -101,74 +80,58 @@ def _main(
 def _add_file_commands(app: typer.Typer) -> None:
     """Add the commands about files of votes."""
 
-    def votes(file: Path, values: Mapping[str, Any]) -> Any:
-        return part("permix.cli.votes:read_options")(file, values)
-
     def info(file: Path, json: bool, **values: Any) -> None:
-        part("permix.cli.inspect:show_info")(votes(file, values), json)
+        """Say what a file holds: how many agents and items, how much each stated, first choices."""
+        part("permix.cli.inspect:show_info")(read_options(file, values), json)
 
     def convert(
         source: Path, target: Path, to_layout: str | None, force: bool, json: bool, **values: Any
     ) -> None:
+        """Turn one kind of file into another: PrefLib .soc .soi .toc .toi .cat, CSV, TSV, plain or .gz."""
         run = part("permix.cli.inspect:run_convert")
-        run(votes(source, values), target, to_layout or "auto", force, json)
+        run(read_options(source, values), target, to_layout or "auto", force, json)
 
     def consensus(
         file: Path, method: str | None, time_limit: float | None, json: bool, **values: Any
     ) -> None:
+        """Rank the items as the agents do on the whole (Kemeny), and say whether that is proven optimal."""
         run = part("permix.consensus.command:show_consensus")
-        run(votes(file, values), method or "auto", time_limit, json)
+        run(read_options(file, values), method or "auto", time_limit, json)
 
-    any_file = Annotated[
-        Path, typer.Argument(help="PrefLib file, CSV or TSV (plain or .gz), or a fitted model.")
-    ]
-    add_command(
-        app,
-        "info",
-        info,
-        [argument("file", any_file, ...), *option_parameters({**VOTE_OPTIONS, **JSON})],
-        "Say what a file holds: how many agents and items, how much each stated, first choices.",
-        ["permix info election.soi"],
-    )
-    source = Annotated[Path, typer.Argument(metavar="IN", help="File to read.")]
-    target = Annotated[Path, typer.Argument(metavar="OUT", help="File to write; its ending says the format.")]
+    file = positional("file", "PrefLib file, CSV or TSV (plain or .gz), or a fitted model.")
+    add_command(app, info, [file], {**VOTE_OPTIONS, **JSON}, "permix info election.soi")
+    source = positional("source", "File to read.", metavar="IN")
+    target = positional("target", "File to write; its ending says the format.", metavar="OUT")
     to_layout = VOTE_OPTIONS["layout"]._replace(help="Layout of a CSV file to write.")
-    options = {**VOTE_OPTIONS, "to_layout": to_layout, **FORCE_AND_JSON}
     add_command(
         app,
-        "convert",
         convert,
-        [argument("source", source, ...), argument("target", target, ...), *option_parameters(options)],
-        "Turn one kind of file into another: PrefLib .soc .soi .toc .toi .cat, CSV, TSV, plain or .gz.",
-        ["permix convert ratings.csv ratings.toi --layout ratings"],
+        [source, target],
+        {**VOTE_OPTIONS, "to_layout": to_layout, **FORCE_AND_JSON},
+        "permix convert ratings.csv ratings.toi --layout ratings",
     )
     options = {**part("permix.consensus.command:OPTIONS"), **VOTE_OPTIONS, **JSON}
-    add_command(
-        app,
-        "consensus",
-        consensus,
-        [argument("file", FILE, ...), *option_parameters(options)],
-        "Rank the items as the agents do on the whole (Kemeny), and say whether that is proven optimal.",
-        ["permix consensus election.soi --method exact"],
-    )
+    votes = positional("file", VOTES.help)
+    add_command(app, consensus, [votes], options, "permix consensus election.soi --method exact")
 
 
 def _add_model_commands(app: typer.Typer, commands: list[ModelCommand]) -> None:
     """Add the commands about fitted models."""
 
-    def predict(fit: Path, file: Path | None, what: str | None, output: Path | None, **values: Any) -> None:
-        part("permix.cli.predict:run_predict")(fit, file, what, output, values)
+    def predict(**values: Any) -> None:
+        """Say what a fitted model makes of new agents or rows: where they belong, and what they would say."""
+        part("permix.cli.predict:run_predict")(**values)
 
-    def sample(
-        fit: Path, size: int | None, output: Path | None, length: int | None, seed: int | None, **values: Any
-    ) -> None:
-        run = part("permix.cli.predict:run_sample")
-        run(fit, size or 10, length, output, seed or 0, values["force"], values["json"])
+    def sample(size: int | None, seed: int | None, **values: Any) -> None:
+        """Draw new rankings, or new rows, from a fitted model."""
+        part("permix.cli.predict:run_sample")(size=size or 10, seed=seed or 0, **values)
 
     def summary(fit: Path, json: bool) -> None:
+        """Show a fitted model: its groups, what they are like, and whether the fit settled."""
         part("permix.cli.predict:show_fit")(fit, json)
 
     def demo(folder: Path, seed: int | None) -> None:
+        """Make data with known truth, find its groups and its consensus, and draw the result."""
         part("permix.cli.demo:run_demo")(folder, seed or 0)
 
     answers = dict.fromkeys(what for command in commands for what in command.answers)
@@ -176,14 +139,8 @@ def _add_model_commands(app: typer.Typer, commands: list[ModelCommand]) -> None:
     for name, option in (pair for command in commands for pair in command.source.options.items()):
         first = reading.setdefault(name, option)
         reading[name] = first._replace(choices=tuple(dict.fromkeys((*first.choices, *option.choices))))
-    file = Annotated[
-        Path | None,
-        typer.Argument(help="New agents or rows, in any format the model's fit reads."),
-    ]
     output = Option(
-        Path,
-        ".csv or .tsv file to write; for rankings also PrefLib, such as .soc.",
-        ("--output", "-o"),
+        Path, ".csv or .tsv file to write; for rankings also PrefLib, such as .soc.", ("--output", "-o")
     )
     asked = {
         "what": Option(
@@ -194,21 +151,15 @@ def _add_model_commands(app: typer.Typer, commands: list[ModelCommand]) -> None:
         ),
         "output": output,
     }
+    model = positional("fit", "A fitted model.")
     add_command(
         app,
-        "predict",
         predict,
-        [
-            argument("fit", MODEL, ...),
-            argument("file", file, None),
-            *option_parameters({**asked, **PREDICT_OPTIONS, **reading, **FORCE_AND_JSON}),
-        ],
-        "Say what a fitted model makes of new agents or rows: where they belong, and what they would say.",
-        [
-            "permix predict tastes.permix newcomers.csv -o groups.csv",
-            "permix predict tastes.permix newcomers.csv --what ranking -o completed.soc",
-            "permix predict ratings.permix -o missing.csv",
-        ],
+        [model, positional("file", "New agents or rows, in any format the model's fit reads.", default=None)],
+        {**asked, **PREDICT_OPTIONS, **reading, **FORCE_AND_JSON},
+        "permix predict tastes.permix newcomers.csv -o groups.csv",
+        "permix predict tastes.permix newcomers.csv --what ranking -o completed.soc",
+        "permix predict ratings.permix -o missing.csv",
     )
     drawn = {
         "size": Option(int, "How many [default: 10].", ("--size", "-n"), least=1),
@@ -217,32 +168,10 @@ def _add_model_commands(app: typer.Typer, commands: list[ModelCommand]) -> None:
         ),
         "length": Option(int, "Models of top lists: items of every list [default: as the data].", least=1),
         "seed": Option(int, "Seed; the same seed gives the same draws [default: 0].", least=0),
+        **FORCE_AND_JSON,
     }
-    add_command(
-        app,
-        "sample",
-        sample,
-        [argument("fit", MODEL, ...), *option_parameters({**drawn, **FORCE_AND_JSON})],
-        "Draw new rankings, or new rows, from a fitted model.",
-        ["permix sample tastes.permix -n 1000 -o made.soc"],
-    )
-    add_command(
-        app,
-        "summary",
-        summary,
-        [argument("fit", MODEL, ...), *option_parameters(JSON)],
-        "Show a fitted model: its groups, what they are like, and whether the fit settled.",
-        ["permix summary points.permix"],
-    )
-    folder = Annotated[Path, typer.Argument(help="Folder for data, fit and picture.")]
-    add_command(
-        app,
-        "demo",
-        demo,
-        [
-            argument("folder", folder, Path("permix-demo")),
-            *option_parameters({"seed": Option(int, "Seed of data and fit [default: 0].", least=0)}),
-        ],
-        "Make data with known truth, find its groups and its consensus, and draw the result.",
-        ["permix demo"],
-    )
+    add_command(app, sample, [model], drawn, "permix sample tastes.permix -n 1000 -o made.soc")
+    add_command(app, summary, [model], JSON, "permix summary points.permix")
+    folder = positional("folder", "Folder for data, fit and picture.", default=Path("permix-demo"))
+    seed = Option(int, "Seed of data and fit [default: 0].", least=0)
+    add_command(app, demo, [folder], {"seed": seed}, "permix demo")

@@ -18,155 +18,90 @@ import typer
 
 from permix.estimators.checks import Choice, Real, Seed, Switch, Whole
 from permix.estimators.parameters import Declared, Parameters
+from permix.registries import part
 
 
 class Option(NamedTuple):
     """An option that is no parameter of the model.
 
-    Attributes
-    ----------
-    type : type
-        ``str``, ``int``, ``float``, ``bool``, ``Path``, or ``list[str]`` for one that may be repeated. A
-        ``bool`` with flags such as ``--header/--no-header`` may also be left open.
-    help : str
-    flags : tuple of str
-        Derived from the name unless given.
-    choices : tuple of str
-        The words it may be.
-    least : number, optional
-    metavar : str, optional
+    Its type is ``str``, ``int``, ``float``, ``bool``, ``Path``, or ``list[str]`` for one to be repeated.
+    A ``bool`` with flags such as ``--header/--no-header`` may also be left open.
     """
 
     type: Any
     help: str
-    flags: tuple[str, ...] = ()
-    choices: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()  # derived from the name unless given
+    choices: tuple[str, ...] = ()  # the words it may be
     least: float | None = None
     metavar: str | None = None
 
 
 class Source(NamedTuple):
-    """Where a command's data come from: one file, and the options that say how to read it.
+    """Where a command's data come from: one file, and the options that say how to read it."""
 
-    Attributes
-    ----------
-    help : str
-        Of the argument.
-    options : dict of str to Option
-    read : function of (path, values of the options)
-        Returns what ``ModelCommand.fit`` takes.
-    """
-
-    help: str
+    help: str  # of the argument
     options: Mapping[str, Option]
-    read: str
+    read: str  # function of (path, values of the options) that returns what ``fit_data`` takes
 
 
 class Answering(NamedTuple):
     """One thing that ``predict --what`` may ask of a model.
 
-    Attributes
-    ----------
-    answer : str
-        Where the function of (fit, new data, question) is, as "module:name". It returns an
-        :class:`~permix.cli.answers.Answer`, or Rankings and the agents they are of.
-    uses : tuple of str
-        The options it heeds among those of ``predict``: top, samples, seed, length.
-    rankings : bool
-        Whether the answer is rankings, which may be written in any format.
-    needs_data : bool
-        Whether it is about new rows, rather than about those that were fitted.
+    The function of that name in the model's ``answers.py`` takes (fit, new data, question) and returns an
+    :class:`~permix.cli.answers.Answer`, or Rankings and the agents they are of.
     """
 
-    answer: str
-    uses: tuple[str, ...] = ()
-    rankings: bool = False
-    needs_data: bool = True
+    uses: tuple[str, ...] = ()  # the options it heeds: top, samples, seed, length
+    rankings: bool = False  # whether the answer is rankings, which may be written in any format
+    needs_data: bool = True  # whether it is about new rows, rather than about those that were fitted
 
 
 class Variant(NamedTuple):
-    """A second model that the same command fits.
+    """A second model that the same command fits."""
 
-    Attributes
-    ----------
-    parameters : class
-        Its declared parameters; options are those of both models.
-    needs : str
-        The parameter that, once given, says that this model is meant.
-    """
+    parameters: type[Parameters]  # options are those of both models
+    needs: str  # the parameter that, once given, says that this model is meant
 
-    parameters: type[Parameters]
-    needs: str
+
+AGENT_LABELS = "Also write each agent's group and how sure that is to this CSV file."
 
 
 @dataclass(frozen=True)
 class ModelCommand:
     """What the command line does with one model.
 
-    Functions are named by where they are, "module:name", and imported when they are called, so that
-    ``permix --help`` stays quick.
-
-    Attributes
-    ----------
-    name : str
-        As in ``permix fit NAME``.
-    help : str
-        What it finds; the first line is shown in lists.
-    examples : tuple of str
-    parameters : class
-        Declared parameters, whose options the command has.
-    source : Source
-    variant : Variant, optional
-        A second model that the command fits.
-    fit : function of (data, parameters)
-        Returns a fit; raises KeyboardInterrupt if nothing was kept.
-    fit_options : dict of str to Option
-        Options about fitting that are no parameters; ``fit`` gets those that were given, by name.
-    report : function of a fit
-        Everything ``summary`` shows, as plain values.
-    show : function of (report, title)
-        Tables for people.
-    labels : function of (fit, data), optional
-        The :class:`~permix.cli.answers.Answer` that ``--labels`` writes.
-    column_labels : function of (fit, data), optional
-        That of ``--column-labels``, where a model finds groups of columns as well.
-    answers : dict of str to Answering
-        What ``predict --what`` may ask, the first being the default.
-    sample : function of (fit, size, seed), optional
-        New data drawn from the fit, as an Answer or Rankings; it takes a length too if
-        ``sample_takes_length``.
-    options : dict of str to Option
-        Further options; ``choose`` turns them into parameters.
-    choose : function of the values given
-        Returns the parameters; by default the options that were given.
-    labels_help : str
-        What the file of ``--labels`` holds.
-    select : bool
-        Whether the number of groups can be chosen by ``--select``.
-    measures : function of (fit, data, values of the options), optional
-        Further values of the report, which take the data that were fitted.
+    Functions are found by their names in the folder of the parameters, when they are called, so that
+    ``permix --help`` stays quick. In ``tables.py``: ``report(fit)``, everything ``summary`` shows as plain
+    values, and ``show(report, title)``, tables for people. In ``answers.py``: ``fit_data(data, parameters)``,
+    which raises KeyboardInterrupt if nothing was kept, and what the attributes below ask for.
     """
 
-    name: str
-    help: str
-    parameters: type[Parameters]
+    name: str  # as in ``permix fit NAME``
+    help: str  # what it finds; the first line is shown in lists
+    parameters: type[Parameters]  # declared, so that the command has an option for each
     source: Source
-    fit: str
-    report: str
-    show: str
     examples: Sequence[str] = ()
     variant: Variant | None = None
+    # Options about fitting that are no parameters; ``fit_data`` gets those that were given, by name.
     fit_options: Mapping[str, Option] = field(default_factory=dict)
-    labels: str = ""
-    column_labels: str = ""
-    answers: Mapping[str, Answering] = field(default_factory=dict)
-    sample: str = ""
-    sample_takes_length: bool = False
+    # Further options; ``choose(values given)`` turns them into parameters.
     options: Mapping[str, Option] = field(default_factory=dict)
-    choose: str = ""
-    labels_help: str = "Also write each agent's group and how sure that is to this CSV file."
-    select: bool = False
-    measures: str = ""
+    # What the file of ``--labels`` holds, which ``labels(fit, data)`` returns as an Answer; "" for none.
+    labels: str = ""
+    column_labels: bool = False  # whether ``--column-labels`` writes ``column_labels(fit, data)``
+    # What ``predict --what`` may ask, the first being the default; a function for each.
+    answers: Mapping[str, Answering] = field(default_factory=dict)
+    draws: bool = False  # whether ``sample(fit, size, seed)`` draws new data, as an Answer or Rankings
+    draws_lengths: bool = False  # whether it takes a length as well
+    select: bool = False  # whether the number of groups can be chosen by ``--select``
+    measures: bool = False  # whether ``measures(fit, data, values)`` has further values of the report
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """Return one of the model's functions, imported now."""
+        module = "tables" if name in ("report", "show") else "answers"
+        folder = self.parameters.__module__.rpartition(".")[0]
+        found: Callable[..., Any] = part(f"{folder}.{module}:{name}")
+        return found
 
     @property
     def flags(self) -> dict[str, str]:
@@ -184,14 +119,14 @@ class ModelCommand:
 
     def chosen(self, given: Mapping[str, Any]) -> type[Parameters]:
         """Return the parameters of the model that is meant, which must have all that was given."""
-        meant = self.parameters
-        if self.variant is not None and self.variant.needs in given:
-            meant = self.variant.parameters
+        if self.variant is None:
+            return self.parameters
+        needs, other = self.variant.needs, self.variant.needs in given
+        meant = self.variant.parameters if other else self.parameters
         for name in given:
             if name not in meant.declared:
-                needs = self.flags[self.variant.needs] if self.variant else ""
-                how = "with" if meant is not self.parameters else "without"
-                raise typer.BadParameter(f"{self.flags[name]} says nothing {how} {needs}")
+                how = f"{'with' if other else 'without'} {self.flags[needs]}"
+                raise typer.BadParameter(f"{self.flags[name]} says nothing {how}")
         return meant
 
     @property
@@ -233,40 +168,37 @@ SELECTION: Mapping[str, Option] = {
 
 def add_command(
     app: typer.Typer,
-    name: str,
     run: Callable[..., None],
-    parameters: Sequence[inspect.Parameter],
-    help: str,
-    examples: Sequence[str] = (),
+    arguments: Sequence[inspect.Parameter],
+    options: Mapping[str, Option],
+    *examples: str,
 ) -> None:
-    """Add a command that calls ``run`` with the values of its parameters by name."""
+    """Add a command with the name and docstring of ``run``, which gets all values by name."""
+    parameters = [*arguments, *(_of_option(name, option) for name, option in options.items())]
 
     def call(**values: Any) -> None:
-        run(**{name: _plain(value) for name, value in values.items()})
+        words = {name: str(value) for name, value in values.items() if isinstance(value, enum.StrEnum)}
+        run(**(values | words))
 
-    call.__signature__ = inspect.Signature(list(parameters))  # type: ignore[attr-defined]
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    call.__doc__ = help
-    call.__name__ = name.replace("-", "_")
+    call.__doc__ = run.__doc__
+    call.__name__ = run.__name__.replace("-", "_")
     label = "Examples" if len(examples) > 1 else "Example"
     epilog = f"{label}: {', '.join(f'`{example}`' for example in examples)}" if examples else None
-    app.command(name, epilog=epilog)(call)
+    app.command(run.__name__, epilog=epilog)(call)
 
 
-def add_fit_command(app: typer.Typer, command: ModelCommand, run: Callable[..., None]) -> None:
-    """Add ``permix fit NAME``; it calls ``run(command, values)``, with None for what was not given."""
+def add_fit_command(app: typer.Typer, command: ModelCommand) -> None:
+    """Add ``permix fit NAME``; what was not given is None."""
+    output = typer.Option("--output", "-o", help="File for the fitted model.")
     parameters = [
-        argument("file", Annotated[Path, typer.Argument(metavar="DATA", help=command.source.help)], ...),
-        argument(
-            "output",
-            Annotated[Path, typer.Option("--output", "-o", help="File for the fitted model.")],
-            ...,
-        ),
+        positional("file", command.source.help, metavar="DATA"),
+        argument("output", Annotated[Path, output], ...),
     ]
-    declared = command.declared
     options: dict[str, Option] = {**command.options, **command.fit_options}
     options |= SELECTION if command.select else {}
-    for name, about in declared.items():
+    for name, about in command.declared.items():
         if about.flag_of(name) and name not in command.options:
             if command.variant is not None and name == command.variant.needs:
                 about = replace(about, default=None)  # left out, the other model is meant
@@ -274,65 +206,51 @@ def add_fit_command(app: typer.Typer, command: ModelCommand, run: Callable[..., 
             parameters.append(_of_parameter(name, about, with_default=not must_be_given))
     options |= command.source.options
     if command.labels:
-        options["labels"] = Option(Path, command.labels_help)
+        options["labels"] = Option(Path, command.labels)
     if command.column_labels:
         options["column_labels"] = Option(Path, "The same for columns.")
-    options |= {
-        name: option for name, option in SHARED.items() if name != "keep_chains" or command.keeps_chains
-    }
-    parameters += option_parameters(options)
-    add_command(
-        app,
-        command.name,
-        lambda **values: run(command, values),
-        parameters,
-        command.help,
-        command.examples,
-    )
+    options |= SHARED
+    if not command.keeps_chains:
+        del options["keep_chains"]
 
+    def run(**values: Any) -> None:
+        part("permix.cli.run:run_fit")(command, values)
 
-def _plain(value: Any) -> Any:
-    """Return a word that was chosen as a plain string."""
-    return str(value) if isinstance(value, enum.StrEnum) else value
-
-
-def option_parameters(options: Mapping[str, Option]) -> list[inspect.Parameter]:
-    """Return options as parameters of a command."""
-    return [_of_option(name, option) for name, option in options.items()]
+    run.__name__, run.__doc__ = command.name, command.help
+    add_command(app, run, parameters, options, *command.examples)
 
 
 def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+def positional(name: str, help: str, default: Any = ..., metavar: str | None = None) -> inspect.Parameter:
+    """Return an argument that is a path."""
+    kind = Path | None if default is None else Path
+    return argument(name, Annotated[kind, typer.Argument(metavar=metavar, help=help)], default)
+
+
 def argument(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    return inspect.Parameter(
-        name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if default is ... else default,
-        annotation=annotation,
-    )
+    kind, given = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty if default is ... else default
+    return inspect.Parameter(name, kind, default=given, annotation=annotation)
 
 
 def _of_option(name: str, option: Option) -> inspect.Parameter:
     flags = option.flags or (_flag(name),)
-    details: dict[str, Any] = {"help": option.help, "show_default": False}
+    details: dict[str, Any] = {"show_default": False, "min": option.least, "metavar": option.metavar}
     kind = option.type
     if option.choices:
         kind, details["case_sensitive"] = _words(name, option.choices), False
-    if option.least is not None:
-        details["min"] = option.least
-    if option.metavar is not None:
-        details["metavar"] = option.metavar
     if option.type is bool and not any("/" in flag for flag in flags):
-        return argument(name, Annotated[bool, typer.Option(*flags, **details)], False)
-    return argument(name, Annotated[kind | None, typer.Option(*flags, **details)], None)
+        return argument(name, Annotated[bool, typer.Option(*flags, help=option.help, **details)], False)
+    return argument(name, Annotated[kind | None, typer.Option(*flags, help=option.help, **details)], None)
 
 
 def _of_parameter(name: str, about: Declared, with_default: bool = True) -> inspect.Parameter:
     """Return the option of a declared parameter; the declaration checks what is given."""
     check, flag = about.check, about.flag_of(name)
-    default = "" if about.default is None or not with_default else f" [default: {_shown(about.default)}]"
+    shown = ("no", "yes")[about.default] if isinstance(about.default, bool) else about.default
+    default = "" if about.default is None or not with_default else f" [default: {shown}]"
     details: dict[str, Any] = {"help": _first_sentence(about.help) + default, "show_default": False}
     flags = [flag, *([about.short] if about.short else [])]
     words = [word for word in check.special if isinstance(word, str)]
@@ -357,7 +275,3 @@ def _first_sentence(text: str) -> str:
     """Return a help text's first sentence without markup of docstrings."""
     first = re.split(r"(?<=[.])\s+(?=[A-Z:`])", " ".join(text.split()), maxsplit=1)[0]
     return re.sub(r":\w+:`~?(?:\w+\.)*(\w+)`", r"\1", first).replace("``", "")
-
-
-def _shown(value: Any) -> str:
-    return {True: "yes", False: "no"}.get(value, str(value)) if isinstance(value, bool) else str(value)

@@ -37,9 +37,8 @@ def run_demo(folder: Path, seed: int) -> None:
 
     orders = np.asarray(datasets.make_mallows_mixture(500, len(DRINKS), 1, random_state=seed).data)
     write_preflib(Rankings.from_orders(orders, items=DRINKS), folder / "votes.soc")
-    part("permix.consensus.command:show_consensus")(
-        read_options(folder / "votes.soc", {}), "auto", None, as_json=False
-    )
+    votes = read_options(folder / "votes.soc", {})
+    part("permix.consensus.command:show_consensus")(votes, "auto", None, as_json=False)
 
     files = ["points.csv", "points.permix", "votes.soc"]
     try:

@@ -76,8 +76,7 @@ def describe_votes(votes: Any) -> dict[str, Any]:
         "items": names,
     }
     if isinstance(votes, Rankings):
-        lengths = votes.lengths
-        facts["complete"] = bool(votes.is_full)
+        lengths, facts["complete"] = votes.lengths, bool(votes.is_full)
         if not votes.is_full:
             facts |= {
                 "unlisted_items_are": votes.unlisted,
@@ -96,63 +95,46 @@ def describe_votes(votes: Any) -> dict[str, Any]:
         categories = category_names(votes.metadata)
         if categories is not None:
             order = votes.metadata["CATEGORY ORDER"]
+            ways = {"best first": sorted(order), "worst first": sorted(order, reverse=True)}
             facts["categories_best_first"] = categories
-            facts["order_in_the_file"] = (
-                "best first"
-                if order == sorted(order)
-                else "worst first"
-                if order == sorted(order, reverse=True)
-                else "mixed"
-            )
+            facts["order_in_the_file"] = next((name for name in ways if ways[name] == order), "mixed")
         contradicting = int(votes.counts[~votes.consistent].sum())
         if contradicting:
             facts["agents_who_contradict_themselves"] = contradicting
-        # A sole best level item is a first choice; ties at the top have none.
-        first = _sole_first_choices(votes)
+        # A sole item of the best level is a first choice; ties at the top have none.
+        start, sizes = votes.level_indptr[:-1], np.diff(votes.level_indptr)
+        second = np.append(votes.levels, 0)[np.minimum(start + 1, len(votes.levels))]
+        sole = (sizes == 1) | ((sizes > 1) & (second > 0))
+        first = np.bincount(votes.level_items[start[sole]], votes.counts[sole], votes.n_items)
     facts["first_choices"] = {names[k]: int(first[k]) for k in np.flatnonzero(first)}
     return facts
 
 
-def _sole_first_choices(votes: Any) -> np.ndarray:
-    sizes = np.diff(votes.level_indptr)
-    start = votes.level_indptr[:-1][sizes > 0]
-    counts = votes.counts[sizes > 0]
-    stop = votes.level_indptr[1:][sizes > 0]
-    following = np.minimum(start + 1, len(votes.levels) - 1)
-    sole = (stop - start == 1) | (votes.levels[following] > 0)
-    chosen = votes.level_items[start[sole]]
-    return np.bincount(chosen, weights=counts[sole], minlength=votes.n_items)
-
-
 def run_convert(options: ReadOptions, target: Path, to_layout: str, force: bool, as_json: bool) -> None:
     """Read one file and write another."""
+    from permix.cli.run import speaking_options
     from permix.data import write
     from permix.data.io.categories import category_scale
 
     check_targets([target], [options.file], force)
     votes = options.read()
-    try:
-        write(votes, target, **({} if to_layout == "auto" else {"layout": str(to_layout)}))
-    except DataError as error:
-        from permix.cli.run import in_options
-
-        raise in_options(error, {"layout": "--to-layout"}) from error
+    with speaking_options({"layout": "--to-layout"}):
+        write(votes, target, **({} if to_layout == "auto" else {"layout": to_layout}))
     scale = category_scale(votes) if to_layout == "ratings" else {}
     if as_json:
-        meant = {"ratings": scale} if scale else {}
         facts = {"file": str(target), "agents": int(votes.n_agents), "number_of_items": votes.n_items}
-        print_json(facts | meant)
+        print_json(facts | ({"ratings": scale} if scale else {}))
         return
     print(f"{target}: {count_of(int(votes.n_agents), 'agent')}, {count_of(votes.n_items, 'item')}")
     if scale:
         print("ratings: " + ", ".join(f"{rating} = {name}" for rating, name in scale.items()))
 
 
-def check_targets(targets: list[Path], sources: list[Path], force: bool) -> None:
+def check_targets(targets: list[Path], sources: list[Path | None], force: bool) -> None:
     """Refuse, before any work is done, to write over an input, one file over another, or what exists."""
     from permix.files import check_target
 
-    seen = {source.resolve(): "is also the input" for source in sources}
+    seen = {source.resolve(): "is also the input" for source in sources if source is not None}
     for target in targets:
         check_target(target)
         if target.resolve() in seen:
@@ -178,20 +160,14 @@ def drop_chains(chains: Path, n_stored: int, n_draws: int) -> None:
     shutil.rmtree(gone)
 
 
-def check_picture(picture: Path | None) -> None:
-    """Refuse, before any work is done, an ending that no picture has."""
-    if picture is not None and picture.suffix not in PICTURES:
-        raise typer.BadParameter(f"{picture}: pictures end in {', '.join(PICTURES)}")
+def check_names(output: Path, picture: Path | None) -> None:
+    """Refuse, before any work is done, a model's name that says another kind of file, or a picture's."""
+    from permix.data.io.text_files import PREFLIB, TABLES, plain_suffix
 
-
-def check_model_name(output: Path) -> None:
-    """Refuse, before any work is done, a name that says the file is something else than a model."""
-    from permix.data.io.preflib_writer import SUFFIXES
-    from permix.data.io.read_write import TABLES
-    from permix.data.io.text_files import plain_suffix
-
-    endings = {*SUFFIXES, *TABLES, "json", "npy", "npz", "txt", *(ending[1:] for ending in PICTURES)}
+    endings = {*PREFLIB, *TABLES, "json", "npy", "npz", "txt", *(ending[1:] for ending in PICTURES)}
     if plain_suffix(output) in endings:
         raise typer.BadParameter(
             f"--output {output}: the fitted model is no such file; name it {output.stem.split('.')[0]}.permix"
         )
+    if picture is not None and picture.suffix not in PICTURES:
+        raise typer.BadParameter(f"{picture}: pictures end in {', '.join(PICTURES)}")

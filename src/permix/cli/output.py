@@ -8,7 +8,7 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -47,8 +47,6 @@ def abandon_output() -> None:
 # Room for a long line where there is no terminal.
 PIPE_WIDTH = 320
 ORDER = " ≻ "
-# From this R-hat on, reports say that chains disagree before anything else.
-NOT_CONVERGED = 1.5
 
 
 def print_json(value: Any) -> None:
@@ -81,16 +79,15 @@ def running_fit(chains: Path | None = None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
+        what = "before there was anything to keep"
         if chains is not None and any(chains.rglob("state.npz")):
             what = f"before there was a fit to save; the same command goes on from {chains}"
-        else:
-            what = "before there was anything to keep"
         print(f"permix: interrupted {what}", file=sys.stderr)
         raise typer.Exit(130) from None
 
 
 def count_of(n: int, thing: str) -> str:
-    """Return "1 cluster", "2 clusters"."""
+    """Return "1 group", "2 groups"."""
     return f"{n:,} {thing}{'' if n == 1 else 's'}"
 
 
@@ -103,11 +100,10 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     table = Table(header_style="", box=None, pad_edge=False)
     for index, column in enumerate(columns):
         numeric = bool(rows) and all(isinstance(row[index], int | float) for row in rows)
-        table.add_column(
-            escape(column), justify="right" if numeric else "left", overflow="ellipsis", no_wrap=True
-        )
+        side: Any = "right" if numeric else "left"
+        table.add_column(escape(column), justify=side, overflow="ellipsis", no_wrap=True)
     for row in rows:
-        table.add_row(*[escape(_text(cell)) for cell in row])
+        table.add_row(*[escape(cell_text(cell)) for cell in row])
     # A pipe has no width of its own: leave room, so that nothing is folded there.
     console = Console(soft_wrap=False, width=None if sys.stdout.isatty() else 1000)
     console.print(f"[bold]{escape(title)}[/bold]", highlight=False)
@@ -115,7 +111,8 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     console.print()
 
 
-def _text(cell: Any) -> str:
+def cell_text(cell: Any) -> str:
+    """Write a value as tables show it."""
     if isinstance(cell, bool):
         return "yes" if cell else "no"
     if isinstance(cell, int):
@@ -140,20 +137,13 @@ def fitting(names: Sequence[str], width: int) -> str:
     whole = ORDER.join(names)
     if len(whole) <= width or len(names) < 3:
         return whole
-    gap = f"{ORDER}… {len(names) - 2} more …{ORDER}"
-    most = max((width - len(gap)) // 2, 4)  # so that the first and the last fit in any case
+    gap = f"{ORDER}… {{}} more …{ORDER}"
+    most = max((width - len(gap.format(len(names) - 2))) // 2, 4)  # so that the first and the last fit
     names = [name if len(name) <= most else f"{name[: most - 1]}…" for name in names]
-    cut = f"{names[0]}{gap}{names[-1]}"
-    for shown in range(2, len(names) - 1):
-        head = ORDER.join(names[:shown])
-        longer = f"{head}{ORDER}… {len(names) - shown - 1} more …{ORDER}{names[-1]}"
-        if len(longer) > width:
+    cut = ""
+    for shown in range(1, len(names) - 1):
+        longer = f"{ORDER.join(names[:shown])}{gap.format(len(names) - shown - 1)}{names[-1]}"
+        if cut and len(longer) > width:
             break
         cut = longer
     return cut
-
-
-def print_if_not_converged(diagnostics: Mapping[str, Mapping[str, Any]]) -> None:
-    """Say, before anything else, that chains disagree; ``diagnostics`` has an R-hat for each quantity."""
-    if any(row["r_hat"] > NOT_CONVERGED for row in diagnostics.values()):
-        print("NOT CONVERGED: the chains disagree, so what follows may change with more draws.\n")

@@ -13,9 +13,9 @@ from permix.cli.answers import DELIMITERS, Answer, csv_to, give, give_rankings, 
 from permix.cli.command import ModelCommand
 from permix.cli.inspect import check_targets
 from permix.cli.output import data_stream, print_json
-from permix.cli.run import in_options, warnings_in_options
+from permix.cli.run import speaking_options
 from permix.cli.votes import ReadOptions, read_options
-from permix.errors import DataError, PermixError
+from permix.errors import DataError
 from permix.estimators.registry import Model, part
 
 
@@ -25,14 +25,9 @@ class Question(NamedTuple):
     what: str
     top: int | None
     samples: int | None
-    given_seed: int | None
+    seed: int
     length: int | None
     wide: bool  # whether there is room for many columns
-
-    @property
-    def seed(self) -> int:
-        """The seed, also where none was given."""
-        return self.given_seed or 0
 
     @property
     def draws(self) -> dict[str, Any]:
@@ -57,30 +52,34 @@ class NewData(NamedTuple):
 
 
 def run_predict(
-    fit_file: Path, file: Path | None, what: str | None, output: Path | None, values: Mapping[str, Any]
+    fit: Path,
+    file: Path | None,
+    what: str | None,
+    output: Path | None,
+    force: bool,
+    json: bool,
+    **values: Any,
 ) -> None:
     """Say what a fitted model makes of new data."""
-    model, fit, command = _loaded(fit_file)
+    model, found, command = _loaded(fit)
+    who = model.named
     if not command.answers:
-        raise DataError(f"{fit_file} is {model.named}, which predicts nothing")
+        raise DataError(f"{fit} is {who}, which predicts nothing")
     what = what or next(iter(command.answers))
     if what not in command.answers:
-        raise typer.BadParameter(
-            f"--what {what}: {fit_file} is {model.named}, which answers {', '.join(command.answers)}"
-        )
+        known = ", ".join(command.answers)
+        raise typer.BadParameter(f"--what {what}: {fit} is {who}, which answers {known}")
     answering = command.answers[what]
     for name, value in values.items():
-        if value in (None, []) or name in ("force", "json"):
+        if value in (None, []):
             continue
         flag = command.flags.get(name, f"--{name.replace('_', '-')}")
         if name not in answering.uses and name not in command.source.options:
-            raise typer.BadParameter(f"{flag} says nothing to {model.named} about --what {what}")
+            raise typer.BadParameter(f"{flag} says nothing to {who} about --what {what}")
         reading = command.source.options.get(name)
         if reading is not None and reading.choices and value not in reading.choices:
-            raise typer.BadParameter(
-                f"{flag} {value} says nothing to {model.named}, whose files may be "
-                f"{', '.join(reading.choices)}"
-            )
+            known = ", ".join(reading.choices)
+            raise typer.BadParameter(f"{flag} {value} says nothing to {who}, whose files may be {known}")
         if reading is not None and file is None:
             raise typer.BadParameter(f"{flag} says how to read a file of new data, and none is given")
     if output is not None:
@@ -88,100 +87,72 @@ def run_predict(
             raise typer.BadParameter(
                 f"--output {output}: this answer is a table; end its name in .csv or .tsv"
             )
-        check_targets([output], [fit_file, *([] if file is None else [file])], values["force"])
+        check_targets([output], [fit, file], force)
     if file is None and answering.needs_data:
         raise typer.BadParameter(f"give a file of new data as well; --what {what} is about new rows")
-    as_json = values["json"]
-    question = Question(
-        what,
-        values["top"],
-        values["samples"],
-        values["seed"],
-        values["length"],
-        wide=output is not None or as_json,
-    )
-    try:
-        with warnings_in_options(command.flags):
-            answer = part(answering.answer)(fit, NewData(file, values), question)
-            if isinstance(answer, Answer):
-                give(answer, output, as_json)
-            else:
-                rankings, agents = answer
-                give_rankings(rankings, agents, output, as_json)
-    except PermixError as error:
-        raise in_options(error, command.flags) from error
+    top, samples, seed, length = (values[name] for name in ("top", "samples", "seed", "length"))
+    question = Question(what, top, samples, seed or 0, length, wide=output is not None or json)
+    with speaking_options(command.flags):
+        answer = command.function(what)(found, NewData(file, values), question)
+        if isinstance(answer, Answer):
+            give(answer, output, json)
+        else:
+            rankings, agents = answer
+            give_rankings(rankings, agents, output, json)
 
 
-def _loaded(fit_file: Path) -> tuple[Model, Any, ModelCommand]:
+def _loaded(file: Path) -> tuple[Model, Any, ModelCommand]:
+    """Return a file's model, fit and command; notice a file of votes where the model should be."""
+    from permix.data.io.text_files import PREFLIB, TABLES, plain_suffix
     from permix.estimators.archive import read_model
 
-    _refuse_data_first(fit_file)
-    model, fit = read_model(fit_file)
+    if plain_suffix(file) in (*PREFLIB, *TABLES) and file.is_file() and not zipfile.is_zipfile(file):
+        raise DataError(
+            f"{file} holds data, not a fitted model; the model comes first, as in permix predict "
+            f"MODEL.permix {file.name}, and permix info describes data"
+        )
+    model, fit = read_model(file)
     if not model.command:
-        raise DataError(f"{fit_file} is {model.named}, which only the library uses: permix.load(path)")
+        raise DataError(f"{file} is {model.named}, which only the library uses: permix.load(path)")
     return model, fit, part(model.command)
 
 
 def show_fit(file: Path, as_json: bool) -> None:
     """Print what a fitted model found."""
     _, fit, command = _loaded(file)
-    report = part(command.report)(fit)
+    report = command.function("report")(fit)
     if as_json:
         print_json({"file": str(file), **report})
     else:
-        part(command.show)(report, file.name)
+        command.function("show")(report, file.name)
 
 
 def run_sample(
-    fit_file: Path, size: int, length: int | None, output: Path | None, seed: int, force: bool, as_json: bool
+    fit: Path, size: int, length: int | None, output: Path | None, seed: int, force: bool, json: bool
 ) -> None:
     """Draw new rankings or rows from a fitted model."""
     if output is not None:
-        check_targets([output], [fit_file], force)
-    model, fit, command = _loaded(fit_file)
-    if not command.sample:
-        raise DataError(f"{fit_file} is {model.named}, from which nothing can be drawn")
-    if length is not None and not command.sample_takes_length:
+        check_targets([output], [fit], force)
+    model, found, command = _loaded(fit)
+    if not command.draws:
+        raise DataError(f"{fit} is {model.named}, from which nothing can be drawn")
+    if length is not None and not command.draws_lengths:
         raise typer.BadParameter(f"--length says nothing to {model.named}")
-    try:
-        drawn = part(command.sample)(fit, size, seed, *([length] if command.sample_takes_length else []))
-    except PermixError as error:
-        raise in_options(error, {**command.flags, "lengths": "--length"}) from error
-    if isinstance(drawn, Answer):
-        _give_rows(drawn, output, as_json)
-    elif output is not None:
-        write_rankings(drawn, output, as_json)
-    else:
-        _print_rankings(drawn, as_json)
-
-
-def _give_rows(drawn: Answer, output: Path | None, as_json: bool) -> None:
-    if output is not None and output.suffix not in DELIMITERS:
+    with speaking_options({**command.flags, "lengths": "--length"}):
+        drawn = command.function("sample")(found, size, seed, *([length] if command.draws_lengths else []))
+    is_table = isinstance(drawn, Answer)
+    if output is not None and is_table and output.suffix not in DELIMITERS:
         raise DataError(f"{output}: rows are written as .csv or .tsv")
-    if output is not None or as_json:
-        give(drawn, output, as_json)
-    else:
+    if is_table and (output is not None or json):
+        give(drawn, output, json)
+    elif is_table:
         csv_to(data_stream(), drawn.columns, drawn.rows)
-
-
-def _print_rankings(rankings: Any, as_json: bool) -> None:
-    orders = rankings.orders.tolist()
-    if as_json:
-        print_json({"rankings": [[rankings.items[item] for item in row if item >= 0] for row in orders]})
+    elif output is not None:
+        write_rankings(drawn, output, json)
+    elif json:
+        rankings = [[drawn.items[item] for item in row if item >= 0] for row in drawn.orders.tolist()]
+        print_json({"rankings": rankings})
     else:
-        names = [*rankings.items, ""]  # a place that a list leaves empty has number -1
-        places = [f"pos{place + 1}" for place in range(rankings.orders.shape[1])]
-        csv_to(data_stream(), places, ([names[item] for item in row] for row in orders))
-
-
-def _refuse_data_first(file: Path) -> None:
-    """Notice a file of votes where the model should be."""
-    from permix.data.io.preflib_writer import SUFFIXES
-    from permix.data.io.read_write import TABLES
-    from permix.data.io.text_files import plain_suffix
-
-    if plain_suffix(file) in (*SUFFIXES, *TABLES) and file.is_file() and not zipfile.is_zipfile(file):
-        raise DataError(
-            f"{file} holds data, not a fitted model; the model comes first, as in permix predict "
-            f"MODEL.permix {file.name}, and permix info describes data"
-        )
+        names = [*drawn.items, ""]  # a place that a list leaves empty has number -1
+        places = [f"pos{place + 1}" for place in range(drawn.orders.shape[1])]
+        csv_to(data_stream(), places, ([names[item] for item in row] for row in drawn.orders.tolist()))

@@ -26,8 +26,7 @@ def membership(
     agents: list[Any], probabilities: np.ndarray, counts: np.ndarray, *, wide: bool = False
 ) -> Answer:
     """Say which group each agent is in, and how probable that is; all probabilities where there is room."""
-    k = probabilities.shape[1]
-    shown = k if wide else 0
+    shown = probabilities.shape[1] if wide else 0
     columns = ["agent", "group", "probability", *[f"p{j + 1}" for j in range(shown)]]
     rows: Iterable[list[Any]] = (
         [agent, int(row.argmax()) + 1, round(float(row.max()), 6), *np.round(row[:shown], 6).tolist()]
@@ -43,8 +42,7 @@ def read_over_items(file: ReadOptions, items: tuple[Any, ...]) -> Any:
     A table names only items that occur in it. Where those are not all, "the rest is below" means all the
     rest of the model's items.
     """
-    from permix.data.io.read_write import TABLES
-    from permix.data.io.text_files import plain_suffix
+    from permix.data.io.text_files import TABLES, plain_suffix
     from permix.estimators.preference_input import as_preferences, over_more_items
 
     votes = file.read()
@@ -59,41 +57,33 @@ def pairs_answer(votes: Any, agents: list[Any], top: int | None, n_samples: int,
     These are P(a before b) of all pairs of all agents, standard errors, and which agents' come from draws: an
     error of 0 does not say that a value is exact, since draws that all agree give one as well.
     """
+    items = votes.items
+    size = max(1, BLOCK // len(items) ** 2)
+
+    def rows() -> Iterator[list[Any]]:
+        for first in range(0, len(votes), size):
+            block = votes[first : first + size]
+            before, errors, drawn = ask(block, first)
+            for row in range(len(block)):
+                better, worse, probability = open_pairs(block, row, before[row])
+                if top is not None and top < len(better):
+                    # By probability, and where draws agree by how far apart the items are.
+                    wins = before[row].sum(axis=1)
+                    kept = np.lexsort([wins[worse] - wins[better], -probability])[:top]
+                    better, worse, probability = better[kept], worse[kept], probability[kept]
+                error = errors[row, better, worse]
+                if drawn[row]:
+                    probability, error = not_certain(probability, error, n_samples)
+                columns = (array.tolist() for array in (better, worse, probability, error))
+                for a, b, p, e in zip(*columns, strict=True):
+                    yield [agents[first + row], items[a], items[b], round(p, 6), round(e, 6)]
+
     return Answer(
         f"{count_of(len(agents), 'row')}: what the agents did not state",
         ["agent", "better", "worse", "probability", "standard_error"],
-        _pairs_by_block(votes, agents, top, n_samples, ask),
+        rows(),
         if_empty="nothing is open: what the agents stated settles the order of every pair",
     )
-
-
-def _pairs_by_block(
-    votes: Any, agents: list[Any], top: int | None, n_samples: int, ask: Ask
-) -> Iterator[list[Any]]:
-    """Rows of the answer, the pairs of one agent after those of another."""
-    items = votes.items
-    size = max(1, BLOCK // len(items) ** 2)
-    for first in range(0, len(votes), size):
-        block = votes[first : first + size]
-        before, errors, drawn = ask(block, first)
-        for row in range(len(block)):
-            better, worse, probability = open_pairs(block, row, before[row])
-            if top is not None and top < len(better):
-                kept = surest(better, worse, probability, before[row])[:top]
-                better, worse, probability = better[kept], worse[kept], probability[kept]
-            error = errors[row, better, worse]
-            if drawn[row]:
-                probability, error = not_certain(probability, error, n_samples)
-            for a, b, p, e in zip(
-                better.tolist(), worse.tolist(), probability.tolist(), error.tolist(), strict=True
-            ):
-                yield [agents[first + row], items[a], items[b], round(p, 6), round(e, 6)]
-
-
-def surest(better: np.ndarray, worse: np.ndarray, probability: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Order pairs, the surest first: by probability, and where draws agree by how far apart the items are."""
-    wins = before.sum(axis=1)
-    return np.lexsort([wins[worse] - wins[better], -probability])
 
 
 def not_certain(probability: np.ndarray, error: np.ndarray, n_draws: int) -> tuple[np.ndarray, np.ndarray]:

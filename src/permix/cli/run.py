@@ -14,13 +14,12 @@ import typer
 
 from permix.cli.answers import write_csv
 from permix.cli.command import SELECTION, ModelCommand
-from permix.cli.inspect import check_model_name, check_picture, check_targets, drop_chains
+from permix.cli.inspect import check_names, check_targets, drop_chains
 from permix.cli.output import print_json, running_fit
 from permix.errors import DataError, Message, ParameterError, PermixError, PermixWarning
 from permix.estimators.registry import part
 from permix.files import check_target
 
-SELECT = "permix.selection.select_components:select_components"
 SELECTION_TABLES = "permix.selection.tables"
 
 
@@ -31,7 +30,7 @@ class WrongOption(DataError):
 
 
 class Targets(NamedTuple):
-    """The files a fit writes."""
+    """The files a fit writes, and the folder of its chains; None for those it does not."""
 
     output: Path
     labels: Path | None
@@ -40,38 +39,30 @@ class Targets(NamedTuple):
     curve: Path | None
     chains: Path | None
 
-    def all(self) -> list[Path]:
-        """Return those that are wanted, chains apart."""
-        return [target for target in self[:-1] if target is not None]
+
+@contextmanager
+def speaking_options(flags: Mapping[str, str]) -> Iterator[None]:
+    """Write the arguments that warnings and errors name as options of a command."""
+    from permix.cli import show_warning
+
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = partial(show_warning, flags=flags)
+            # It speaks of calls; the command line says by itself how to go on.
+            warnings.filterwarnings("ignore", "interrupted after", PermixWarning)
+            yield
+    except PermixError as error:
+        message = error.args[0] if error.args else ""
+        if not isinstance(message, Message):
+            raise
+        kind = WrongOption if isinstance(error, ParameterError) else DataError
+        raise kind(message.as_options(flags)) from error
 
 
 def run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
     """Fit, save, and show what was found."""
-    try:
-        with warnings_in_options(command.flags):
-            _run_fit(command, values)
-    except PermixError as error:
-        raise in_options(error, command.flags) from error
-
-
-@contextmanager
-def warnings_in_options(flags: Mapping[str, str]) -> Iterator[None]:
-    """Show warnings with the options of a command for the arguments they name."""
-    from permix.cli import show_warning
-
-    with warnings.catch_warnings():
-        warnings.showwarning = partial(show_warning, flags=flags)
-        # It speaks of calls; the command line says by itself how to go on.
-        warnings.filterwarnings("ignore", "interrupted after", PermixWarning)
-        yield
-
-
-def in_options(error: PermixError, flags: Mapping[str, str]) -> PermixError:
-    """Return the error with its arguments written as options, where it names any."""
-    message = error.args[0] if error.args else ""
-    if not isinstance(message, Message):
-        return error
-    return (WrongOption if isinstance(error, ParameterError) else DataError)(message.as_options(flags))
+    with speaking_options(command.flags):
+        _run_fit(command, values)
 
 
 def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
@@ -87,7 +78,8 @@ def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
         raise DataError(f"{file} is a fitted model, not data; see permix summary {file}")
     unfinished = targets.chains is not None and (targets.chains / "manifest.json").is_file()
     # Chains that are still there are a run that was cut short: the same command may replace what it left.
-    check_targets(targets.all(), [file], values["force"] or unfinished)
+    wanted = [target for target in targets[:-1] if target is not None]
+    check_targets(wanted, [file], values["force"] or unfinished)
     if unfinished and not (as_json or quiet):
         print(f"found chains in {targets.chains}", file=sys.stderr)
     given["progress"] = False if quiet or as_json else None
@@ -95,27 +87,26 @@ def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
         given["store"] = targets.chains
     settings = parameters(**given) if candidates is None else None
     data = part(command.source.read)(file, values)
+    selection = None
     with running_fit(targets.chains):
-        fit, selection = _fitted(command, data, settings, given, values, candidates)
+        if candidates is None:
+            options = {name: values[name] for name in command.fit_options if values[name] is not None}
+            fit = command.function("fit_data")(data, settings, **options)
+        else:
+            selection = _selected(command, data, given, values, candidates)
+            fit = selection.fit
     _finish(command, values, targets, data, fit, selection)
 
 
 def _parameters(command: ModelCommand, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters that were given, in the types that declarations expect."""
     declared = command.declared
-    given = {
-        name: value
-        for name, value in values.items()
-        if value is not None and (name in declared or name in command.options)
-    }
-    if command.choose:
-        given = part(command.choose)(given)
-    elif command.options:
-        raise TypeError(f"{command.name} has options of its own but does not say what they mean")
-    return {
-        name: declared[name].check.parse(value) if isinstance(value, str) else value
-        for name, value in given.items()
-    }
+    named = {*declared, *command.options}
+    given = {name: value for name, value in values.items() if value is not None and name in named}
+    if command.options:
+        given = command.function("choose")(given)
+    words = {name: value for name, value in given.items() if isinstance(value, str)}
+    return given | {name: declared[name].check.parse(word) for name, word in words.items()}
 
 
 def _candidates(command: ModelCommand, values: Mapping[str, Any]) -> list[int] | None:
@@ -147,17 +138,15 @@ def _numbers(text: str) -> list[int]:
                 raise ValueError
             numbers.update(range(low, high + 1))
     except ValueError:
-        raise typer.BadParameter(
-            f"--select takes numbers of groups such as 1-10 or 2,4,8, not {text!r}"
-        ) from None
+        said = f"--select takes numbers of groups such as 1-10 or 2,4,8, not {text!r}"
+        raise typer.BadParameter(said) from None
     return sorted(numbers)
 
 
 def _targets(command: ModelCommand, values: Mapping[str, Any], curve: bool) -> Targets:
     output, picture = values["output"], values["picture"]
-    check_model_name(output)
+    check_names(output, picture)
     check_target(output)
-    check_picture(picture)
     return Targets(
         output,
         values.get("labels"),
@@ -168,20 +157,12 @@ def _targets(command: ModelCommand, values: Mapping[str, Any], curve: bool) -> T
     )
 
 
-def _fitted(
-    command: ModelCommand,
-    data: Any,
-    settings: Any,
-    given: dict[str, Any],
-    values: Mapping[str, Any],
-    candidates: list[int] | None,
-) -> tuple[Any, Any]:
-    """Fit so many groups, or as many as the data choose; no fit if that choice was interrupted."""
-    if candidates is None:
-        wanted = {name: values[name] for name in command.fit_options if values[name] is not None}
-        return part(command.fit)(data, settings, **wanted), None
+def _selected(
+    command: ModelCommand, data: Any, given: dict[str, Any], values: Mapping[str, Any], candidates: list[int]
+) -> Any:
+    """Choose the number of groups, and fit so many; no fit if that choice was interrupted."""
     chosen = {name: value for name, value in given.items() if name not in ("n_components", "store")}
-    selection = part(SELECT)(
+    return part("permix.selection.select_components:select_components")(
         data.table,
         candidates,
         model=command.name,
@@ -191,7 +172,6 @@ def _fitted(
         refit=True,
         **chosen,
     )
-    return selection.fit, selection
 
 
 def _finish(
@@ -204,26 +184,34 @@ def _finish(
     if selection is not None and targets.curve is not None:
         part("permix.plots:choice")(selection).figure.savefig(targets.curve)
     extra = {} if selection is None else {"selection": part(SELECTION_TABLES).selection_report(selection)}
+
+    def show(file: Path | None, report: dict[str, Any]) -> None:
+        if as_json:
+            print_json({"file": None if file is None else str(file), **report, **extra})
+            return
+        if selection is not None:
+            part(SELECTION_TABLES).print_selection(selection)
+        if file is not None:
+            command.function("show")(report, file.name)
+
     if fit is None:
-        _show(command, {"file": None, **extra}, selection, None, as_json)
-        print(
-            f"permix: interrupted before a model was fitted to all; -k {selection.chosen} fits one",
-            file=sys.stderr,
-        )
+        show(None, {})
+        said = f"interrupted before a model was fitted to all; -k {selection.chosen} fits one"
+        print(f"permix: {said}", file=sys.stderr)
         raise typer.Exit(130)
     write_model(fit, targets.output)
     interrupted = bool(getattr(fit, "interrupted", False))
     partial = selection is not None and selection.interrupted
     if targets.labels is not None and not partial:
-        write_csv(part(command.labels)(fit, data), targets.labels)
+        write_csv(command.function("labels")(fit, data), targets.labels)
     if targets.column_labels is not None:
-        write_csv(part(command.column_labels)(fit, data), targets.column_labels)
+        write_csv(command.function("column_labels")(fit, data), targets.column_labels)
     if targets.picture is not None:
         part("permix.plots:save")(fit, targets.picture)
-    report = part(command.report)(fit)
+    report = command.function("report")(fit)
     if command.measures and not (partial or interrupted):
-        report |= part(command.measures)(fit, data, values)
-    _show(command, {"file": str(targets.output), **report, **extra}, selection, report, as_json)
+        report |= command.function("measures")(fit, data, values)
+    show(targets.output, report)
     if targets.curve is not None and not as_json:
         print(f"{targets.curve}: what the choice rests on, by number of groups")
     if partial or interrupted:
@@ -232,22 +220,6 @@ def _finish(
     if targets.chains is not None and targets.chains.exists() and not values["keep_chains"]:
         n_stored = fit.draws.n_stored if getattr(fit, "draws", None) is not None else 0
         drop_chains(targets.chains, n_stored, fit.settings.n_draws)
-
-
-def _show(
-    command: ModelCommand,
-    everything: dict[str, Any],
-    selection: Any,
-    report: dict[str, Any] | None,
-    as_json: bool,
-) -> None:
-    if as_json:
-        print_json(everything)
-        return
-    if selection is not None:
-        part(SELECTION_TABLES).print_selection(selection)
-    if report is not None:
-        part(command.show)(report, Path(everything["file"]).name)
 
 
 def _say_interrupted(targets: Targets, partial: bool) -> None:

@@ -47,57 +47,33 @@ VOTE_OPTIONS: Mapping[str, Option] = {
 
 
 class ReadOptions(NamedTuple):
-    """A file of votes and what the user said about it; None and auto mean what the file suggests."""
+    """A file of votes, and what the user said about how to read it."""
 
     file: Path
-    layout: str
-    unlisted: str | None
-    count_column: str | None
-    agent_column: str | None
-    on_cycle: str | None
-    header: bool | None = None
-    ignore: list[str] | None = None
-    categories: str | None = None
+    given: Mapping[str, Any]
 
-    def read(self, **more: Any) -> Any:
+    def read(self) -> Any:
         """Read rankings or preferences from any format permix knows."""
         from permix.data import read
-
-        if self.file.suffix == ".permix":
-            raise DataError(
-                f"{self.file} is a fitted model, not a file of votes; see permix summary {self.file}"
-            )
-        given = {
-            "layout": None if self.layout == "auto" else self.layout,
-            "unlisted": self.unlisted,
-            "count_column": self.count_column,
-            "agent_column": self.agent_column,
-            "on_cycle": self.on_cycle,
-        }
-        chosen: dict[str, Any] = {name: str(value) for name, value in given.items() if value is not None}
-        if self.header is not None:
-            chosen["header"] = self.header
-        if self.ignore:
-            chosen["ignore"] = self.ignore
-        if self.categories is not None:
-            from permix.data.io.text_files import plain_suffix
-
-            if plain_suffix(self.file) != "cat":
-                raise typer.BadParameter(f"--categories belongs to .cat files; {self.file} is another kind")
-            chosen["categories"] = self._category_order(self.categories)
-        return read(self.file, **chosen, **more)
-
-    @staticmethod
-    def _category_order(said: str) -> str | list[str]:
         from permix.data.io.categories import DIRECTIONS
+        from permix.data.io.text_files import plain_suffix
 
-        if said in DIRECTIONS:
-            return said
-        return [name.strip() for name in next(csv.reader([said], skipinitialspace=True), [])]
+        file = self.file
+        if file.suffix == ".permix":
+            raise DataError(f"{file} is a fitted model, not a file of votes; see permix summary {file}")
+        chosen = dict(self.given)
+        order = chosen.get("categories")
+        if order is not None:
+            if plain_suffix(file) != "cat":
+                raise typer.BadParameter(f"--categories belongs to .cat files; {file} is another kind")
+            if order not in DIRECTIONS:
+                names = next(csv.reader([order], skipinitialspace=True), [])
+                chosen["categories"] = [name.strip() for name in names]
+        return read(file, **chosen)
 
     def refuse_keep(self) -> None:
         """Refuse agents without an order, before anything is read."""
-        if self.on_cycle == "keep":
+        if self.given.get("on_cycle") == "keep":
             raise typer.BadParameter(
                 "--on-cycle keep: models of rankings need agents who do not contradict themselves; "
                 "--on-cycle drop leaves the others out"
@@ -112,16 +88,15 @@ class ReadOptions(NamedTuple):
     def _names_agents(self) -> bool:
         """Say whether the file has ids: those from 0 on look like none once they are read."""
         from permix.data.io.column_names import column_places
-        from permix.data.io.read_write import TABLES
         from permix.data.io.table_columns import file_rows, guess_delimiter
-        from permix.data.io.text_files import first_line, plain_suffix
+        from permix.data.io.text_files import TABLES, first_line, plain_suffix
 
-        if self.agent_column is not None:
+        if "agent_column" in self.given:
             return True
         if plain_suffix(self.file) not in TABLES:
             return False
-        if self.header is False:
-            return self.layout in ("pairs", "ratings")
+        if self.given.get("header") is False:
+            return self.given.get("layout") in ("pairs", "ratings")
         text = first_line(self.file)
         _, header = next(file_rows(self.file, text, guess_delimiter(self.file, text)))
         return "" in header or bool(column_places(header, "agent"))
@@ -136,9 +111,8 @@ class Votes(NamedTuple):
 
 def read_options(file: Path, values: Mapping[str, Any]) -> ReadOptions:
     """Return a file of votes with what the user said about it."""
-    return ReadOptions(
-        file, values.get("layout") or "auto", *(values.get(name) for name in list(VOTE_OPTIONS)[1:])
-    )
+    said = {name: values.get(name) for name in VOTE_OPTIONS}
+    return ReadOptions(file, {name: value for name, value in said.items() if value not in (None, [], "auto")})
 
 
 def read_votes(file: Path, values: Mapping[str, Any]) -> Votes:

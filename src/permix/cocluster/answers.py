@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import warnings
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,16 +14,16 @@ from permix.cli.output import count_of
 from permix.cli.predict import NewData, Question
 from permix.cocluster.cells.families import CategoricalCells, plain
 from permix.cocluster.ensemble import fit_ensemble
-from permix.cocluster.fit import BlockFit, fit_cocluster, naming_cells
+from permix.cocluster.fit import BlockFit, Side, fit_cocluster, naming_cells
 from permix.cocluster.matrix_source import read_rows
-from permix.cocluster.parameters import BlockParameters, CoClusterParameters, EnsembleParameters
+from permix.cocluster.parameters import BlockParameters, EnsembleParameters
 from permix.cocluster.predict import BlockPredictions
-from permix.cocluster.results import Side, groups_of
+from permix.cocluster.results import groups_of
 from permix.cocluster.tables import held_out_report
 from permix.data.cells import Cells
 from permix.data.cells_checks import Names, match_numbers
 from permix.data.io.text_files import plain_suffix
-from permix.errors import Argument, DataError, Message, ParameterError, PermixWarning
+from permix.errors import Argument, DataError, ParameterError, PermixWarning
 
 # Probabilities of this many levels or groups stand side by side where no file was asked for.
 MAX_COLUMNS = 8
@@ -35,39 +34,27 @@ BLOCK = 100_000
 # -- fitting ---------------------------------------------------------------------------------------
 
 
-def fit_matrix(
+def fit_data(
     cells: Cells, settings: BlockParameters, levels: str | None = None, held_out: float | None = None
 ) -> BlockFit:
     """Fit a co-clustering, or an ensemble, to a file's matrix or to a share of its cells."""
     if held_out is not None and not 0.0 < held_out < 1.0:
         raise ParameterError("held_out", held_out, "a share above 0 and below 1")
-    settings = _with_levels(cells, settings, levels, held_out is not None)
-    kept, tested = (cells, None) if held_out is None else cells.split(held_out, settings.random_state)
-    fit: BlockFit
-    if isinstance(settings, EnsembleParameters):
-        fit = fit_ensemble(kept, None, settings)
-    else:
-        assert isinstance(settings, CoClusterParameters)
-        fit = fit_cocluster(kept, settings)
+    chosen = _with_levels(cells, settings, levels, held_out is not None)
+    kept, tested = (cells, None) if held_out is None else cells.split(held_out, chosen.random_state)
+    is_ensemble = isinstance(chosen, EnsembleParameters)
+    fit: BlockFit = fit_ensemble(kept, None, chosen) if is_ensemble else fit_cocluster(kept, chosen)
     fit.held_out = tested
     return fit
 
 
-def _with_levels(
-    cells: Cells, settings: BlockParameters, levels: str | None, held_out: bool
-) -> BlockParameters:
+def _with_levels(cells: Cells, settings: Any, levels: str | None, held_out: bool) -> Any:
     """Check all cells before anything runs, and take the levels from all of them, also those held out."""
     family = settings.cell_family()
     if levels is not None:
         if family.name != "categorical":
-            raise DataError(
-                Message(
-                    Argument("levels"),
-                    " belongs to ",
-                    Argument("family", "categorical"),
-                    f", not to {family.name}",
-                )
-            )
+            owner = Argument("family", "categorical")
+            raise DataError(Argument("levels"), " belongs to ", owner, f", not to {family.name}")
         family = CategoricalCells(settings.pseudo_count, levels=levels_of(levels, cells.is_text))
     with naming_cells(cells):
         resolved = family.resolve(cells.values)
@@ -96,7 +83,7 @@ def levels_of(text: str, is_text: bool) -> tuple[str | float, ...]:
         raise ParameterError("levels", text, "numbers, since the cells are numbers") from None
 
 
-def row_labels(fit: BlockFit, cells: Cells) -> Answer:
+def labels(fit: BlockFit, cells: Cells) -> Answer:
     """Say which group each row is in, and how probable it is that it is with its fellow members."""
     return _labels(fit, "row")
 
@@ -119,7 +106,17 @@ def _labels(fit: BlockFit, what: Side) -> Answer:
 def cells(fit: BlockFit, data: NewData, question: Question) -> Answer:
     """Say what the missing cells of the fitted rows, or of new rows, hold."""
     new = None if data.file is None else _new_rows(fit, data, question)
-    return _missing(BlockPredictions(fit), new, question.wide)
+    levels: list[Any] = list(getattr(fit.family, "levels", None) or [])
+    shown = levels if question.wide or len(levels) <= MAX_COLUMNS else []
+    title = f"Missing cells of {'the fitted rows' if new is None else count_of(new.n_rows, 'new row')}: "
+    columns = ["row", "column", "value"]
+    if fit.family.has_levels:
+        title += "the most probable value, and how probable each is"
+        columns += ["probability", *(f"p({level})" for level in shown)]
+    else:
+        title += "the expected value"
+    rows = _missing_cells(BlockPredictions(fit), new, levels, bool(shown))
+    return Answer(title, columns, rows, if_empty="no cell is missing")
 
 
 def groups(fit: BlockFit, data: NewData, question: Question) -> Answer:
@@ -128,15 +125,11 @@ def groups(fit: BlockFit, data: NewData, question: Question) -> Answer:
     found = BlockPredictions(fit).rows(new)
     n = found.shares.shape[1]
     shown = n if question.wide or n <= MAX_COLUMNS else 0
+    best = found.shares.argmax(axis=1).tolist()
+    said = zip(best, found.shares, found.log_evidence.tolist(), strict=True)
     rows = (
-        [
-            new.row_name(place),
-            int(row.argmax()) + 1,
-            round(float(row.max()), 6),
-            round(float(density), 6),
-            *np.round(row[:shown], 6).tolist(),
-        ]
-        for place, (row, density) in enumerate(zip(found.shares, found.log_evidence, strict=True))
+        [new.row_name(at), k + 1, round(float(p[k]), 6), round(log_p, 6), *np.round(p[:shown], 6).tolist()]
+        for at, (k, p, log_p) in enumerate(said)
     )
     return Answer(
         f"{count_of(new.n_rows, 'new row')}: most probable group, given that it is one of these, and the "
@@ -156,47 +149,37 @@ def score(fit: BlockFit, data: NewData, question: Question) -> Answer:
     column_names = _as_given(held_out.column_names, cells.column_names, cells.n_columns, "column")
     _warn_of_seen(fit.known_cells, cells, row_names, column_names)
     scores = BlockPredictions(fit).log_probability(cells)
+    listed = zip(cells.rows, cells.columns, cells.values.tolist(), scores, strict=True)
     rows = (
         [row_names[row], column_names[column], plain(value), round(float(log_p), 6)]
-        for row, column, value, log_p in zip(
-            cells.rows, cells.columns, cells.values.tolist(), scores, strict=True
-        )
+        for row, column, value, log_p in listed
     )
     report = held_out_report(fit, cells, float(scores.mean()))
     facts = {name: report[name] for name in report if name not in ("cells", "base_perplexities")}
-    return Answer(
-        f"Log probability of {count_of(cells.n_cells, 'cell')} of the fitted rows",
-        ["row", "column", "value", "log_probability"],
-        rows,
-        facts=facts,
-    )
+    title = f"Log probability of {count_of(cells.n_cells, 'cell')} of the fitted rows"
+    return Answer(title, ["row", "column", "value", "log_probability"], rows, facts=facts)
+
+
+def _notice(text: str) -> None:
+    warnings.warn(text, PermixWarning, stacklevel=3)
 
 
 def _new_rows(fit: BlockFit, data: NewData, question: Question) -> Cells:
-    assert data.file is not None
-    new = read_rows(data.file, data.values)
-    _warn_of_names(fit.known_cells, new, question.what, data.file)
-    return new
-
-
-def _warn_of_names(fitted: Cells, new: Cells, what: str, file: Path) -> None:
-    """Notice columns without names, and new rows that are called as fitted ones."""
+    """Read new rows; notice columns without names, and rows that are called as fitted ones."""
+    file, fitted = data.file, fit.known_cells
+    assert file is not None
+    new = read_rows(file, data.values)
     if new.column_names is None and fitted.column_names is not None and plain_suffix(file) != "npz":
-        warnings.warn(
-            f"{file} has no names of columns: they are taken to be those of the fit, in their order",
-            PermixWarning,
-            stacklevel=2,
-        )
+        _notice(f"{file} has no names of columns: they are taken to be those of the fit, in their order")
     known = set(fitted.row_names or ())
     same = [name for name in new.row_names or () if name in known]
-    if same and what != "score":
-        warnings.warn(
+    if same and question.what != "score":
+        _notice(
             f"{file}: rows that are called as fitted ones ({len(same):,} of {new.n_rows:,}, such as "
             f"{same[0]!r}) are taken for new rows; --what score takes their cells for further cells of the "
-            "fitted ones",
-            PermixWarning,
-            stacklevel=2,
+            "fitted ones"
         )
+    return new
 
 
 def _as_given(given: Names, fitted: Names, n: int, what: str) -> Sequence[str]:
@@ -209,55 +192,29 @@ def _as_given(given: Names, fitted: Names, n: int, what: str) -> Sequence[str]:
     return [str(place + first) for place in range(n)]
 
 
-def _warn_of_seen(
-    fitted: Cells, held_out: Cells, row_names: Sequence[str], column_names: Sequence[str]
-) -> None:
+def _warn_of_seen(fitted: Cells, held_out: Cells, rows: Sequence[str], columns: Sequence[str]) -> None:
     """Notice cells that were fitted: their probabilities would say too much good of the fit."""
     places = [cells.rows.astype(np.int64) * fitted.n_columns + cells.columns for cells in (fitted, held_out)]
     seen = np.flatnonzero(np.isin(places[1], places[0]))
     if seen.size:
         row, column = held_out.rows[seen[0]], held_out.columns[seen[0]]
-        warnings.warn(
+        _notice(
             f"{seen.size:,} of {held_out.n_cells:,} cells were fitted, not held out, such as row "
-            f"{row_names[row]!r}, column {column_names[column]!r}",
-            PermixWarning,
-            stacklevel=2,
+            f"{rows[row]!r}, column {columns[column]!r}"
         )
 
 
-def _missing(answers: BlockPredictions, new: Cells | None, wide: bool) -> Answer:
-    """Say what the missing cells hold, and how probable that is."""
-    family = answers.fit.family
-    levels: list[Any] = list(getattr(family, "levels", None) or [])
-    shown = levels if wide or len(levels) <= MAX_COLUMNS else []
-    whose = "the fitted rows" if new is None else count_of(new.n_rows, "new row")
-    if family.has_levels:
-        title = f"Missing cells of {whose}: the most probable value, and how probable each is"
-        columns = ["row", "column", "value", "probability", *(f"p({level})" for level in shown)]
-    else:
-        title = f"Missing cells of {whose}: the expected value"
-        columns = ["row", "column", "value"]
-    return Answer(
-        title,
-        columns,
-        _missing_cells(answers, new, levels, bool(shown)),
-        if_empty="no cell is missing",
-    )
-
-
-def _missing_cells(
-    answers: BlockPredictions, new: Cells | None, levels: list[Any], each: bool
-) -> Iterator[list[Any]]:
+def _missing_cells(answers: BlockPredictions, new: Any, levels: Any, each: bool) -> Iterator[list[Any]]:
     fitted = answers.fit.known_cells
     known = fitted if new is None else new.aligned(fitted, rows=False)
     n_columns = known.n_columns
     size = max(1, BLOCK // n_columns)
     for first in range(0, known.n_rows, size):
         last = min(first + size, known.n_rows)
-        open_ = np.ones((last - first, n_columns), dtype=np.bool_)
+        missing = np.ones((last - first, n_columns), dtype=np.bool_)
         here = slice(*np.searchsorted(known.rows, [first, last]))
-        open_[known.rows[here] - first, known.columns[here]] = False
-        rows, columns = np.nonzero(open_)
+        missing[known.rows[here] - first, known.columns[here]] = False
+        rows, columns = np.nonzero(missing)
         if not rows.size:
             continue
         names = (known.row_names, known.column_names)
@@ -265,20 +222,11 @@ def _missing_cells(
         if levels:
             probabilities = answers.predict_cells_proba(new, asked)
             best = probabilities.argmax(axis=1)
-            for place in range(rows.size):
-                p = probabilities[place]
-                yield [
-                    known.row_name(int(rows[place]) + first),
-                    known.column_name(int(columns[place])),
-                    levels[best[place]],
-                    round(float(p[best[place]]), 6),
-                    *(np.round(p, 6).tolist() if each else ()),
-                ]
+            said = [
+                [levels[k], round(float(p[k]), 6), *(np.round(p, 6).tolist() if each else ())]
+                for k, p in zip(best, probabilities, strict=True)
+            ]
         else:
-            values = answers.predict_cells_mean(new, asked)
-            for place in range(rows.size):
-                yield [
-                    known.row_name(int(rows[place]) + first),
-                    known.column_name(int(columns[place])),
-                    float(values[place]),
-                ]
+            said = [[value] for value in answers.predict_cells_mean(new, asked).tolist()]
+        for row, column, values in zip(rows.tolist(), columns.tolist(), said, strict=True):
+            yield [known.row_name(row + first), known.column_name(column), *values]

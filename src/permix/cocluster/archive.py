@@ -34,6 +34,7 @@ from permix.partitions.point_estimate import PointEstimate
 
 COUNTS = ("n_cuts", "n_row_clusters", "n_column_clusters", "n_blocks")
 TREE = ("tree_axis", "tree_cut", "tree_time")
+ESTIMATES = ("row_estimate", "column_estimate")
 ALWAYS = {
     "row_labels": field("int", "rows", where=not_negative),
     "column_labels": field("int", "columns", where=not_negative),
@@ -41,21 +42,20 @@ ALWAYS = {
     "log_likelihood": number(),
     "log_joint": number(),
 }
-# What only some priors have.
-SOMETIMES = {
-    "n_cuts": field("int", where=not_negative),
-    "tree_axis": field("int", "nodes"),
-    "tree_cut": field("real", "nodes"),
-    "tree_time": field("real", "nodes"),
-    "row_concentration": field("real", where=positive),
-    "column_concentration": field("real", where=positive),
-    "row_memberships": field("int", "rows", "row_groups", where=not_negative),
-    "column_memberships": field("int", "columns", "column_groups", where=not_negative),
-    "block_cells": field("int", "row_groups", "column_groups", where=not_negative),
-    "block_sums": field("number", "row_groups", "column_groups", "slots", where=finite),
-}
 ARRAYS = {
-    **draw_fields(optional=True, **SOMETIMES),
+    **draw_fields(  # what only some priors have
+        optional=True,
+        n_cuts=field("int", where=not_negative),
+        tree_axis=field("int", "nodes"),
+        tree_cut=field("real", "nodes"),
+        tree_time=field("real", "nodes"),
+        row_concentration=field("real", where=positive),
+        column_concentration=field("real", where=positive),
+        row_memberships=field("int", "rows", "row_groups", where=not_negative),
+        column_memberships=field("int", "columns", "column_groups", where=not_negative),
+        block_cells=field("int", "row_groups", "column_groups", where=not_negative),
+        block_sums=field("number", "row_groups", "column_groups", "slots", where=finite),
+    ),
     **draw_fields(optional=False, **ALWAYS),
     "data/rows": field("int32", "cells", where=below("rows"), optional=True),
     "data/columns": field("int32", "cells", where=below("columns"), optional=True),
@@ -80,8 +80,7 @@ FACTS = {
         to_json=lambda family: family.describe(),
         from_json=family_as_described,
     ),
-    "row_estimate": Record(ESTIMATE_FACTS, optional=True),
-    "column_estimate": Record(ESTIMATE_FACTS, optional=True),
+    **dict.fromkeys(ESTIMATES, Record(ESTIMATE_FACTS, optional=True)),
     "best_draw": Whole(special=(None,)),
 }
 
@@ -92,25 +91,20 @@ FACTS = {
 def _pack(fit: BlockFit) -> Content:
     facts, arrays = pack_draws(fit.draws)
     facts |= {"best_draw": fit.best_draw, "fitted_family": None if fit.matrix is None else fit.family}
-    for what, estimate in (("row_estimate", fit.row_estimate), ("column_estimate", fit.column_estimate)):
+    for what in ESTIMATES:
         facts[what] = None
-        if estimate is not None:
+        if (estimate := getattr(fit, what)) is not None:
             facts[what] = {name: getattr(estimate, name) for name in ESTIMATE_FACTS}
             arrays[what] = np.asarray(estimate.labels)
-    if fit.cells is not None:
-        arrays |= _packed(fit.cells)
+    if (cells := fit.cells) is not None:
+        values = cells.values.astype(str) if cells.is_text else cells.values
+        arrays |= {"data/rows": cells.rows, "data/columns": cells.columns, "data/values": values}
+        for name in ("row_names", "column_names"):
+            if getattr(cells, name) is not None:
+                arrays[f"data/{name}"] = np.array(getattr(cells, name))
     if isinstance(fit, EnsembleFit):
         arrays |= {f"bases/{name}": array for name, array in fit.bases.pack().items()}
     return Content(facts, arrays)
-
-
-def _packed(cells: Cells) -> dict[str, Array]:
-    values = cells.values.astype(str) if cells.is_text else cells.values
-    arrays = {"data/rows": cells.rows, "data/columns": cells.columns, "data/values": values}
-    for what, names in (("row", cells.row_names), ("column", cells.column_names)):
-        if names is not None:
-            arrays[f"data/{what}_names"] = np.array(names)
-    return arrays
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -119,9 +113,7 @@ def _packed(cells: Cells) -> dict[str, Array]:
 def _build(saved: Saved) -> CoClusterFit:
     settings = saved.settings
     cells, matrix = _matrix(saved)
-    require(cells is not None and matrix is not None, "cells")
-    assert cells is not None
-    assert matrix is not None
+    require(matrix is not None, "cells")
     _check_draws(saved, settings.is_mixed)
     if settings.is_mixed:
         _check_memberships(under("draws/", saved.arrays), settings, matrix)
@@ -131,9 +123,8 @@ def _build(saved: Saved) -> CoClusterFit:
 def _build_ensemble(saved: Saved) -> EnsembleFit:
     _check_draws(saved, mixed=False)
     bases = Bases.unpack(under("bases/", saved.arrays))
-    cells, matrix = _matrix(saved)
-    fit = EnsembleFit(saved.settings, cells, matrix, draws_of(saved), *_estimates(saved), bases)
-    return _tried(fit)
+    parts = (saved.settings, *_matrix(saved), draws_of(saved), *_estimates(saved))
+    return _tried(EnsembleFit(*parts, bases))
 
 
 def _tried(fit: Any) -> Any:
@@ -144,7 +135,8 @@ def _tried(fit: Any) -> Any:
     return fit
 
 
-def _matrix(saved: Saved) -> tuple[Cells, EncodedMatrix] | tuple[None, None]:
+def _matrix(saved: Saved) -> tuple[Any, Any]:
+    """Return the cells and the encoded matrix, or None and None."""
     data, family = under("data/", saved.arrays), saved.facts["fitted_family"]
     if family is None:
         require(not data, "cells")
@@ -152,11 +144,10 @@ def _matrix(saved: Saved) -> tuple[Cells, EncodedMatrix] | tuple[None, None]:
     require({"rows", "columns", "values"} <= set(data), "cells")
     values = data["values"]
     texts = values.astype(object) if values.dtype.kind == "U" else values
-    names: list[Any] = [
-        data[name].tolist() if name in data else None for name in ("row_names", "column_names")
-    ]
+    given = (data.get("row_names"), data.get("column_names"))
+    names: list[Any] = [None if array is None else array.tolist() for array in given]
     shape = (saved.sizes["rows"], saved.sizes["columns"])
-    cells = Cells(data["rows"], data["columns"], texts, shape, names[0], names[1])
+    cells = Cells(data["rows"], data["columns"], texts, shape, *names)
     # A fit writes cells in order, all of them filled, and names as they are.
     same = np.array_equal(cells.rows, data["rows"]) and np.array_equal(cells.columns, data["columns"])
     require(same and np.array_equal(cells.values, texts), "cells")
@@ -173,24 +164,20 @@ def _check_draws(saved: Saved, mixed: bool) -> None:
     mondrian = settings.prior == "mondrian"
     sometimes = {*TREE, "n_cuts"} if mondrian else set(MIXED) if mixed else set()
     if not mondrian:
-        for what, value in zip(("row", "column"), settings.concentrations(), strict=True):
-            if isinstance(value, Gamma):
-                sometimes.add(f"{what}_concentration")
+        learned = zip(("row", "column"), settings.concentrations(), strict=True)
+        sometimes |= {f"{what}_concentration" for what, value in learned if isinstance(value, Gamma)}
     require(set(kept) == {*ALWAYS, *sometimes}, "quantities")
     if mondrian:
         _check_trees(kept, settings.budget)
     elif not mixed:
         for what in ("row", "column"):
-            _check_grid_labels(kept[f"{what}_labels"], kept[f"n_{what}_clusters"], what)
+            labels, numbers = kept[f"{what}_labels"], kept[f"n_{what}_clusters"].ravel().tolist()
+            # Groups of a draw are numbered without gaps.
+            for draw, n in zip(labels.reshape(-1, labels.shape[-1]), numbers, strict=True):
+                require(n == int(draw.max()) + 1 <= len(draw), f"{what} labels")
+                require(np.bincount(draw, minlength=n).min() > 0, f"{what} labels")
         products = kept["n_row_clusters"].astype(np.int64) * kept["n_column_clusters"]
         require(np.array_equal(kept["n_blocks"], products), "n_blocks")
-
-
-def _check_grid_labels(labels: Array, numbers: Array, what: str) -> None:
-    """Groups of a draw are numbered without gaps."""
-    for draw, n in zip(labels.reshape(-1, labels.shape[-1]), numbers.ravel().tolist(), strict=True):
-        require(int(draw.max()) < len(draw), f"{what} labels")
-        require(n == int(draw.max()) + 1 and np.bincount(draw, minlength=n).min() > 0, f"{what} labels")
 
 
 def _check_trees(kept: dict[str, Array], budget: float) -> None:
@@ -209,19 +196,16 @@ def _check_memberships(kept: dict[str, Array], settings: CoClusterParameters, ma
     """Every filled cell is in one group of its row, one of its column, and the block of both."""
     priors = settings.line_priors()
     numbers = tuple(prior.n for prior in priors if isinstance(prior, FiniteDirichlet))
-    cells, sums = kept["block_cells"], kept["block_sums"]
-    require(cells.shape[2:] == numbers, "blocks")
-    n_cells = matrix.n_cells
-    require(bool(np.all(cells <= n_cells)), "blocks")
+    cells, sums, n_cells = kept["block_cells"], kept["block_sums"], matrix.n_cells
+    require(cells.shape[2:] == numbers and bool(np.all(cells <= n_cells)), "blocks")
     lines = (matrix.by_row, matrix.by_column)
     for axis, (what, line, n) in enumerate(zip(("row", "column"), lines, numbers, strict=True)):
         filled = np.diff(line.starts)
         counts = kept[f"{what}_memberships"]
-        require(bool(np.all(counts <= n_cells)), "memberships")
-        require(bool(np.all(counts.sum(axis=-1) == filled)), "memberships")
+        require(bool(np.all(counts <= n_cells) and np.all(counts.sum(axis=-1) == filled)), "memberships")
         labels, most = kept[f"{what}_labels"], counts.argmax(axis=-1)
-        require(np.array_equal(most[..., filled > 0], labels[..., filled > 0]), f"{what} labels")
-        require(int(labels.max()) < n, f"{what} labels")
+        fitting = np.array_equal(most[..., filled > 0], labels[..., filled > 0])
+        require(fitting and int(labels.max()) < n, f"{what} labels")
         in_cluster = cells.sum(axis=3 - axis)  # the axis of the other side is summed over
         require(np.array_equal(counts.sum(axis=2), in_cluster), "blocks")
         n_used = (in_cluster > 0).sum(axis=-1)
@@ -251,22 +235,18 @@ def _check_memberships(kept: dict[str, Array], settings: CoClusterParameters, ma
 def _estimates(saved: Saved) -> tuple[PointEstimate | None, PointEstimate | None, int | None]:
     """Return the point estimates of a grid, or the draw that stands for a Mondrian."""
     facts, arrays = saved.facts, saved.arrays
-    best, sides = facts["best_draw"], ("row_estimate", "column_estimate")
+    best = facts["best_draw"]
     if saved.settings.prior == "mondrian":
         require(best is not None and best < saved.sizes["chains"] * saved.sizes["draws"], "best draw")
-        require(not any(facts[side] or side in arrays for side in sides), "point estimate")
+        require(not any(facts[side] or side in arrays for side in ESTIMATES), "point estimate")
         return None, None, best
     require(best is None, "best draw")
-    require(all(facts[side] and side in arrays for side in sides), "point estimate")
-    rows, columns = (estimate_from(arrays[side], facts[side]) for side in sides)
+    require(all(facts[side] and side in arrays for side in ESTIMATES), "point estimate")
+    rows, columns = (estimate_from(arrays[side], facts[side]) for side in ESTIMATES)
     return rows, columns, None
 
 
 SCHEMA = Schema(parameters=CoClusterParameters, pack=_pack, build=_build, arrays=ARRAYS, facts=FACTS)
 ENSEMBLE_SCHEMA = Schema(
-    parameters=EnsembleParameters,
-    pack=_pack,
-    build=_build_ensemble,
-    arrays={**ARRAYS, **BASES},
-    facts=FACTS,
+    parameters=EnsembleParameters, pack=_pack, build=_build_ensemble, arrays={**ARRAYS, **BASES}, facts=FACTS
 )

@@ -19,9 +19,9 @@ from permix.data.agent_table import AgentTable
 from permix.data.cells import Cells
 from permix.data.io.columns import is_frame
 from permix.errors import DataError
-from permix.estimators.base import Estimator
+from permix.estimators.base import DrawsMixin, Estimator, ScoreMixin
 from permix.partitions import similarity_matrix
-from permix.posterior import summary, to_datatree
+from permix.posterior import to_datatree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +47,7 @@ def _has_levels(estimator: Any) -> bool:
     return True
 
 
-class BlockEstimator(BiclusterMixin, Estimator):  # type: ignore[misc]
+class BlockEstimator(BiclusterMixin, DrawsMixin, ScoreMixin, Estimator):  # type: ignore[misc]
     """Results and predictions, once the blocks have been drawn."""
 
     _fit: BlockFit
@@ -56,13 +56,12 @@ class BlockEstimator(BiclusterMixin, Estimator):  # type: ignore[misc]
         """Show a fit under scikit-learn's names."""
         self._fit = fit
         self._answers = BlockPredictions(fit)
-        self._tree: xr.DataTree | None = None  # made when asked for: xarray takes a second to import
+        self._tree = None
         self.blocks_ = fit.blocks
         self.block_labels_ = fit.blocks.table
-        self.labels_ = self.row_labels_ = fit.row_labels
-        self.column_labels_ = fit.column_labels
-        self.n_row_clusters_ = fit.n_row_clusters
-        self.n_column_clusters_ = fit.n_column_clusters
+        self.labels_ = self.row_labels_ = fit.labels("row")
+        self.column_labels_ = fit.labels("column")
+        self.n_row_clusters_, self.n_column_clusters_ = fit.blocks.table.shape
         self.tree_ = fit.tree
         self.log_likelihood_ = fit.log_likelihood
         self.n_features_in_ = fit.shape[1]
@@ -80,32 +79,26 @@ class BlockEstimator(BiclusterMixin, Estimator):  # type: ignore[misc]
             model.feature_names_in_ = np.array(names, dtype=object)
         return model
 
-    @property
-    def posterior_(self) -> xr.DataTree:
-        """All draws in ArviZ's schema: ``row_labels`` over chain, draw, row; ``n_row_clusters``, ..."""
-        check_is_fitted(self)
-        if self._tree is None:
-            cells = self._fit.cells
-            names = {} if cells is None else {"row": cells.row_names, "column": cells.column_names}
-            coords = {what: list(known) for what, known in names.items() if known is not None}
-            self._tree = to_datatree(self._fit.draws, coords=coords, dims=DIMS)
-        return self._tree
+    def _datatree(self, fit: BlockFit) -> xr.DataTree:
+        names = {} if fit.cells is None else {"row": fit.cells.row_names, "column": fit.cells.column_names}
+        coords = {what: list(known) for what, known in names.items() if known is not None}
+        return to_datatree(fit.draws, coords=coords, dims=DIMS)
 
     @property
     def rows_(self) -> npt.NDArray[np.bool_]:
         """Which rows (axis 1) are in each block (axis 0); scikit-learn's convention for biclusters."""
-        return self._members(axis=1)[:, self.row_labels_]
+        return self._members(axis=2)[:, self.row_labels_]
 
     @property
     def columns_(self) -> npt.NDArray[np.bool_]:
         """Which columns (axis 1) are in each block (axis 0)."""
-        return self._members(axis=0)[:, self.column_labels_]
+        return self._members(axis=1)[:, self.column_labels_]
 
     def _members(self, axis: int) -> npt.NDArray[np.bool_]:
-        """Say which row classes, or column classes, each block has."""
+        """Say which classes of rows, found along the axis of columns, or of columns each block has."""
         check_is_fitted(self)
         blocks = np.arange(self.blocks_.n_blocks)
-        return np.asarray((self.block_labels_[None] == blocks[:, None, None]).any(axis=axis + 1))
+        return np.asarray((self.block_labels_ == blocks[:, None, None]).any(axis=axis))
 
     # -- rows ------------------------------------------------------------------------------------
 
@@ -140,35 +133,11 @@ class BlockEstimator(BiclusterMixin, Estimator):  # type: ignore[misc]
         -------
         ndarray of shape (rows, row groups)
         """
-        return self._ask().predict_proba(self._cells(X, reset=False))
+        return self._ask().rows(self._cells(X, reset=False), scores=False).shares
 
-    def score_samples(self, X: Any, *, return_error: bool = False) -> Any:
-        """Return ln p(filled cells) of each new row, p averaged over draws.
-
-        Parameters
-        ----------
-        X : matrix
-            As in :meth:`predict`.
-        return_error : bool
-            Return the Monte Carlo errors given the draws as well: 0, unless membership is mixed.
-
-        Returns
-        -------
-        ndarray (rows,), or two of them
-        """
+    def _log_densities(self, X: Any) -> tuple[Array, Array]:
         found = self._ask().rows(self._cells(X, reset=False), groups=False)
-        return (found.log_evidence, found.errors) if return_error else found.log_evidence
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean of :meth:`score_samples`.
-
-        Parameters
-        ----------
-        X : matrix
-            As in :meth:`predict`. For further cells of the fitted rows see :meth:`score_cells`.
-        y : ignored
-        """
-        return float(np.mean(self.score_samples(X)))
+        return found.log_evidence, found.errors
 
     # -- cells -----------------------------------------------------------------------------------
 
@@ -253,23 +222,15 @@ class BlockEstimator(BiclusterMixin, Estimator):  # type: ignore[misc]
 
     def row_similarity(self) -> npt.NDArray[np.float32]:
         """Return the posterior probability that two rows share a group, rows × rows."""
-        check_is_fitted(self)
-        return similarity_matrix(self._fit.cluster_draws("row"))
+        return similarity_matrix(self._fitted().cluster_draws("row"))
 
     def column_similarity(self) -> npt.NDArray[np.float32]:
         """Return the posterior probability that two columns share a group, columns × columns."""
-        check_is_fitted(self)
-        return similarity_matrix(self._fit.cluster_draws("column"))
+        return similarity_matrix(self._fitted().cluster_draws("column"))
 
     def summary(self) -> pd.DataFrame:
         """Return the groups of rows and of columns: how large each is, how sure that is, and its members."""
-        check_is_fitted(self)
-        return group_table(self._fit)
-
-    def diagnostics(self) -> pd.DataFrame:
-        """Return how far to trust the chains: mean, spread, effective sample size and R-hat of quantities."""
-        check_is_fitted(self)
-        return summary(self._fit.draws)
+        return group_table(self._fitted())
 
     # -- input -----------------------------------------------------------------------------------
 
@@ -294,7 +255,9 @@ class BlockEstimator(BiclusterMixin, Estimator):  # type: ignore[misc]
             check_is_fitted(self)
             names = self._fit.known_cells.column_names
             if names is not None and is_frame(X) and not isinstance(X, Cells):
-                return named_frame(X, names)
+                # Any fitted columns, in any order: a first column called as one of them is no names of rows.
+                known = str(next(iter(X.columns), None)) in names
+                return Cells.from_frame(X, layout="wide", row_column=False if known else None, new_rows=True)
         if isinstance(X, Cells) or np.ma.isMaskedArray(X):
             return Cells.coerce(X, new_rows=not reset)
         if is_frame(X):
@@ -327,12 +290,3 @@ class BlockEstimator(BiclusterMixin, Estimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.non_deterministic = False
         return tags
-
-
-def named_frame(frame: Any, names: tuple[str, ...]) -> Cells:
-    """Take a wide frame for a model that knows its columns by name: any of these, in any order.
-
-    A first column that is called as a fitted one is that column, and not names of rows.
-    """
-    is_known = str(next(iter(frame.columns), None)) in names
-    return Cells.from_frame(frame, layout="wide", row_column=False if is_known else None, new_rows=True)

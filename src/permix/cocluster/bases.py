@@ -8,37 +8,27 @@ row clusters and column clusters.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from permix.cocluster.cells.base_lines_jit import BaseLines, LabelLines, base_lines, label_lines
-from permix.cocluster.cells.encoded_matrix import EncodedMatrix
+from permix.cocluster.cells.base_lines_jit import base_lines, label_lines
+from permix.cocluster.cells.encoded_matrix import EncodedMatrix, grid_table
+from permix.data.labels import Array
 from permix.errors import DataError
 from permix.partitions.labels import canonical_labels
 
-Array = npt.NDArray[Any]
+Base = tuple[Array, Array, Array]  # classes of rows, classes of columns, and the table of blocks
 Names = Sequence[str] | None
 
 
-@dataclasses.dataclass(frozen=True)
-class Bases:
-    """Co-clusterings of one matrix.
+class Bases(NamedTuple):
+    """Co-clusterings of one matrix, each with three arrays of type int32."""
 
-    Attributes
-    ----------
-    row_classes, column_classes : tuple of int32 arrays
-        Class of each row, and of each column, in every base.
-    tables : tuple of int32 arrays of shape (row classes, column classes)
-        Block of each pair of classes, numbered from 0 without gaps in every base.
-    """
-
-    row_classes: tuple[Array, ...]
-    column_classes: tuple[Array, ...]
-    tables: tuple[Array, ...]
+    row_classes: tuple[Array, ...]  # class of each row
+    column_classes: tuple[Array, ...]  # class of each column
+    tables: tuple[Array, ...]  # block of each class of rows (axis 0) and of columns, from 0 without gaps
 
     @property
     def n_bases(self) -> int:
@@ -70,33 +60,31 @@ class Bases:
 
     def pack(self) -> dict[str, Array]:
         """Return named arrays, for files and fingerprints."""
-        shapes = np.array([table.shape for table in self.tables], dtype=np.int64)
         return {
             "base_rows": self.row_table(),
             "base_columns": self.column_table(),
-            "base_shapes": shapes,
+            "base_shapes": np.array([table.shape for table in self.tables], dtype=np.int64),
             "base_blocks": np.concatenate([table.ravel() for table in self.tables]),
         }
 
     @classmethod
     def unpack(cls, arrays: Mapping[str, Array]) -> Self:
         """Take back what :meth:`pack` gave; refuses arrays that do not fit together."""
-        rows, columns = (np.asarray(arrays[name]) for name in ("base_rows", "base_columns"))
-        shapes, blocks = (np.asarray(arrays[name]) for name in ("base_shapes", "base_blocks"))
+        names = ("base_rows", "base_columns", "base_shapes", "base_blocks")
+        rows, columns, shapes, blocks = (np.asarray(arrays[name]) for name in names)
         refusal = DataError("the saved base co-clusterings do not fit together")
-        if any(array.dtype.kind != "i" for array in (rows, columns, shapes, blocks)):
-            raise refusal
-        if (rows.ndim, columns.ndim, shapes.ndim, blocks.ndim) != (2, 2, 2, 1):
-            raise refusal
-        if shapes.shape != (rows.shape[1], 2) or rows.shape[1] != columns.shape[1] or not (shapes > 0).all():
+        forms = [(array.dtype.kind, array.ndim) for array in (rows, columns, shapes, blocks)]
+        if forms != [("i", 2), ("i", 2), ("i", 2), ("i", 1)] or not shapes.size or not (shapes > 0).all():
             raise refusal
         sizes = shapes.prod(axis=1)
+        if not rows.shape[1] == columns.shape[1] == len(shapes) or shapes.shape[1] != 2:
+            raise refusal
         if int(sizes.sum()) != len(blocks):
             raise refusal
-        ends = np.cumsum(sizes)
+        tables = np.split(blocks, np.cumsum(sizes)[:-1])
         made = []
         for m, (n_rows, n_columns) in enumerate(shapes.tolist()):
-            table = blocks[ends[m] - sizes[m] : ends[m]].reshape(n_rows, n_columns)
+            table = tables[m].reshape(n_rows, n_columns)
             numbered = ((rows[:, m], n_rows), (columns[:, m], n_columns), (table, int(table.max()) + 1))
             if not all(np.array_equal(np.unique(labels), np.arange(n)) for labels, n in numbered):
                 raise refusal
@@ -104,29 +92,19 @@ class Bases:
         return cls._of(made)
 
     @classmethod
-    def _of(cls, parts: Sequence[tuple[Array, Array, Array]]) -> Self:
+    def _of(cls, parts: Sequence[Base]) -> Self:
         kept = [[np.ascontiguousarray(array, dtype=np.int32) for array in part] for part in parts]
-        rows, columns, tables = (tuple(arrays) for arrays in zip(*kept, strict=True))
-        return cls(rows, columns, tables)
+        return cls(*zip(*kept, strict=True))
 
 
 def as_bases(
-    given: Iterable[Any],
-    shape: tuple[int, int] | None = None,
-    row_names: Names = None,
-    column_names: Names = None,
+    given: Iterable[Any], shape: tuple[int, int] | None = None, names: tuple[Names, Names] = (None, None)
 ) -> Bases:
     """Bring base co-clusterings into one form.
 
-    Parameters
-    ----------
-    given : sequence
-        At least two, each of them a tuple ``(row_labels, column_labels)``; a table of block ids, one for each
-        cell of the matrix; or a fitted co-clustering. Labels and ids are whole numbers from 0, or text.
-    shape : (int, int), optional
-        Rows and columns of the matrix; default those of the first base.
-    row_names, column_names : sequence of str, optional
-        For messages.
+    There are at least two, each of them a tuple ``(row_labels, column_labels)``; a table of block ids, one
+    for each cell of the matrix; or a fitted co-clustering. Labels and ids are whole numbers from 0, or text.
+    The shape is that of the first base where none is given; names of rows and of columns are for messages.
 
     Examples
     --------
@@ -142,131 +120,99 @@ def as_bases(
             f"an ensemble needs at least two base co-clusterings, got {len(listed)}: give a list, with one "
             "(row_labels, column_labels) or one table of block ids for each"
         )
-    made: list[tuple[Array, Array, Array]] = []
-    for position, base in enumerate(listed):
-        reader = _Reader(f"base {position + 1}", row_names, column_names)
-        made.append(reader.read(base, shape))
+    sides = {"row": names[0], "column": names[1]}
+    made: list[Base] = []
+    for number, base in enumerate(listed, 1):
+        made.append(_read(base, f"base {number}", shape, sides))
         found = (len(made[-1][0]), len(made[-1][1]))
-        if shape is None:
-            shape = found
-        elif found != shape:
+        shape = shape or found
+        if found != shape:
             raise DataError(
-                f"base {position + 1} is of {found[0]} rows and {found[1]} columns, but the matrix has "
+                f"base {number} is of {found[0]} rows and {found[1]} columns, but the matrix has "
                 f"{shape[0]} rows and {shape[1]} columns"
             )
     return Bases._of(made)
 
 
-def to_base_lines(bases: Bases) -> tuple[BaseLines, BaseLines]:
+def to_lines(bases: Bases, filled: EncodedMatrix | None = None) -> tuple[Any, Any]:
     """Return bases as the compiled code of Mondrian ensembles reads them, from the rows and from the columns.
 
     A cell has one block label in each base; the labels of a base are numbered after those of the bases
-    before it, so that the counts of all bases lie side by side.
+    before it, so that the counts of all bases lie side by side. With a matrix, those of its filled cells are
+    returned (``LabelLines``), without one those of all cells (``BaseLines``).
     """
-    return base_lines(bases.row_table(), bases.column_table(), _slots(bases))
-
-
-def to_label_lines(bases: Bases, filled: EncodedMatrix) -> tuple[LabelLines, LabelLines]:
-    """Return the labels of the filled cells of a matrix, from its rows and from its columns."""
-    return label_lines(
-        bases.row_table(), bases.column_table(), _slots(bases), filled.by_row, filled.by_column
-    )
-
-
-def _slots(bases: Bases) -> list[Array]:
-    """Return the tables of all bases, their labels numbered through."""
     firsts = np.concatenate([[0], np.cumsum(bases.n_blocks)[:-1]])
-    return [table + first for table, first in zip(bases.tables, firsts, strict=True)]
+    slots = [table + first for table, first in zip(bases.tables, firsts, strict=True)]
+    tables = (bases.row_table(), bases.column_table(), slots)
+    return base_lines(*tables) if filled is None else label_lines(*tables, filled.by_row, filled.by_column)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Reader:
-    """Reads one base; ``name`` says which in messages."""
+def _read(base: Any, who: str, shape: tuple[int, int] | None, sides: Mapping[str, Names]) -> Base:
+    """Read one base; ``who`` says which in messages."""
+    if hasattr(base, "fit") and not hasattr(base, "blocks_"):
+        raise DataError(f"{who}: {type(base).__name__} is not fitted; call fit first")
+    base = getattr(base, "blocks_", base)
+    if hasattr(base, "row_classes") and hasattr(base, "column_classes") and hasattr(base, "table"):
+        return by_classes(*map(np.asarray, (base.row_classes, base.column_classes, base.table)))
+    if _is_pair(base, shape):
+        parts = zip(base, sides.items(), strict=True)
+        rows, columns = (_numbered(labels, who, dict([side])) for labels, side in parts)
+        return rows, columns, grid_table(int(rows.max()) + 1, int(columns.max()) + 1)
+    return by_blocks(_numbered(base, who, sides))
 
-    name: str
-    row_names: Names
-    column_names: Names
 
-    def read(self, base: Any, shape: tuple[int, int] | None) -> tuple[Array, Array, Array]:
-        """Return row classes, column classes and the table of blocks."""
-        if hasattr(base, "fit") and not hasattr(base, "blocks_"):
-            raise DataError(f"{self.name}: {type(base).__name__} is not fitted; call fit first")
-        base = getattr(base, "blocks_", base)
-        if hasattr(base, "row_classes") and hasattr(base, "column_classes") and hasattr(base, "table"):
-            return by_classes(*(np.asarray(a) for a in (base.row_classes, base.column_classes, base.table)))
-        if _is_pair(base, shape):
-            rows = self._labels(base[0], "row")
-            columns = self._labels(base[1], "column")
-            n_rows, n_columns = int(rows.max()) + 1, int(columns.max()) + 1
-            return rows, columns, np.arange(n_rows * n_columns).reshape(n_rows, n_columns)
-        return by_blocks(self._block_ids(base))
+def _numbered(values: Any, who: str, sides: Mapping[str, Names]) -> Array:
+    """Return labels of one side, or ids of blocks, as 0, 1, ...; refuse what names no cluster."""
+    is_table, side = len(sides) == 2, next(iter(sides))
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        what = "a table of block ids" if is_table else f"the {side} labels"
+        raise DataError(f"{who}: {what}: rows differ in length ({error})") from None
+    if array.ndim != len(sides) or array.size == 0:
+        raise DataError(
+            f"{who} has shape {array.shape}; expected a tuple (row_labels, column_labels), a table "
+            "of block ids with one for each cell of the matrix, or a fitted co-clustering"
+            if is_table
+            else f"{who}: the {side} labels have shape {array.shape}; expected one label for each {side}"
+        )
 
-    def _labels(self, labels: Any, side: str) -> Array:
-        """Return labels of rows or columns as 0, 1, ... by first appearance."""
-        array = self._array(labels, f"the {side} labels")
-        if array.ndim != 1 or array.size == 0:
-            raise DataError(
-                f"{self.name}: the {side} labels have shape {array.shape}; expected one label for each {side}"
-            )
-        names = self.row_names if side == "row" else self.column_names
+    def refusal(at: Sequence[int], value: Any) -> DataError:
+        lines = zip(sides.items(), at, strict=True)
+        place = ", ".join(
+            f"{what} {line + 1}" + (f" ({names[line]!r})" if names is not None and line < len(names) else "")
+            for (what, names), line in lines
+        )
+        return DataError(f"{who}, {place}: {_why(value)}")
 
-        def place(at: tuple[int, ...]) -> str:
-            return f"{side} {_named(names, at[0])}"
-
-        return self._numbered(array, place)
-
-    def _block_ids(self, ids: Any) -> Array:
-        """Return a table of block ids as 0, 1, ..."""
-        array = self._array(ids, "a table of block ids")
-        if array.ndim != 2 or array.size == 0:
-            raise DataError(
-                f"{self.name} has shape {array.shape}; expected a tuple (row_labels, column_labels), a table "
-                "of block ids with one for each cell of the matrix, or a fitted co-clustering"
-            )
-
-        def place(at: tuple[int, ...]) -> str:
-            return f"row {_named(self.row_names, at[0])}, column {_named(self.column_names, at[1])}"
-
-        return self._numbered(array, place)
-
-    def _array(self, values: Any, what: str) -> Array:
-        try:
-            return np.asarray(values)
-        except ValueError as error:
-            raise DataError(f"{self.name}: {what}: rows differ in length ({error})") from None
-
-    def _numbered(self, array: Array, place: Any) -> Array:
-        """Refuse what names no cluster, and number the rest by first appearance."""
-        if array.dtype == object:
-            array = self._same_kind(array, place)
-        if array.dtype.kind not in "iubfU":
-            raise DataError(f"{self.name}: labels are whole numbers or text, not {array.dtype}")
-        if array.dtype.kind in "if":
-            with np.errstate(invalid="ignore"):
-                bad = np.argwhere(~(array >= 0) | (array != np.floor(array)) | np.isinf(array))
-            if len(bad):
-                at = tuple(int(index) for index in bad[0])
-                raise DataError(f"{self.name}, {place(at)}: {_why(array[at])}")
-        flat = np.unique(array, return_inverse=True)[1].reshape(-1)
-        return canonical_labels(flat).reshape(array.shape)
-
-    def _same_kind(self, array: Array, place: Any) -> Array:
-        """Return an array of objects as numbers or as text."""
+    if array.dtype == object:
         for at, value in np.ndenumerate(array):
             if value is None or type(value).__name__ in ("NAType", "NaTType"):
-                raise DataError(f"{self.name}, {place(at)}: {_why(np.nan)}")
-        texts = {isinstance(value, str) for value in array.flat}
-        if texts == {True}:
-            return array.astype(str)
-        if texts == {False}:
-            try:
-                return array.astype(np.float64)
-            except (TypeError, ValueError):
-                raise DataError(f"{self.name}: labels are whole numbers or text") from None
-        raise DataError(f"{self.name}: some labels are text and some are not")
+                raise refusal(at, np.nan)
+        array = _same_type(array, who)
+    if array.dtype.kind not in "iubfU":
+        raise DataError(f"{who}: labels are whole numbers or text, not {array.dtype}")
+    if array.dtype.kind in "if":
+        with np.errstate(invalid="ignore"):
+            bad = np.argwhere(~(array >= 0) | (array != np.floor(array)) | np.isinf(array)).tolist()
+        if bad:
+            raise refusal(bad[0], array[tuple(bad[0])])
+    flat = np.unique(array, return_inverse=True)[1].reshape(-1)
+    return canonical_labels(flat).reshape(array.shape)
 
 
-def by_classes(row_classes: Array, column_classes: Array, table: Array) -> tuple[Array, Array, Array]:
+def _same_type(array: Array, who: str) -> Array:
+    """Return an array of objects as numbers or as text."""
+    texts = {isinstance(value, str) for value in array.flat}
+    if len(texts) == 2:
+        raise DataError(f"{who}: some labels are text and some are not")
+    try:
+        return array.astype(str if texts == {True} else np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{who}: labels are whole numbers or text") from None
+
+
+def by_classes(row_classes: Array, column_classes: Array, table: Array) -> Base:
     """Return the same with only those classes that differ and have members."""
     rows, columns = canonical_labels(row_classes), canonical_labels(column_classes)
     row_of = row_classes[np.unique(rows, return_index=True)[1]]
@@ -275,7 +221,7 @@ def by_classes(row_classes: Array, column_classes: Array, table: Array) -> tuple
     return of_rows[rows], of_columns[columns], blocks
 
 
-def by_blocks(ids: Array) -> tuple[Array, Array, Array]:
+def by_blocks(ids: Array) -> Base:
     """Return row classes, column classes and blocks of a table of block numbers, one for each cell.
 
     Rows are in one class where their blocks are the same in every column, columns likewise.
@@ -307,12 +253,6 @@ def _is_pair(base: Any, shape: tuple[int, int] | None) -> bool:
         return False
     lengths = tuple(len(part) if hasattr(part, "__len__") else 0 for part in base)
     return lengths[0] != lengths[1] or (shape is not None and shape[0] != 2 and lengths == shape)
-
-
-def _named(names: Names, index: int) -> str:
-    if names is None or index >= len(names):
-        return str(index + 1)
-    return f"{index + 1} ({names[index]!r})"
 
 
 def _why(value: Any) -> str:

@@ -14,15 +14,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from permix.cocluster.block_predict_jit import (
-    add_table,
-    add_weighted,
-    count_levels,
-    merge_own,
-    score_rows,
-    sum_numbers,
-)
-from permix.cocluster.cells.encoded_matrix import EncodedMatrix
+from permix.cocluster.block_predict_jit import add_table, add_weighted, merge_own, score_rows
+from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix, grid_table
 from permix.cocluster.cells.families import CategoricalCells, CellFamily
 from permix.partitions.priors import PartitionPrior
 
@@ -36,23 +29,14 @@ NEGLIGIBLE = 1e-12
 class BlockDraw(NamedTuple):
     """A partition of a matrix into blocks.
 
-    Attributes
-    ----------
-    row_classes, column_classes : ndarray of int
-        Class of each row and of each column.
-    table : ndarray of int, shape (row classes, column classes)
-        Number of the block in which they meet.
-    row_log_weights : ndarray, shape (row classes,)
-        Log prior weight with which a new row is of each class.
-    new_row_log_weight : float
-        Log prior weight of a class of its own, with blocks of its own, one for each class of columns; minus
-        infinity where there is no such thing.
+    A new row has a log prior weight of each class, and one of a class of its own, which has blocks of its
+    own, one for each class of columns; minus infinity where there is no such thing.
     """
 
-    row_classes: Array
-    column_classes: Array
-    table: Array
-    row_log_weights: FloatArray
+    row_classes: Array  # class of each row
+    column_classes: Array  # class of each column
+    table: Array  # (row classes, column classes) number of the block in which they meet
+    row_log_weights: FloatArray  # (row classes,)
     new_row_log_weight: float
 
     @property
@@ -62,74 +46,38 @@ class BlockDraw(NamedTuple):
 
     def block_of(self, rows: Array, columns: Array) -> Array:
         """Block of each of some cells."""
-        found: Array = self.table[self.row_classes[rows], self.column_classes[columns]]
-        return found
-
-
-class BlockSums(NamedTuple):
-    """Cells of each block, and what they add up to: ``n`` (blocks,), ``sums`` (blocks, slots)."""
-
-    n: Array
-    sums: Array
+        return np.asarray(self.table[self.row_classes[rows], self.column_classes[columns]])
 
 
 def grid_draw(row_labels: Array, column_labels: Array, row_prior: PartitionPrior) -> BlockDraw:
-    """Return the blocks of a grid: every group of rows by every group of columns.
+    """Return the blocks of a grid: every group of rows by every group of columns, 0 ... without gaps.
 
-    Parameters
-    ----------
-    row_labels, column_labels : ndarray of int
-        Groups, 0 ... without gaps.
-    row_prior : PartitionPrior
-        At the concentration of the draw, where that is learned.
+    ``row_prior`` is at the concentration of the draw, where that is learned.
     """
     sizes = np.bincount(row_labels)
     weights = row_prior.sequential_log_weights(sizes)
-    n_columns = int(column_labels.max()) + 1
-    table = np.arange(len(sizes) * n_columns).reshape(len(sizes), n_columns)
+    table = grid_table(len(sizes), int(column_labels.max()) + 1)
     return BlockDraw(_classes(row_labels), _classes(column_labels), table, weights[:-1], float(weights[-1]))
 
 
-def mondrian_draw(
-    row_labels: Array, column_labels: Array, table: Array, row_lengths: FloatArray
-) -> BlockDraw:
-    """Return the blocks of a Mondrian.
+def mondrian_draw(rows: Array, columns: Array, table: Array, row_lengths: FloatArray) -> BlockDraw:
+    """Return the blocks of a Mondrian, by the intervals between neighboring cuts.
 
-    Parameters
-    ----------
-    row_labels, column_labels : ndarray of int
-        Number of the interval, between neighboring cuts, in which each row and each column is.
-    table : ndarray of int
-        Block by row interval and column interval.
-    row_lengths : ndarray
-        Length of each row interval: a new row falls anywhere.
+    A new row falls anywhere, into an interval with the probability that is its length.
     """
     with np.errstate(divide="ignore"):
         weights = np.log(np.asarray(row_lengths, dtype=np.float64))
-    return BlockDraw(
-        _classes(row_labels),
-        _classes(column_labels),
-        np.ascontiguousarray(table, dtype=np.int64),
-        weights,
-        -np.inf,
-    )
+    table = np.ascontiguousarray(table, dtype=np.int64)
+    return BlockDraw(_classes(rows), _classes(columns), table, weights, -np.inf)
 
 
-def block_sums(matrix: EncodedMatrix, draw: BlockDraw, n_blocks: int | None = None) -> BlockSums:
-    """Add up the filled cells of every block; ``n_blocks`` may count some at the end that hold no cell."""
-    n = draw.n_blocks if n_blocks is None else n_blocks
-    return _added_up(matrix, draw.row_classes, draw.column_classes, draw.table, n)
+def block_sums(matrix: EncodedMatrix, draw: BlockDraw) -> BlockSums:
+    """Add up the filled cells of every block."""
+    return matrix.block_sums(*draw[:3], draw.n_blocks)
 
 
 class Predictive(Generic[AnyDraw]):
-    """Predictions averaged over draws.
-
-    Parameters
-    ----------
-    matrix : EncodedMatrix
-        The cells the draws were made for.
-    draws : sequence
-    """
+    """Predictions averaged over draws, which were made for the cells of a matrix."""
 
     def __init__(self, matrix: EncodedMatrix, draws: Sequence[AnyDraw]) -> None:
         self.matrix = matrix
@@ -163,27 +111,17 @@ class BlockPredictive(Predictive[BlockDraw]):
     def values(self, rows: Array | None = None, columns: Array | None = None) -> FloatArray:
         """Return, for cells of fitted rows, the probability of every level, or the mean.
 
-        Parameters
-        ----------
-        rows, columns : ndarray of int, optional
-            The cells; by default all, row by row.
-
-        Returns
-        -------
-        ndarray of shape (cells, values), or (rows, columns, values)
-            Values are the levels, or one mean.
+        Shape (cells, values), or by default, all cells, (rows, columns, values).
         """
         out = self._nothing(self.matrix.n_rows, rows)
         for draw in self.draws:
             by_block = level_values(self.family, *block_sums(self.matrix, draw))
-            _add(out, by_block[draw.table], draw.row_classes, draw.column_classes, rows, columns)
+            _add(by_block[draw.table], draw.row_classes, draw.column_classes, rows, columns, out)
         out /= len(self.draws)
         return out
 
     def log_cells_of(self, draw: BlockDraw, rows: Array, columns: Array, codes: Array) -> FloatArray:
-        """Return ln p(cell) of encoded cells of fitted rows under one draw."""
-        sums = block_sums(self.matrix, draw)
-        return log_cells(self.family, codes, draw.block_of(rows, columns), sums)
+        return log_cells(self.family, codes, draw.block_of(rows, columns), block_sums(self.matrix, draw))
 
     def row_log_evidence(self, new: EncodedMatrix) -> FloatArray:
         """Return ln p(filled cells of a new row) of each, p averaged over draws."""
@@ -201,25 +139,12 @@ class BlockPredictive(Predictive[BlockDraw]):
         """
         return next(self._folded(new)).joint
 
-    def new_row_values(
-        self, new: EncodedMatrix, rows: Array | None = None, columns: Array | None = None
-    ) -> FloatArray:
+    def new_row_values(self, new: EncodedMatrix, rows: Any = None, columns: Any = None) -> FloatArray:
         """Return, for cells of new rows, the probability of every level, or the mean.
 
         Exact under every draw: a new row is of each class with its prior weight times the probability of the
         row's filled cells there, and these cells count among those of the blocks. Draws are weighed by the
-        probability they give to the row's cells.
-
-        Parameters
-        ----------
-        new : EncodedMatrix
-            Filled cells of the new rows, under the same family, over the same columns.
-        rows, columns : ndarray of int, optional
-            The cells asked for; by default all.
-
-        Returns
-        -------
-        ndarray of shape (cells, values), or (rows, columns, values)
+        probability they give to the row's cells. The shape is that of :meth:`values`.
         """
         out = self._nothing(new.n_rows, rows)
         unit = (1,) * (out.ndim - 1)
@@ -235,7 +160,7 @@ class BlockPredictive(Predictive[BlockDraw]):
             out[rising] *= (shrink[rising] if rows is None else shrink[rows[rising]]).reshape(-1, *unit)
             total = total * shrink + np.exp(here - higher)
             by_class = self._class_values(folded, np.exp(folded.joint - higher[:, None]))
-            _add(out, by_class, every_row, folded.column_classes, rows, columns)
+            _add(by_class, every_row, folded.column_classes, rows, columns, out)
             highest = higher
         out /= (total if rows is None else total[rows]).reshape(-1, *unit)
         return out
@@ -249,18 +174,16 @@ class BlockPredictive(Predictive[BlockDraw]):
         every_row = np.arange(new.n_rows, dtype=np.int32)
         for draw in self.draws:
             n, sums = block_sums(self.matrix, draw)
-            n_groups = draw.table.shape[1]
-            table, weights = draw.table, draw.row_log_weights
+            table, weights, n_groups = draw.table, draw.row_log_weights, draw.table.shape[1]
             if draw.new_row_log_weight > -np.inf:
                 table = np.vstack([table, len(n) + np.arange(n_groups)])
                 weights = np.append(weights, draw.new_row_log_weight)
                 n = np.append(n, np.zeros(n_groups, n.dtype))
                 sums = np.vstack([sums, np.zeros((n_groups, sums.shape[1]), sums.dtype)])
             weights = weights - np.logaddexp.reduce(weights)
-            cells = np.arange(new.n_rows * n_groups).reshape(new.n_rows, n_groups)
-            own = _added_up(new, every_row, draw.column_classes, cells, cells.size)
-            own_n = own.n.reshape(cells.shape)
-            own_sums = own.sums.reshape(*cells.shape, -1)
+            cells = grid_table(new.n_rows, n_groups)
+            own = new.block_sums(every_row, draw.column_classes, cells, cells.size)
+            own_n, own_sums = own.n[cells], own.sums[cells]
             joint = np.empty((new.n_rows, len(table)))
             score_rows(self.matrix.law, table, n, sums, own_n, own_sums, weights, joint)
             yield _Folded(joint, draw.column_classes, table, BlockSums(n, sums), own_n, own_sums)
@@ -275,11 +198,9 @@ class BlockPredictive(Predictive[BlockDraw]):
             if who.size == 0:
                 continue
             blocks, place = np.unique(blocks_of_class, return_inverse=True)
-            merged_n = np.repeat(n[None, blocks], len(who), axis=0)
-            merged_sums = np.repeat(sums[None, blocks], len(who), axis=0)
-            merge_own(folded.own_n, folded.own_sums, who, place, merged_n, merged_sums)
-            values = level_values(self.family, merged_n, merged_sums)
-            add_weighted(values, who, place, weights[:, k], out)
+            merged = [np.repeat(array[None, blocks], len(who), axis=0) for array in (n, sums)]
+            merge_own(folded.own_n, folded.own_sums, who, place, *merged)
+            add_weighted(level_values(self.family, *merged), who, place, weights[:, k], out)
         return out
 
 
@@ -304,8 +225,7 @@ def level_values(family: CellFamily, n: Array, sums: Array) -> FloatArray:
 def log_cells(family: CellFamily, codes: Array, blocks: Array, sums: BlockSums) -> FloatArray:
     """Return ln p(cell) of encoded cells, each in its block."""
     if isinstance(family, CategoricalCells):
-        found: FloatArray = np.log(family.probabilities(*sums))[blocks, codes]
-        return found
+        return np.asarray(np.log(family.probabilities(*sums))[blocks, codes])
     return np.asarray(family.log_predictive(codes, sums.n[blocks], sums.sums[blocks]))
 
 
@@ -314,26 +234,9 @@ def _classes(labels: Array) -> npt.NDArray[np.int32]:
     return np.ascontiguousarray(labels, dtype=np.int32)
 
 
-def _added_up(
-    matrix: EncodedMatrix, row_classes: Array, column_classes: Array, table: Array, n_blocks: int
-) -> BlockSums:
-    family = matrix.family
-    n = np.zeros(n_blocks, dtype=np.int64)
-    sums: Array = np.zeros((n_blocks, family.n_slots), dtype=family.sums_dtype)
-    add = count_levels if family.has_levels else sum_numbers
-    add(*matrix.by_row, row_classes, column_classes, table, n, sums)
-    return BlockSums(n, sums)
-
-
-def _add(
-    out: FloatArray,
-    by_class: FloatArray,
-    row_classes: Array,
-    column_classes: Array,
-    rows: Array | None,
-    columns: Array | None,
-) -> None:
+def _add(values: Array, of_rows: Array, of_columns: Array, rows: Any, columns: Any, out: Array) -> None:
+    """Add values of classes to those of some cells, or of the whole table."""
     if rows is None:
-        add_table(by_class, row_classes, column_classes, out)
+        add_table(values, of_rows, of_columns, out)
     else:
-        out += by_class[row_classes[rows], column_classes[columns]]
+        out += values[of_rows[rows], of_columns[columns]]

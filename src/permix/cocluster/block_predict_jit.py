@@ -10,30 +10,6 @@ from permix.kernels.jit import kernel
 
 
 @kernel
-def count_levels(starts, others, codes, row_classes, column_classes, table, n, sums):
-    """Add to ``n`` the cells of each block, and to ``sums`` how many of them are at each level."""
-    for row in range(starts.shape[0] - 1):
-        blocks = table[row_classes[row]]
-        for cell in range(starts[row], starts[row + 1]):
-            block = blocks[column_classes[others[cell]]]
-            n[block] += 1
-            sums[block, codes[cell]] += 1
-
-
-@kernel
-def sum_numbers(starts, others, codes, row_classes, column_classes, table, n, sums):
-    """Add to ``n`` the cells of each block, and to ``sums`` their sum and the sum of their squares."""
-    for row in range(starts.shape[0] - 1):
-        blocks = table[row_classes[row]]
-        for cell in range(starts[row], starts[row + 1]):
-            block = blocks[column_classes[others[cell]]]
-            value = codes[cell]
-            n[block] += 1
-            sums[block, 0] += value
-            sums[block, 1] += value * value
-
-
-@kernel
 def score_rows(law, table, n, sums, own_n, own_sums, log_weights, joint):
     """Fill ``joint`` with ln(weight × probability of a new row's cells) by new row and row class.
 

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from permix.cocluster.cells.encoded_matrix import EncodedMatrix
-from permix.cocluster.parameters import BlockParameters, CoClusterParameters
+from permix.cocluster.parameters import CoClusterParameters
 from permix.moves.base import Move
-from permix.partitions import FiniteDirichlet
 from permix.sampling.protocol import ChainState
 
 
@@ -19,48 +18,33 @@ class Engine(NamedTuple):
 
     make_state: Callable[[np.random.Generator], ChainState]
     move: Move
-    burn_in_move: Move | None = None
 
 
-def grid_engine(matrix: EncodedMatrix, settings: BlockParameters) -> Engine:
-    """Groups of rows by groups of columns: DPCC, and LDCC where every row is in one group."""
+def engine_of(matrix: EncodedMatrix, settings: CoClusterParameters) -> Engine:
+    """Return that of nested cuts (MPCC), of cells with groups of their own (LDCC), or of a grid (DPCC).
+
+    LDCC in which every row is in one group is a grid, too. Only the compiled code of one of them is loaded.
+    """
+    if settings.prior == "mondrian":
+        from permix.cocluster.mondrian.state import MondrianData
+
+        return mondrian_engine(MondrianData.of(matrix), settings.budget)
+    priors: tuple[Any, Any] = settings.line_priors()
+    if settings.is_mixed:
+        from permix.cocluster.grid.mixed_state import MixedGibbs, MixedState
+
+        parts = [*(prior.n for prior in priors), *(prior.pseudo_count for prior in priors)]
+        return Engine(lambda rng: MixedState(matrix, *parts).start(rng), MixedGibbs())
     from permix.cocluster.grid.moves import grid_moves
     from permix.cocluster.grid.state import GridState, seat_all_lines
 
-    row_prior, column_prior = settings.line_priors()
-
-    def first_state(rng: np.random.Generator) -> GridState:
-        state = GridState(matrix, row_prior, column_prior)
-        seat_all_lines(rng, state)
-        return state
-
-    return Engine(first_state, grid_moves(matrix.n_rows, matrix.n_columns))
+    moves = grid_moves(matrix.n_rows, matrix.n_columns)
+    return Engine(lambda rng: seat_all_lines(rng, GridState(matrix, *priors)), moves)
 
 
-def mixed_engine(matrix: EncodedMatrix, settings: CoClusterParameters) -> Engine:
-    """Every cell draws groups for itself: LDCC as published."""
-    from permix.cocluster.grid.mixed_state import MixedGibbs, MixedState
-
-    priors = settings.line_priors()
-    sizes = [prior.n for prior in priors if isinstance(prior, FiniteDirichlet)]
-    pseudo_counts = [prior.pseudo_count for prior in priors if isinstance(prior, FiniteDirichlet)]
-
-    def first_state(rng: np.random.Generator) -> Any:
-        state = MixedState(matrix, *sizes, *pseudo_counts)
-        state.start(rng)
-        return state
-
-    return Engine(first_state, MixedGibbs())
-
-
-def mondrian_engine(matrix: EncodedMatrix, settings: BlockParameters) -> Engine:
-    """Nested cuts: MPCC."""
+def mondrian_engine(data: Any, budget: float) -> Engine:
+    """Return that of nested cuts, of the cells of a matrix or of the labels of bases."""
     from permix.cocluster.mondrian.moves import mondrian_moves
-    from permix.cocluster.mondrian.state import MondrianData, MondrianState
+    from permix.cocluster.mondrian.state import MondrianState
 
-    data = MondrianData.of(matrix)
-
-    def first_state(rng: np.random.Generator) -> MondrianState:
-        return MondrianState(data, settings.budget, rng)
-
-    return Engine(first_state, mondrian_moves())
+    return Engine(lambda rng: MondrianState(data, budget, rng), mondrian_moves())

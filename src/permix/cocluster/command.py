@@ -21,7 +21,6 @@ COMMAND = ModelCommand(
     parameters=CoClusterParameters,
     variant=Variant(EnsembleParameters, "n_base"),
     source=MATRIX,
-    fit="permix.cocluster.answers:fit_matrix",
     fit_options={
         "levels": Option(
             str,
@@ -34,14 +33,7 @@ COMMAND = ModelCommand(
             metavar="SHARE",
         ),
     },
-    report="permix.cocluster.tables:block_report",
-    show="permix.cocluster.tables:print_blocks",
-    labels="permix.cocluster.answers:row_labels",
-    labels_help="Also write each row's group and how sure that is to this CSV file.",
-    column_labels="permix.cocluster.answers:column_labels",
-    answers={
-        "cells": Answering("permix.cocluster.answers:cells", needs_data=False),
-        "groups": Answering("permix.cocluster.answers:groups"),
-        "score": Answering("permix.cocluster.answers:score"),
-    },
+    labels="Also write each row's group and how sure that is to this CSV file.",
+    column_labels=True,
+    answers={"cells": Answering(needs_data=False), "groups": Answering(), "score": Answering()},
 )

@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from permix.cocluster.bases import Bases, as_bases, to_base_lines, to_label_lines
+from permix.cocluster.bases import Bases, as_bases, to_lines
 from permix.cocluster.block_predict import BlockDraw, block_sums, log_cells
 from permix.cocluster.cells.blocks_jit import count_law
 from permix.cocluster.cells.encoded_matrix import EncodedMatrix
-from permix.cocluster.chains import Engine
-from permix.cocluster.fit import (
-    BlockFit,
-    CoClusterFit,
-    cocluster_draws,
-    drawn,
-    encoded,
-    estimates,
-    naming_cells,
-)
+from permix.cocluster.chains import Engine, mondrian_engine
+from permix.cocluster.fit import BlockFit, CoClusterFit, cocluster_draws, drawn, encoded, estimates
 from permix.cocluster.parameters import EnsembleParameters
-from permix.cocluster.predict import as_fitted
+from permix.cocluster.predict import fitted_codes
 from permix.data.cells import Cells
-from permix.errors import Argument, DataError, Message, ParameterError
+from permix.errors import Argument, DataError, ParameterError
 from permix.estimators.checks import Choice
 from permix.posterior import warn_if_chains_disagree
 from permix.runtime.seeds import seed_sequence
@@ -36,18 +26,11 @@ from permix.sampling.fingerprint import digest
 
 FloatArray = npt.NDArray[np.float64]
 Average = Literal["cells", "matrix", "log"]
-AVERAGES = ("cells", "matrix", "log")
 
 
 @dataclasses.dataclass
 class EnsembleFit(BlockFit):
-    """Draws of a consensus of base co-clusterings; see :class:`BlockFit`.
-
-    Attributes
-    ----------
-    bases : Bases
-        What the consensus is of.
-    """
+    """Draws of a consensus of base co-clusterings; see :class:`BlockFit`."""
 
     model: ClassVar[str] = "CoClusteringEnsemble"
     settings: EnsembleParameters
@@ -55,14 +38,14 @@ class EnsembleFit(BlockFit):
 
     def base_log_probability(self, held_out: Cells) -> FloatArray:
         """Return ln p of each filled cell (axis 1) given the blocks of each base (axis 0)."""
-        cells = as_fitted(held_out.aligned(self.known_cells), self.family)
-        with naming_cells(cells):
-            codes = self.family.encode(cells.values)
-        rows = []
-        for draw in base_draws(self.bases):
+        cells, codes = fitted_codes(self, held_out)
+        found = []
+        for rows, columns, table in zip(*self.bases, strict=True):
+            # Cells of fitted rows alone are asked for, so that rows need no weights.
+            draw = BlockDraw(rows, columns, table.astype(np.int64), np.zeros(len(table)), -np.inf)
             sums = block_sums(self.known_matrix, draw)
-            rows.append(log_cells(self.family, codes, draw.block_of(cells.rows, cells.columns), sums))
-        return np.array(rows)
+            found.append(log_cells(self.family, codes, draw.block_of(cells.rows, cells.columns), sums))
+        return np.array(found)
 
     def base_scores(self, held_out: Cells) -> FloatArray:
         """Return the mean ln p of the filled cells given the blocks of each base."""
@@ -70,8 +53,8 @@ class EnsembleFit(BlockFit):
 
     def averaged_score(self, held_out: Cells, average: Average = "cells") -> float:
         """Return the mean ln p per cell of the average of the bases."""
-        if average not in AVERAGES:
-            raise ParameterError("average", average, Choice(*AVERAGES).must_be())
+        if average not in get_args(Average):
+            raise ParameterError("average", average, Choice(*get_args(Average)).must_be())
         log_p = self.base_log_probability(held_out)
         n_bases, n_cells = log_p.shape
         if average == "log":
@@ -81,9 +64,7 @@ class EnsembleFit(BlockFit):
         return float((np.logaddexp.reduce(log_p.sum(axis=1)) - np.log(n_bases)) / n_cells)
 
 
-def fit_ensemble(
-    cells: Cells | None, bases: Iterable[Any] | None, settings: EnsembleParameters
-) -> EnsembleFit:
+def fit_ensemble(cells: Cells | None, bases: Any, settings: EnsembleParameters) -> EnsembleFit:
     """Make base co-clusterings where none are given, and draw their consensus."""
     if cells is None and bases is None:
         raise DataError("give a matrix, base co-clusterings (bases=...), or both")
@@ -92,13 +73,10 @@ def fit_ensemble(
     if bases is None:
         assert cells is not None
         assert matrix is not None
-        made, store, seed = _made_bases(cells, matrix, settings)
+        made, consensus = _made_bases(cells, matrix, settings)
     else:
         names = (None, None) if cells is None else (cells.row_names, cells.column_names)
-        made = as_bases(bases, None if cells is None else cells.shape, *names)
-        store, seed = settings.store, settings.random_state
-    shape = (made.n_rows, made.n_columns)
-    consensus = settings.replaced(store=store, random_state=seed)
+        made, consensus = as_bases(bases, None if cells is None else cells.shape, names), settings
     filled = matrix if settings.label_cells == "filled" else None
     fingerprint: dict[str, Any] = {
         "model": "CoClusteringEnsemble",
@@ -109,14 +87,14 @@ def fit_ensemble(
     if settings.prior == "mondrian":
         engine = mondrian_consensus(made, settings, filled)
         if filled is not None:
-            places = {"starts": filled.by_row.starts, "columns": filled.by_row.others}
-            fingerprint["filled"] = digest(places)
+            starts, others, _ = filled.by_row
+            fingerprint["filled"] = digest({"starts": starts, "columns": others})
     else:
         engine = grid_consensus(made, settings)
     draws = drawn(engine, consensus, fingerprint)
     warn_if_chains_disagree(draws)
-    rows, columns, best = estimates(draws, settings, shape)
-    return EnsembleFit(settings, cells, matrix, draws, rows, columns, best, made)
+    found = estimates(draws, settings, (made.n_rows, made.n_columns))
+    return EnsembleFit(settings, cells, matrix, draws, *found, made)
 
 
 def _refuse_idle(settings: EnsembleParameters, *, has_matrix: bool, has_bases: bool) -> None:
@@ -130,18 +108,18 @@ def _refuse_idle(settings: EnsembleParameters, *, has_matrix: bool, has_bases: b
     for name, why in idle.items():
         given = getattr(settings, name)
         if given != settings.declared[name].default:
-            raise DataError(Message(Argument(name, given), f" would change nothing: {why}"))
+            raise DataError(Argument(name, given), f" would change nothing: {why}")
 
 
-def _made_bases(
-    cells: Cells, matrix: EncodedMatrix, settings: EnsembleParameters
-) -> tuple[Bases, str | os.PathLike[str] | None, Any]:
-    """Run one chain per base and take its last draw; return where and how the consensus is drawn, too."""
-    store = None if settings.store is None else Path(settings.store)
+def _made_bases(cells: Cells, matrix: EncodedMatrix, settings: EnsembleParameters) -> tuple[Bases, Any]:
+    """Run one chain per base and take its last draw; return the settings of the consensus, too."""
+    stores: list[str | None] = [None, None]
     seeds: list[Any] = [None, None]
+    if settings.store is not None:
+        stores = [str(Path(settings.store) / name) for name in ("bases", "consensus")]
     if settings.random_state is not None:
         seeds = list(seed_sequence(settings.random_state).spawn(2))
-    base = settings.base_settings(None if store is None else str(store / "bases"), seeds[0])
+    base = settings.base_settings(stores[0], seeds[0])
     if base.cell_family().resolve(cells.values) != matrix.family:
         raise DataError(
             f"the base has the family {base.family!r} with pseudo_count={base.pseudo_count!r}, the ensemble "
@@ -149,22 +127,10 @@ def _made_bases(
         )
     # Bases may disagree, and each is one draw: nobody reads a point estimate of them.
     fit = CoClusterFit(base, cells, matrix, cocluster_draws(matrix, base), None, None, None)
-    made = as_bases(last_draws(fit), cells.shape)
-    return made, None if store is None else str(store / "consensus"), seeds[1]
-
-
-def last_draws(fit: CoClusterFit) -> list[BlockDraw]:
-    """Return the blocks of the last draw of every chain."""
-    n_chains, n_draws = fit.draws.arrays["row_labels"].shape[:2]
-    return [fit.block_draw(chain * n_draws + n_draws - 1) for chain in range(n_chains)]
-
-
-def base_draws(bases: Bases) -> list[BlockDraw]:
-    """Return the bases as blocks; for cells of fitted rows alone, so that rows have no weights."""
-    return [
-        BlockDraw(rows, columns, table.astype(np.int64), np.zeros(len(table)), -np.inf)
-        for rows, columns, table in zip(bases.row_classes, bases.column_classes, bases.tables, strict=True)
-    ]
+    n_draws = fit.draws.arrays["row_labels"].shape[1]
+    lasts = range(n_draws - 1, fit.n_all_draws, n_draws)
+    made = as_bases([fit.block_draw(last) for last in lasts], cells.shape)
+    return made, settings.replaced(store=stores[1], random_state=seeds[1])
 
 
 def grid_consensus(bases: Bases, settings: EnsembleParameters) -> Engine:
@@ -172,29 +138,18 @@ def grid_consensus(bases: Bases, settings: EnsembleParameters) -> Engine:
     from permix.cocluster.grid.ensemble_state import EnsembleGridState, seat_consensus
     from permix.cocluster.grid.moves import grid_moves
 
-    tables = (bases.row_table(), bases.column_table())
-    priors = settings.line_priors()
-
-    def first_state(rng: np.random.Generator) -> EnsembleGridState:
-        state = EnsembleGridState(*tables, *priors, label_pseudo_count=float(settings.label_pseudo_count))
-        seat_consensus(rng, state)
-        return state
-
-    return Engine(first_state, grid_moves(bases.n_rows, bases.n_columns))
+    sides = (bases.row_table(), bases.column_table(), *settings.line_priors())
+    weight = float(settings.label_pseudo_count)
+    moves = grid_moves(bases.n_rows, bases.n_columns)
+    return Engine(lambda rng: seat_consensus(rng, EnsembleGridState(*sides, weight)), moves)
 
 
 def mondrian_consensus(bases: Bases, settings: EnsembleParameters, filled: EncodedMatrix | None) -> Engine:
     """Nested cuts that fit the blocks of all bases, of the filled cells of a matrix or of all: MPCCE."""
-    from permix.cocluster.mondrian.moves import mondrian_moves
-    from permix.cocluster.mondrian.state import MondrianData, MondrianState
+    from permix.cocluster.mondrian.state import MondrianData
 
-    by_row, by_column = to_base_lines(bases) if filled is None else to_label_lines(bases, filled)
-    n_cells = bases.n_rows * bases.n_columns if filled is None else filled.n_cells
-    n_blocks = bases.n_blocks
+    shape, n_blocks = (bases.n_rows, bases.n_columns), bases.n_blocks
+    n_cells = shape[0] * shape[1] if filled is None else filled.n_cells
     law = count_law(float(settings.label_pseudo_count), n_blocks, n_cells)
-    data = MondrianData(law, by_row, by_column, bases.n_rows, bases.n_columns, int(n_blocks.sum()), np.int64)
-
-    def first_state(rng: np.random.Generator) -> MondrianState:
-        return MondrianState(data, settings.budget, rng)
-
-    return Engine(first_state, mondrian_moves())
+    data = MondrianData(law, *to_lines(bases, filled), *shape, int(n_blocks.sum()), np.int64)
+    return mondrian_engine(data, settings.budget)

@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from permix.cocluster.base import BlockEstimator
 from permix.cocluster.ensemble import Average, EnsembleFit, fit_ensemble
@@ -39,6 +38,8 @@ class CoClusteringEnsemble(BlockEstimator, parameters=EnsembleParameters):
     >>> model.fit(bases=bases).column_labels_
     array([0, 0, 1, 1])
     """
+
+    _fit: EnsembleFit
 
     def fit(self, X: Any = None, y: Any = None, *, bases: Any = None) -> Self:
         """Draw the consensus.
@@ -74,7 +75,8 @@ class CoClusteringEnsemble(BlockEstimator, parameters=EnsembleParameters):
         X : matrix
             Held-out cells, as in :meth:`score_cells`.
         """
-        return self._ensemble().base_scores(self._cells(X, reset=False))
+        cells = self._cells(X, reset=False)
+        return self._fit.base_scores(cells)
 
     def averaged_score(self, X: Any, average: Average = "cells") -> float:
         """Return :meth:`score_cells` of X under the average of the bases, which an ensemble should beat.
@@ -86,13 +88,8 @@ class CoClusteringEnsemble(BlockEstimator, parameters=EnsembleParameters):
         average : "cells", "matrix" or "log"
             What is averaged: the probability of every cell; that of all cells together; or the scores.
         """
-        return self._ensemble().averaged_score(self._cells(X, reset=False), average)
-
-    def _ensemble(self) -> EnsembleFit:
-        check_is_fitted(self)
-        self._fit.known_matrix  # noqa: B018
-        assert isinstance(self._fit, EnsembleFit)
-        return self._fit
+        cells = self._cells(X, reset=False)
+        return self._fit.averaged_score(cells, average)
 
     @classmethod
     def _from_fit(cls, fit: Any) -> Self:

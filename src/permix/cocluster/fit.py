@@ -16,17 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.cocluster.bases import by_blocks
-from permix.cocluster.block_predict import (
-    BlockDraw,
-    BlockPredictive,
-    BlockSums,
-    block_sums,
-    grid_draw,
-    mondrian_draw,
-)
-from permix.cocluster.cells.encoded_matrix import EncodedMatrix, encode_matrix
+from permix.cocluster.block_predict import BlockDraw, BlockPredictive, block_sums, grid_draw, mondrian_draw
+from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix, encode_matrix
 from permix.cocluster.cells.families import CellFamily, CellValueError
-from permix.cocluster.chains import Engine, grid_engine, mixed_engine, mondrian_engine
+from permix.cocluster.chains import Engine, engine_of
 from permix.cocluster.mixed_predict import MixedDraw, MixedPredictive
 from permix.cocluster.parameters import BlockParameters, CoClusterParameters
 from permix.data.cells import Cells
@@ -41,9 +34,8 @@ from permix.posterior.estimated import by_size, nearest_partition
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
-# Predictions are averaged over at most this many draws, evenly spaced over all chains.
-MAX_PREDICTIVE_DRAWS = 200
 Array = npt.NDArray[Any]
+Side = Literal["row", "column"]
 # Predictions are averaged over at most so many draws, evenly spaced.
 MAX_PREDICTIVE_DRAWS = 200
 # Trees are compared by the blocks of so many cells, in so many draws.
@@ -61,43 +53,25 @@ OTHERS = (Argument("family", "gaussian"), " takes numbers, ", Argument("family",
 class BlockFit:
     """Draws of blocks of a matrix with all that is needed to use them.
 
-    Attributes
-    ----------
-    settings : BlockParameters
-        As asked for.
-    cells : Cells or None
-        The matrix; an ensemble may have none.
-    matrix : EncodedMatrix or None
-        The same, encoded under the resolved family.
-    draws : Draws
-        Kept draws of all chains.
-    row_estimate, column_estimate : PointEstimate or None
-        Partitions of rows and of columns that minimize the posterior expected loss; grids have these.
-    best_draw : int or None
-        The draw nearest to all others, chains one after another; Mondrians have this.
-    held_out : Cells or None
-        Filled cells that the fit was not shown, to be predicted; files do not hold them.
+    Grids have point estimates: partitions that minimize the posterior expected loss. Mondrians have the draw
+    nearest to all others, where draws are numbered chain after chain.
     """
 
     model: ClassVar[str]
     settings: BlockParameters
-    cells: Cells | None
-    matrix: EncodedMatrix | None
+    cells: Cells | None  # an ensemble may have none
+    matrix: EncodedMatrix | None  # the same, encoded under the resolved family
     draws: Draws
     row_estimate: PointEstimate | None
     column_estimate: PointEstimate | None
     best_draw: int | None
+    # Filled cells that the fit was not shown, to be predicted; files do not hold them.
     held_out: Cells | None = dataclasses.field(default=None, kw_only=True)
 
     @property
     def interrupted(self) -> bool:
         """Whether the user stopped the chains before they were done."""
         return bool(self.draws.interrupted)
-
-    @property
-    def is_mondrian(self) -> bool:
-        """Whether blocks come from nested cuts, not from a grid."""
-        return self.settings.prior == "mondrian"
 
     @property
     def family(self) -> CellFamily:
@@ -150,29 +124,12 @@ class BlockFit:
             return told_apart(self.block_draw(self.best_draw))
         assert self.row_estimate is not None
         assert self.column_estimate is not None
-        mean = self.draws.arrays.get("row_concentration")
-        prior = self._row_prior(None if mean is None else float(mean.mean()))
-        return grid_draw(by_size(self.row_estimate.labels), by_size(self.column_estimate.labels), prior)
+        rows, columns = by_size(self.row_estimate.labels), by_size(self.column_estimate.labels)
+        return grid_draw(rows, columns, self._row_prior())
 
-    @property
-    def row_labels(self) -> npt.NDArray[np.int64]:
-        """Group of each row."""
-        return self.blocks.row_classes.astype(np.int64)
-
-    @property
-    def column_labels(self) -> npt.NDArray[np.int64]:
-        """Group of each column."""
-        return self.blocks.column_classes.astype(np.int64)
-
-    @property
-    def n_row_clusters(self) -> int:
-        """Number of groups of ``row_labels``."""
-        return len(self.blocks.table)
-
-    @property
-    def n_column_clusters(self) -> int:
-        """Number of groups of ``column_labels``."""
-        return int(self.blocks.table.shape[1])
+    def labels(self, what: Side) -> npt.NDArray[np.int64]:
+        """Return the group of each row, or of each column."""
+        return np.asarray(getattr(self.blocks, f"{what}_classes"), dtype=np.int64)
 
     @cached_property
     def sums(self) -> BlockSums:
@@ -189,12 +146,10 @@ class BlockFit:
     @cached_property
     def predictive(self) -> BlockPredictive | MixedPredictive:
         """What averages predictions over evenly spaced draws."""
-        return BlockPredictive(self.known_matrix, self.block_draws)
-
-    @cached_property
-    def block_draws(self) -> list[BlockDraw]:
-        """Blocks of evenly spaced draws, few enough to average over."""
-        return [self.block_draw(int(t)) for t in spaced(self.n_all_draws, MAX_PREDICTIVE_DRAWS)]
+        chosen = spaced(self.n_all_draws, MAX_PREDICTIVE_DRAWS).tolist()
+        if "row_memberships" in self.draws.arrays:
+            return MixedPredictive(self.known_matrix, [self._mixed_draw(t) for t in chosen])
+        return BlockPredictive(self.known_matrix, [self.block_draw(t) for t in chosen])
 
     @property
     def n_all_draws(self) -> int:
@@ -210,24 +165,28 @@ class BlockFit:
     def block_draw(self, t: int) -> BlockDraw:
         """Return the blocks of one draw, chains one after another."""
         rows, columns = self.of_draw("row_labels", t), self.of_draw("column_labels", t)
-        if self.is_mondrian:
+        if self.settings.prior == "mondrian":
             tree = self._tree_of(t)
             return mondrian_draw(rows, columns, tree.table(), np.diff(tree.row_edges()))
         if "row_memberships" in self.draws.arrays:
             # The groups that most cells of a line are in: not every group need be among them.
             rows, columns = canonical_labels(rows), canonical_labels(columns)
-        learned = "row_concentration" in self.draws.arrays
-        return grid_draw(
-            rows, columns, self._row_prior(float(self.of_draw("row_concentration", t)) if learned else None)
-        )
+        return grid_draw(rows, columns, self._row_prior(t))
 
-    def cluster_draws(self, what: Literal["row", "column"]) -> Array:
+    def _mixed_draw(self, t: int) -> MixedDraw:
+        rows, columns, n, sums = (self.of_draw(name, t) for name in MIXED)
+        a, b = (prior.pseudo_count for prior in self.settings.line_priors())  # type: ignore[attr-defined]
+        # Draws are kept in the smallest type that holds them, and sums of these must not run over.
+        blocks = BlockSums(n.astype(np.int64), sums.astype(self.family.sums_dtype))
+        return MixedDraw(rows.astype(np.int64), columns.astype(np.int64), blocks, (a, b))
+
+    def cluster_draws(self, what: Side) -> Array:
         """Return the group of each row, or column, in every draw: chains × draws × rows, or columns.
 
         Draws of Mondrians hold intervals, of which neighbors with the same blocks are one group.
         """
         labels = self.draws.arrays[f"{what}_labels"]
-        if not self.is_mondrian:
+        if self.settings.prior != "mondrian":
             return labels
         found = [told_apart(self.block_draw(t)) for t in range(self.n_all_draws)]
         return np.stack([getattr(draw, f"{what}_classes") for draw in found]).reshape(labels.shape)
@@ -236,8 +195,12 @@ class BlockFit:
         axis, cuts, times = (self.of_draw(name, t) for name in ("tree_axis", "tree_cut", "tree_time"))
         return MondrianTree.from_preorder(axis, cuts, times, self.settings.budget)
 
-    def _row_prior(self, concentration: float | None) -> PartitionPrior:
-        return self.settings.line_priors()[0] if concentration is None else DirichletProcess(concentration)
+    def _row_prior(self, t: int | None = None) -> PartitionPrior:
+        """Return the prior of rows; a concentration that is learned is that of a draw, or the mean of all."""
+        learned = self.draws.arrays.get("row_concentration")
+        if learned is None:
+            return self.settings.line_priors()[0]
+        return DirichletProcess(float(learned.mean() if t is None else self.of_draw("row_concentration", t)))
 
 
 @dataclasses.dataclass
@@ -248,21 +211,6 @@ class CoClusterFit(BlockFit):
     settings: CoClusterParameters
     cells: Cells
     matrix: EncodedMatrix
-
-    @cached_property
-    def predictive(self) -> BlockPredictive | MixedPredictive:
-        """What averages predictions over evenly spaced draws."""
-        if not self.settings.is_mixed:
-            return BlockPredictive(self.matrix, self.block_draws)
-        numbers = spaced(self.n_all_draws, MAX_PREDICTIVE_DRAWS).tolist()
-        return MixedPredictive(self.matrix, [self._mixed_draw(t) for t in numbers])
-
-    def _mixed_draw(self, t: int) -> MixedDraw:
-        rows, columns, n, sums = (self.of_draw(name, t) for name in MIXED)
-        a, b = (prior.pseudo_count for prior in self.settings.line_priors())  # type: ignore[attr-defined]
-        # Draws are kept in the smallest type that holds them, and sums of these must not run over.
-        blocks = BlockSums(n.astype(np.int64), sums.astype(self.family.sums_dtype))
-        return MixedDraw(rows.astype(np.int64), columns.astype(np.int64), blocks, (a, b))
 
 
 def fit_cocluster(cells: Cells, settings: CoClusterParameters) -> CoClusterFit:
@@ -281,35 +229,21 @@ def cocluster_draws(matrix: EncodedMatrix, settings: CoClusterParameters) -> Dra
             if isinstance(prior, FiniteDirichlet) and prior.n > n:
                 number = Argument(f"n_{what}_clusters", prior.n)
                 warnings.warn(PermixWarning(Message(number, f" is more than the {n} {what}s")), stacklevel=3)
-    if settings.prior == "mondrian":
-        engine = mondrian_engine(matrix, settings)
-    elif settings.is_mixed:
-        engine = mixed_engine(matrix, settings)
-    else:
-        engine = grid_engine(matrix, settings)
-    return drawn(engine, settings, {"model": "CoClustering", **description(matrix, settings)})
-
-
-def drawn(engine: Engine, settings: BlockParameters, fingerprint: dict[str, Any]) -> Draws:
-    """Run the chains."""
-    return run_chains(
-        engine.make_state,
-        engine.move,
-        **settings.for_chains(),
-        burn_in_move=engine.burn_in_move,
-        fingerprint={**fingerprint, "moves": repr(engine.move), "burn_in_moves": repr(engine.burn_in_move)},
-    )
-
-
-def description(matrix: EncodedMatrix, settings: CoClusterParameters) -> dict[str, Any]:
-    """Return what identifies a co-clustering and its data, in values that JSON holds."""
-    return {
+    fingerprint = {
+        "model": "CoClustering",
         "prior": settings.describe_prior(),
         "membership": settings.membership,
         "family": matrix.family.describe(),
         "shape": [matrix.n_rows, matrix.n_columns],
         "data": digest(matrix.by_row._asdict()),
     }
+    return drawn(engine_of(matrix, settings), settings, fingerprint)
+
+
+def drawn(engine: Engine, settings: BlockParameters, fingerprint: dict[str, Any]) -> Draws:
+    """Run the chains; ``fingerprint`` identifies a model and its data, in values that JSON holds."""
+    fingerprint = {**fingerprint, "moves": repr(engine.move)}
+    return run_chains(*engine, **settings.for_chains(), fingerprint=fingerprint)
 
 
 def estimates(
@@ -318,29 +252,27 @@ def estimates(
     """Return point estimates of rows and of columns, or which draw is nearest to all others."""
     if settings.prior == "mondrian":
         return None, None, nearest_draw(draws, settings, shape)
-    rows, columns = (
-        nearest_partition(draws, settings, f"{what}_labels", f"n_{what}_clusters")
-        for what in ("row", "column")
-    )
+    names = [(f"{what}_labels", f"n_{what}_clusters") for what in ("row", "column")]
+    rows, columns = (nearest_partition(draws, settings, *each) for each in names)
     return rows, columns, None
 
 
 def nearest_draw(draws: Draws, settings: BlockParameters, shape: tuple[int, int]) -> int:
     """Return the number of the draw with the least mean loss to all others, by the blocks of some cells."""
     arrays = draws.arrays
-    n_draws = arrays["row_labels"].shape[1]
-    chosen = spaced(arrays["row_labels"].shape[0] * n_draws, COMPARED_DRAWS)
-    n_cells = shape[0] * shape[1]
-    rng = np.random.default_rng(0)
-    places = np.arange(n_cells) if n_cells <= COMPARED_CELLS else rng.integers(n_cells, size=COMPARED_CELLS)
+    n_chains, n_draws = arrays["row_labels"].shape[:2]
+    chosen = spaced(n_chains * n_draws, COMPARED_DRAWS)
+    places = np.arange(shape[0] * shape[1])
+    if len(places) > COMPARED_CELLS:
+        places = np.random.default_rng(0).integers(len(places), size=COMPARED_CELLS)
     rows, columns = np.divmod(places, shape[1])
-    blocks = np.empty((len(chosen), len(places)), dtype=np.int64)
-    for place, t in enumerate(chosen.tolist()):
+    blocks = []
+    for t in chosen.tolist():
         at = divmod(t, n_draws)
         axis, cuts, times = (arrays[name][at] for name in ("tree_axis", "tree_cut", "tree_time"))
         table = MondrianTree.from_preorder(axis, cuts, times, settings.budget).table()
-        blocks[place] = table[arrays["row_labels"][at][rows], arrays["column_labels"][at][columns]]
-    labels = canonical_labels(blocks)
+        blocks.append(table[arrays["row_labels"][at][rows], arrays["column_labels"][at][columns]])
+    labels = canonical_labels(np.array(blocks, dtype=np.int64))
     losses = [losses_to(candidate, labels, settings.loss).mean() for candidate in labels]
     return int(chosen[int(np.argmin(losses))])
 
@@ -351,9 +283,7 @@ def encoded(cells: Cells, family: CellFamily) -> EncodedMatrix:
         family = family.resolve(cells.values)
         n_levels = family.n_slots
         if n_levels > MOST_LEVELS:
-            raise DataError(
-                Message(f"the cells have {n_levels:,} different values, too many to be levels: ", *OTHERS)
-            )
+            raise DataError(f"the cells have {n_levels:,} different values, too many to be levels: ", *OTHERS)
         matrix = encode_matrix(family, cells.rows, cells.columns, cells.values, cells.shape)
     if n_levels > MANY_LEVELS and (n_levels > 2 * MANY_LEVELS or n_levels > 0.2 * cells.n_cells):
         said = f"the cells have {n_levels} different values, and each is taken for a level of its own; "
@@ -383,13 +313,8 @@ def told_apart(draw: BlockDraw) -> BlockDraw:
     firsts = np.array([np.argmax(group_of == group) for group in present])
     _, column_groups, table = by_blocks(draw.table[np.ix_(firsts, columns)])
     weights = [np.logaddexp.reduce(draw.row_log_weights[group_of == group]) for group in present]
-    return BlockDraw(
-        row_classes.astype(np.int32),
-        column_groups[column_classes].astype(np.int32),
-        table.astype(np.int64),
-        np.array(weights),
-        draw.new_row_log_weight,
-    )
+    classes = (row_classes.astype(np.int32), column_groups[column_classes].astype(np.int32))
+    return BlockDraw(*classes, table.astype(np.int64), np.array(weights), draw.new_row_log_weight)
 
 
 def spaced(n: int, most: int) -> npt.NDArray[np.int64]:

@@ -36,18 +36,14 @@ MATRIX_OPTIONS: Mapping[str, Option] = {
 
 def read_matrix(file: Path, values: Mapping[str, Any]) -> Cells:
     """Read the matrix to fit, and say how it was read unless that is not wanted."""
-    cells = _read(file, values, new_rows=False)
+    cells = read_rows(file, values, new_rows=False)
     if not (values["quiet"] or values["json"]):
         print(f"permix: {cells!r}", file=sys.stderr)
     return cells
 
 
-def read_rows(file: Path, values: Mapping[str, Any]) -> Cells:
+def read_rows(file: Path, values: Mapping[str, Any], new_rows: bool = True) -> Cells:
     """Read rows, or cells, to predict for."""
-    return _read(file, values, new_rows=True)
-
-
-def _read(file: Path, values: Mapping[str, Any], new_rows: bool) -> Cells:
     from permix.data.io.cells_io import read_cells
 
     row_column = values.get("row_column")

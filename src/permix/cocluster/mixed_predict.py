@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from permix.cocluster.block_predict import BlockSums, Predictive, level_values
+from permix.cocluster.block_predict import Predictive, level_values
 from permix.cocluster.cells.blocks_jit import CountLaw, MomentLaw
-from permix.cocluster.cells.encoded_matrix import EncodedMatrix
+from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix
 from permix.cocluster.cells.families import CategoricalCells
 from permix.cocluster.grid.mixed_fold_jit import fold_row, weigh_row
 from permix.cocluster.grid.mixed_jit import MixedCells
@@ -79,9 +79,8 @@ class _Tried(NamedTuple):
     @property
     def draw(self) -> MixedDraw:
         """The draw with the new row's cells counted; ``row_cells`` are those of the new row alone."""
-        mixed = self.mixed
-        blocks = BlockSums(mixed.cells, mixed.sums)
-        return MixedDraw(mixed.row_counts, mixed.column_counts, blocks, self.fitted.pseudo_counts)
+        _, rows, columns, n, sums, _ = self.mixed
+        return MixedDraw(rows, columns, BlockSums(n, sums), self.fitted.pseudo_counts)
 
     def weight(self, rng: np.random.Generator) -> float:
         """Estimate ln p(cells of the row); its cells are given other groups on the way."""
@@ -110,21 +109,12 @@ class MixedPredictive(Predictive[MixedDraw]):
                 total = total + np.einsum("chv,ch->cv", half, draw.columns[columns])
         return np.asarray(total / len(self.draws))
 
-    def row_answers(
-        self, new: EncodedMatrix, labels: Array | None = None, *, weigh: bool = True
-    ) -> RowAnswers:
+    def row_answers(self, new: EncodedMatrix, labels: Any = None, *, weigh: bool = True) -> RowAnswers:
         """Return ln p(filled cells) of each new row, p averaged over draws, and its shares of given groups.
 
         A row has shares of the groups of rows of a draw, and of the cells in one of these, shares belong to
-        rows of each given group. Warns where the average of p rests on few of its terms.
-
-        Parameters
-        ----------
-        new : EncodedMatrix
-        labels : ndarray of int, optional
-            The given group, 0 ... without gaps, of each fitted row; shares are left out without them.
-        weigh : bool
-            Whether ln p is wanted.
+        rows of each given group: ``labels``, 0 ... without gaps, of the fitted rows. Shares are left out
+        without these, and ln p where not ``weigh``. Warns where the average of p rests on few of its terms.
         """
         belongs = [] if labels is None else self._belonging(labels)
         n_groups = belongs[0].shape[1] if belongs else 0
@@ -156,38 +146,20 @@ class MixedPredictive(Predictive[MixedDraw]):
             )
         return found._replace(shares=found.shares / n_tries)
 
-    def row_log_evidence(self, new: EncodedMatrix) -> FloatArray:
-        """Return ln p(filled cells of a new row) of each, p averaged over draws."""
-        return self.row_answers(new).log_evidence
-
-    def row_shares(self, new: EncodedMatrix, labels: Array) -> FloatArray:
-        """Return the shares of given groups of fitted rows in each new row."""
-        return self.row_answers(new, labels, weigh=False).shares
-
     def _belonging(self, labels: Array) -> list[FloatArray]:
         """Return, for each draw, which share of the cells of its groups of rows is of each given group."""
         member = np.eye(int(labels.max()) + 1)[labels]
         cells = [draw.row_cells.T @ member + SMALL * member.sum(axis=0) for draw in self.draws]
         return [each / each.sum(axis=1, keepdims=True) for each in cells]
 
-    def new_row_values(
-        self, new: EncodedMatrix, rows: Array | None = None, columns: Array | None = None
-    ) -> FloatArray:
-        """Return, for cells of new rows, the probability of every level, or the mean.
-
-        Parameters and result are those of :meth:`BlockPredictive.new_row_values`.
-        """
-        every_column = np.arange(self.matrix.n_columns)
-        asked = dict.fromkeys(range(new.n_rows), every_column)
-        if rows is not None:
-            assert columns is not None
-            asked = {row: columns[rows == row] for row in np.unique(rows).tolist()}
-        found = {row: self._new_row_values(new, row, places) for row, places in asked.items()}
+    def new_row_values(self, new: EncodedMatrix, rows: Any = None, columns: Any = None) -> FloatArray:
+        """Return what :meth:`BlockPredictive.new_row_values` does."""
         if rows is None:
-            return np.stack([found[row] for row in range(new.n_rows)])
+            every_column = np.arange(self.matrix.n_columns)
+            return np.stack([self._new_row_values(new, row, every_column) for row in range(new.n_rows)])
         out = np.empty((len(rows), self.n_values))
-        for row, values in found.items():
-            out[rows == row] = values
+        for row in np.unique(rows).tolist():
+            out[rows == row] = self._new_row_values(new, row, columns[rows == row])
         return out
 
     def _new_row_values(self, new: EncodedMatrix, row: int, columns: Array) -> FloatArray:
@@ -222,26 +194,18 @@ class MixedPredictive(Predictive[MixedDraw]):
                 yield _Tried(self.matrix.law, others, codes, mixed, proposals, draw, number)
 
     def log_cells_of(self, draw: MixedDraw, rows: Array, columns: Array, codes: Array) -> FloatArray:
-        """Return ln p(cell) of encoded cells of fitted rows under one draw."""
-        one = self._of_levels if isinstance(self.family, CategoricalCells) else self._of_numbers
-        return one(draw, rows, columns, codes)
-
-    def _of_levels(self, draw: MixedDraw, rows: Array, columns: Array, codes: Array) -> FloatArray:
-        by_block = level_values(self.family, *draw.blocks)
         out = np.empty(len(codes))
-        for level in range(by_block.shape[2]):
-            here = codes == level
-            shares = draw.rows[rows[here]] @ by_block[:, :, level]
-            out[here] = np.einsum("ch,ch->c", shares, draw.columns[columns[here]])
-        return np.log(out)
-
-    def _of_numbers(self, draw: MixedDraw, rows: Array, columns: Array, codes: Array) -> FloatArray:
-        n, sums = draw.blocks
+        if isinstance(self.family, CategoricalCells):
+            by_block = level_values(self.family, *draw.blocks)
+            for level in range(by_block.shape[2]):
+                here = codes == level
+                shares = draw.rows[rows[here]] @ by_block[:, :, level]
+                out[here] = np.einsum("ch,ch->c", shares, draw.columns[columns[here]])
+            return np.log(out)
         log_rows, log_columns = np.log(draw.rows), np.log(draw.columns)
-        out = np.empty(len(codes))
         for start in range(0, len(codes), CHUNK):
             part = slice(start, start + CHUNK)
-            log_values = self.family.log_predictive(codes[part, None, None], n, sums)
+            log_values = self.family.log_predictive(codes[part, None, None], *draw.blocks)
             log_values += log_rows[rows[part], :, None] + log_columns[columns[part], None, :]
             out[part] = np.logaddexp.reduce(log_values.reshape(len(log_values), -1), axis=1)
         return out

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from permix.cocluster.cells.registry import CELL_FAMILIES
-from permix.errors import Argument, DataError, Message
-from permix.estimators.checks import Check, Choice, Real, Whole, plain_number
-from permix.estimators.parameters import ChainParameters, declare
+from permix.errors import Argument, DataError
+from permix.estimators.checks import Check, Choice, Concentration, Real, Whole
+from permix.estimators.parameters import LOSS, ChainParameters, declare
 
 if TYPE_CHECKING:
     from permix.cocluster.cells.families import CellFamily
     from permix.partitions import Gamma, PartitionPrior
 
-    Concentration = float | Gamma | tuple[float | Gamma, float | Gamma]
+    Concentrations = float | Gamma | tuple[float | Gamma, float | Gamma]
 
 # A Mondrian of budget λ has (1 + λ)² blocks on average: more is no summary of any matrix.
 LARGEST_BUDGET = 50.0
@@ -48,9 +48,8 @@ class FamilyCheck(Choice):
         return value if isinstance(value, CellFamily) else super().convert(value)
 
     def must_be(self) -> str:
-        return (
-            f"{super().must_be()}, or a cell family such as permix.cocluster.cells.families.GaussianCells()"
-        )
+        example = "permix.cocluster.cells.families.GaussianCells()"
+        return f"{super().must_be()}, or a cell family such as {example}"
 
     def to_json(self, value: Any) -> Any:
         return value if isinstance(value, str) else value.describe()
@@ -61,8 +60,10 @@ class FamilyCheck(Choice):
         return value if isinstance(value, str) else family_as_described(value)
 
 
-class ConcentrationCheck(Check):
+class ConcentrationCheck(Concentration):
     """A positive number or a Gamma prior, or one for rows and one for columns."""
+
+    noun = "float, Gamma, or a pair of these"
 
     def convert(self, value: Any) -> Any:
         if hasattr(value, "tolist"):
@@ -73,27 +74,17 @@ class ConcentrationCheck(Check):
         return self._one(value)
 
     def _one(self, value: Any) -> Any:
-        from permix.partitions import Gamma
-
-        return value if isinstance(value, Gamma) else Real(above=0.0).convert(plain_number(value))
+        found = super().convert(value)
+        return NotImplemented if isinstance(found, float) and found <= 0.0 else found
 
     def must_be(self) -> str:
         return "a positive number, permix.Gamma(...) to learn it, or a pair of these for rows and columns"
 
-    def kind(self) -> str:
-        return "float, Gamma, or a pair of these"
-
     def to_json(self, value: Any) -> Any:
-        if isinstance(value, tuple):
-            return [self.to_json(each) for each in value]
-        return value if isinstance(value, float) else value.describe()
+        return list(map(super().to_json, value)) if isinstance(value, tuple) else super().to_json(value)
 
     def from_json(self, value: Any) -> Any:
-        from permix.partitions import prior_from_description
-
-        if isinstance(value, list):
-            return [self.from_json(each) for each in value]
-        return prior_from_description(value) if isinstance(value, dict) else value
+        return list(map(super().from_json, value)) if isinstance(value, list) else super().from_json(value)
 
     def parse(self, text: str) -> Any:
         """Read one for both, or ROWS:COLUMNS.
@@ -103,20 +94,17 @@ class ConcentrationCheck(Check):
         >>> ConcentrationCheck().parse("20"), ConcentrationCheck().parse("20:gamma(1,1)")
         (20.0, (20.0, Gamma(shape=1.0, rate=1.0)))
         """
-        from permix.partitions.concentration_text import concentration_of
-
-        parts = [concentration_of(each) for each in text.split(":")]
+        parts = list(map(super().parse, text.split(":")))
         if len(parts) > 2:
-            raise DataError(
-                Message(Argument("concentration", text), " must be one or two concentrations, ROWS:COLUMNS")
-            )
+            why = " must be one or two concentrations, ROWS:COLUMNS"
+            raise DataError(Argument("concentration", text), why)
         return parts[0] if len(parts) == 1 else tuple(parts)
 
 
 class BaseCheck(Check):
     """How base co-clusterings are made: an estimator that is not fitted, or its parameters."""
 
-    special = (None,)
+    special, noun = (None,), "CoClustering"
 
     def convert(self, value: Any) -> Any:
         if isinstance(value, CoClusterParameters):
@@ -126,13 +114,8 @@ class BaseCheck(Check):
         return NotImplemented
 
     def must_be(self) -> str:
-        return (
-            "a CoClustering that says how to make bases (co-clusterings that are made already go to "
-            "fit(X, bases=[...]))"
-        )
-
-    def kind(self) -> str:
-        return "CoClustering or None"
+        made = "co-clusterings that are made already go to fit(X, bases=[...])"
+        return f"a CoClustering that says how to make bases ({made})"
 
     def to_json(self, value: Any) -> Any:
         return None if value is None else value.to_json()
@@ -154,7 +137,7 @@ class BlockParameters(ChainParameters):
         'as ``permix.cocluster.cells.families.CategoricalCells(levels=["low", "middle", "high"])``.',
         positional=True,
     )
-    concentration: Concentration = declare(
+    concentration: Concentrations = declare(
         1.0,
         ConcentrationCheck(),
         "dp, dirichlet: the larger, the more groups; a pair is for rows and for columns, on the command line "
@@ -162,47 +145,26 @@ class BlockParameters(ChainParameters):
         '"dirichlet" it is the parameter of every group.',
     )
     pseudo_count: float = declare(
-        1.0,
-        Real(above=0.0),
-        "How many cells the prior of a block is worth: at every level, or altogether.",
+        1.0, Real(above=0.0), "How many cells the prior of a block is worth: at every level, or altogether."
     )
     budget: float = declare(
         1.0,
         Real(above=0.0, most=LARGEST_BUDGET),
         "mondrian: the larger, the more cuts; (1 + budget)² blocks are expected before there are data.",
     )
-    loss: Literal["vi", "binder"] = declare(
-        "vi",
-        Choice("vi", "binder"),
-        "The loss whose posterior expectation the partitions shown minimize: variation of information or "
-        "Binder's.",
-    )
+    loss: Literal["vi", "binder"] = LOSS
 
     def check_together(self) -> None:
         """Refuse parameters that the prior does not have, and a second pseudo-count."""
-        for name, priors in BELONGS_TO.items():
-            if name not in self.declared or self.prior in priors:
-                continue
-            given = getattr(self, name)
-            if given != self.declared[name].default:
-                raise DataError(
-                    Message(
-                        Argument(name, given),
-                        " would change nothing with ",
-                        Argument("prior", self.prior),
-                        "; it belongs to ",
-                        Argument("prior", priors[0]),
-                        *(f" and {other!r}" for other in priors[1:]),
-                    )
-                )
+        for name, (owner, *others) in BELONGS_TO.items():
+            if name in self.declared and self.prior not in (owner, *others) and not self.is_default(name):
+                said: list[str | Argument] = [" would change nothing with ", Argument("prior", self.prior)]
+                said += ["; it belongs to ", Argument("prior", owner), *(f" and {o!r}" for o in others)]
+                raise DataError(Argument(name, getattr(self, name)), *said)
         family = self.family
         if not isinstance(family, str) and self.pseudo_count not in (1.0, family.pseudo_count):
-            raise DataError(
-                Message(
-                    Argument("pseudo_count", self.pseudo_count),
-                    f" would change nothing: the family given has its own, {family.pseudo_count!r}",
-                )
-            )
+            why = f" would change nothing: the family given has its own, {family.pseudo_count!r}"
+            raise DataError(Argument("pseudo_count", self.pseudo_count), why)
 
     def cell_family(self) -> CellFamily:
         """Return what cells of a block are made of, not resolved yet."""
@@ -257,26 +219,14 @@ class CoClusterParameters(BlockParameters):
         super().check_together()
         if self.prior != "dirichlet":
             return
+        dp = Argument("prior", "dp")
         for name in ("n_row_clusters", "n_column_clusters"):
             if getattr(self, name) is None:
-                raise DataError(
-                    Message(
-                        Argument("prior", "dirichlet"),
-                        " needs ",
-                        Argument(name),
-                        "; with ",
-                        Argument("prior", "dp"),
-                        " the data say how many groups there are",
-                    )
-                )
+                needs = (Argument("prior", "dirichlet"), " needs ", Argument(name), "; with ", dp)
+                raise DataError(*needs, " the data say how many groups there are")
         if not all(isinstance(value, float) for value in self.concentrations()):
-            raise DataError(
-                Message(
-                    "a Gamma prior of the concentration goes with ",
-                    Argument("prior", "dp"),
-                    "; with 'dirichlet' give a number",
-                )
-            )
+            why = "a Gamma prior of the concentration goes with "
+            raise DataError(why, dp, "; with 'dirichlet' give a number")
 
     @property
     def is_mixed(self) -> bool:
@@ -289,12 +239,9 @@ class CoClusterParameters(BlockParameters):
             return super().line_priors()
         from permix.partitions import FiniteDirichlet
 
-        rows, columns = self.concentrations()
-        assert isinstance(rows, float)
-        assert isinstance(columns, float)
-        assert self.n_row_clusters is not None
-        assert self.n_column_clusters is not None
-        return FiniteDirichlet(self.n_row_clusters, rows), FiniteDirichlet(self.n_column_clusters, columns)
+        parts: list[Any] = [(self.n_row_clusters, self.n_column_clusters), self.concentrations()]
+        rows, columns = map(FiniteDirichlet, *parts)
+        return rows, columns
 
 
 class EnsembleParameters(BlockParameters):
@@ -339,25 +286,16 @@ class EnsembleParameters(BlockParameters):
     def check_together(self) -> None:
         """Refuse parameters of the base that the ensemble decides."""
         super().check_together()
-        if self.base is None:
-            return
         for name, why in OF_ENSEMBLES.items():
-            given, default = getattr(self.base, name), self.base.declared[name].default
-            if given is not default and given != default:
-                raise DataError(f"base: {name}={given!r} would change nothing: {why}")
+            if self.base is not None and not self.base.is_default(name):
+                raise DataError(f"base: {name}={getattr(self.base, name)!r} would change nothing: {why}")
 
     def base_settings(self, store: str | None, random_state: Any) -> CoClusterParameters:
         """Return what the base co-clusterings are: those asked for, or like the consensus."""
         base = self.base
         if base is None:
-            base = CoClusterParameters(
-                prior=self.prior, **{name: getattr(self, name) for name in BlockParameters.declared}
-            )
-        found: CoClusterParameters = base.replaced(
-            n_chains=self.n_base,
-            random_state=random_state,
-            n_jobs=self.n_jobs,
-            progress=self.progress,
-            store=store,
-        )
+            shared = {name: getattr(self, name) for name in BlockParameters.declared}
+            base = CoClusterParameters(prior=self.prior, **shared)
+        how = {"n_jobs": self.n_jobs, "progress": self.progress, "store": store}
+        found: CoClusterParameters = base.replaced(n_chains=self.n_base, random_state=random_state, **how)
         return found

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from permix.cocluster.block_predict import BlockDraw
 from permix.cocluster.cells.families import CellFamily
-from permix.cocluster.fit import BlockFit
+from permix.cocluster.fit import BlockFit, Side
 from permix.data.cells import Cells
+from permix.data.labels import Array
 from permix.errors import DataError, ParameterError
 from permix.estimators.checks import Choice
 from permix.plots.mondrian_picture import draw_tree
 from permix.plots.partition_pictures import draw_number, draw_similarity, draw_traces
-from permix.plots.style import BORDER, COLORS, NO_MATPLOTLIB, checked_figure, new_axes, shortened
+from permix.plots.style import BORDER, COLORS, checked_figure, new_axes, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap, Normalize
     from matplotlib.figure import Figure
 
-Array = npt.NDArray[Any]
 Of = Literal["rows", "columns"]
 
 # The picture has no more pixels than this on a side; larger matrices are drawn as means of patches.
@@ -54,10 +54,6 @@ class _Side(NamedTuple):
     room: float
 
     @property
-    def n_lines(self) -> int:
-        return len(self.order)
-
-    @property
     def edges(self) -> Array:
         """Where each class starts, and the end."""
         return np.concatenate([[0], np.cumsum(np.bincount(self.classes))])
@@ -80,16 +76,6 @@ def blocks(fit: BlockFit, *, ax: Axes | None = None) -> Axes:
     Missing cells are pale gray. A large matrix is drawn as patches of neighboring cells within a block: the
     mean of numbers, the most frequent of other levels. Groups without room for a number have none, which is
     said beside them; between those too thin to be seen apart no border is drawn.
-
-    Parameters
-    ----------
-    fit : BlockFit
-    ax : matplotlib axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
     """
     return draw_blocks(fit.blocks, fit.known_cells, fit.family, ax=ax)
 
@@ -107,7 +93,7 @@ def draw_blocks(draw: BlockDraw, cells: Cells, family: CellFamily, *, ax: Axes |
     look = _colors(cells, family)
     _explain_colors(axes, look)  # first: the scale takes its room from the matrix
     rows, columns = _sides(axes, cells, draw)
-    _draw_cells(axes, cells, look, draw, rows.order, columns.order)
+    _draw_cells(axes, cells, look, draw, [rows.order, columns.order])
     _draw_borders(axes, draw.table, rows, columns)
     axes.set_xlim(0, cells.n_columns)
     axes.set_ylim(cells.n_rows, 0)
@@ -116,13 +102,10 @@ def draw_blocks(draw: BlockDraw, cells: Cells, family: CellFamily, *, ax: Axes |
     if cells.n_cells < cells.n_rows * cells.n_columns:
         above = axes.get_xlabel()
         axes.set_xlabel(f"{above}{', ' if above else ''}missing cells in gray")
-    n_blocks = len(np.unique(draw.table))
-    axes.set_title(
-        f"{_counted(n_blocks, 'block')}: {_counted(len(draw.table), 'group')} of rows, "
-        f"{_counted(draw.table.shape[1], 'group')} of columns",
-        fontsize="medium",
-        pad=14.0 if _numbered(columns) else 6.0,
-    )
+    n_blocks, n_rows, n_columns = len(np.unique(draw.table)), *draw.table.shape
+    groups = f"{_counted(n_rows, 'group')} of rows, {_counted(n_columns, 'group')} of columns"
+    room = 14.0 if _numbered(columns) else 6.0
+    axes.set_title(f"{_counted(n_blocks, 'block')}: {groups}", fontsize="medium", pad=room)
     return axes
 
 
@@ -135,26 +118,22 @@ def mondrian(fit: BlockFit, *, ax: Axes | None = None) -> Axes:
 
 def n_groups(fit: BlockFit, *, of: Of = "rows", ax: Axes | None = None) -> Axes:
     """Draw the posterior of the number of groups of rows, or of columns."""
-    draws = fit.draws.arrays[f"n_{_side_of(of)}_clusters"]
-    return draw_number(draws, f"groups of {of}", ax=ax)
+    return draw_number(fit.draws.arrays[f"n_{_side_of(of)}_clusters"], f"groups of {of}", ax=ax)
 
 
 def similarity(fit: BlockFit, *, of: Of = "rows", ax: Axes | None = None) -> Axes:
     """Draw the probability that two rows, or two columns, are in one group, sorted by group."""
     what = _side_of(of)
-    labels = fit.row_labels if what == "row" else fit.column_labels
-    return draw_similarity(labels, fit.cluster_draws(what), of, ax=ax)
+    return draw_similarity(fit.labels(what), fit.cluster_draws(what), of, ax=ax)
 
 
 def traces(fit: BlockFit, *, figure: Figure | None = None) -> Figure:
     """Draw the number of blocks and the log joint of every draw, a line for each chain."""
-    draws = fit.draws.arrays
-    return draw_traces(
-        [("number of blocks", draws["n_blocks"]), ("log joint", draws["log_joint"])], figure=figure
-    )
+    names = {"number of blocks": "n_blocks", "log joint": "log_joint"}
+    return draw_traces([(what, fit.draws.arrays[name]) for what, name in names.items()], figure=figure)
 
 
-def _side_of(of: Of) -> Literal["row", "column"]:
+def _side_of(of: Of) -> Side:
     if of not in ("rows", "columns"):
         raise ParameterError("of", of, Choice("rows", "columns").must_be())
     return "row" if of == "rows" else "column"
@@ -165,34 +144,21 @@ def _side_of(of: Of) -> Literal["row", "column"]:
 
 def _colors(cells: Cells, family: CellFamily) -> _Colors:
     """Choose colors: levels that are few get one each, numbers a scale."""
-    try:
-        import matplotlib
-        from matplotlib.colors import BoundaryNorm, ListedColormap, Normalize
-    except ImportError as error:
-        raise DataError(NO_MATPLOTLIB) from error
-    levels = getattr(family, "levels", None)
-    if levels is not None:
-        codes = family.encode(cells.values)
-        ordered = all(isinstance(level, int | float) for level in levels)
-        if ordered and len(levels) > MAX_LEVELS:
-            levels = None
-        else:
-            n = len(levels)
-            palette: Any
-            if ordered:
-                palette = matplotlib.colormaps[ORDERED](np.linspace(0.12, 0.85, n) if n > 1 else [0.5])
-            elif n <= len(COLORS):
-                palette = [matplotlib.colors.to_rgba(color) for color in COLORS[:n]]
-            else:
-                palette = matplotlib.colormaps["turbo"](np.linspace(0.05, 0.95, n))
-            return _Colors(
-                codes.astype(np.float64),
-                ListedColormap(palette),
-                BoundaryNorm(np.arange(n + 1) - 0.5, n),
-                tuple(shortened(level, MAX_NAME) for level in levels),
-                ordered,
-                "neither",
-            )
+    import matplotlib
+    from matplotlib.colors import BoundaryNorm, ListedColormap, Normalize
+
+    levels, ordered = getattr(family, "levels", None), family.levels_are_numbers
+    if levels is not None and not (ordered and len(levels) > MAX_LEVELS):
+        n = len(levels)
+        palette: Any = [matplotlib.colors.to_rgba(color) for color in COLORS[:n]]
+        if ordered:
+            palette = matplotlib.colormaps[ORDERED](np.linspace(0.12, 0.85, n) if n > 1 else [0.5])
+        elif n > len(COLORS):
+            palette = matplotlib.colormaps["turbo"](np.linspace(0.05, 0.95, n))
+        codes = family.encode(cells.values).astype(np.float64)
+        scale = BoundaryNorm(np.arange(n + 1) - 0.5, n)
+        labels = tuple(shortened(level, MAX_NAME) for level in levels)
+        return _Colors(codes, ListedColormap(palette), scale, labels, ordered, "neither")
     values = cells.values.astype(np.float64)
     low, high = float(values.min()), float(values.max())
     extend = "neither"
@@ -200,9 +166,8 @@ def _colors(cells: Cells, family: CellFamily) -> _Colors:
         # A few extreme cells shall not take the colors from all others.
         inner_low, inner_high = np.quantile(values, [0.01, 0.99])
         if inner_high > inner_low and high - low > 2 * (inner_high - inner_low):
-            extend = {(1, 1): "both", (1, 0): "min", (0, 1): "max", (0, 0): "neither"}[
-                int(inner_low > low), int(inner_high < high)
-            ]
+            cut = (inner_low > low, inner_high < high)
+            extend = {(True, True): "both", (True, False): "min", (False, True): "max"}.get(cut, "neither")
             low, high = float(inner_low), float(inner_high)
     else:
         low, high = low - 0.5, high + 0.5
@@ -210,26 +175,22 @@ def _colors(cells: Cells, family: CellFamily) -> _Colors:
     return _Colors(values, ListedColormap(base), Normalize(low, high), None, True, extend)
 
 
-def _draw_cells(
-    axes: Axes, cells: Cells, look: _Colors, draw: BlockDraw, row_order: Array, column_order: Array
-) -> None:
+def _draw_cells(axes: Axes, cells: Cells, look: _Colors, draw: BlockDraw, order: list[Array]) -> None:
     n_rows, n_columns = cells.shape
-    row_place, column_place = _inverse(row_order), _inverse(column_order)
+    row_place, column_place = map(np.argsort, order)
     patch = _patch_sizes(cells)
-    # A patch is what one small rectangle and one block have in common: none crosses a border.
-    n_across = n_columns // patch[1] + 1
-    n_blocks = int(draw.table.max()) + 1
 
     def patch_of(row: Array, column: Array, block: Array) -> Array:
-        return ((row // patch[0]) * n_across + column // patch[1]) * n_blocks + block
+        # A patch is what one small rectangle and one block have in common: none crosses a border.
+        small = (row // patch[0]) * (n_columns // patch[1] + 1) + column // patch[1]
+        return small * draw.n_blocks + block
 
     cell_blocks = draw.block_of(cells.rows, cells.columns)
     where = patch_of(row_place[cells.rows], column_place[cells.columns], cell_blocks)
     rows, columns = _pixel_lines(n_rows)[:, None], _pixel_lines(n_columns)[None, :]
-    pixels = patch_of(rows, columns, draw.block_of(row_order[rows], column_order[columns]))
-    shown = _patched(where, pixels, look)
-    colors = look.colors.with_extremes(bad=MISSING)
-    rgba = colors(look.scale(np.ma.masked_invalid(shown)))
+    pixels = patch_of(rows, columns, draw.block_of(order[0][rows], order[1][columns]))
+    shown = np.ma.masked_invalid(_patched(where, pixels, look))
+    rgba = look.colors.with_extremes(bad=MISSING)(look.scale(shown))
     axes.imshow(
         (255 * rgba).astype(np.uint8),
         extent=(0, n_columns, n_rows, 0),
@@ -263,22 +224,14 @@ def _patch_sizes(cells: Cells) -> tuple[int, int]:
     if min(cells.shape) <= SMALL_SIDE or share > 0.5:
         return row, column
     side = round(np.sqrt(CELLS_PER_PATCH / share))
-    return (
-        max(row, min(side, -(-n_rows // SMALL_SIDE))),
-        max(column, min(side, -(-n_columns // SMALL_SIDE))),
-    )
+    most_rows, most_columns = -(-n_rows // SMALL_SIDE), -(-n_columns // SMALL_SIDE)
+    return max(row, min(side, most_rows)), max(column, min(side, most_columns))
 
 
 def _pixel_lines(n: int) -> Array:
     """Which line each pixel of the picture shows."""
     n_pixels = min(n, MAX_SIDE)
     return ((np.arange(n_pixels) + 0.5) * n / n_pixels).astype(np.int64)
-
-
-def _inverse(order: Array) -> Array:
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return place
 
 
 # -- borders and names -----------------------------------------------------------------------------
@@ -288,15 +241,15 @@ def _sides(axes: Axes, cells: Cells, draw: BlockDraw) -> tuple[_Side, _Side]:
     """Rows and columns sorted by class, and the room that the axes give them."""
     box, points = axes.get_window_extent(), 72 / axes.figure.dpi
     sides = []
-    for what, classes, names, name_of, extent in (
-        ("row", draw.row_classes, cells.row_names, cells.row_name, box.height),
-        ("column", draw.column_classes, cells.column_names, cells.column_name, box.width),
+    for what, classes, names, extent in (
+        ("row", draw.row_classes, cells.row_names, box.height),
+        ("column", draw.column_classes, cells.column_names, box.width),
     ):
         order = np.argsort(classes, kind="stable")
         room = extent * points / len(order)
         shown = None
         if names is not None and len(order) <= MAX_NAMES and room >= NAME_ROOM:
-            shown = tuple(shortened(name_of(int(line)), MAX_NAME) for line in order)
+            shown = tuple(shortened(names[line], MAX_NAME) for line in order)
         sides.append(_Side(what, classes, order, shown, room))
     return sides[0], sides[1]
 
@@ -313,12 +266,10 @@ def _draw_borders(axes: Axes, table: Array, rows: _Side, columns: _Side) -> None
                 line = [(ends.edges[start], place), (ends.edges[stop], place)]
                 segments.append([point[::-1] for point in line] if upright else line)
                 widths.append(breadth[start:stop].min())
+    look: dict[str, Any] = {"capstyle": "butt", "zorder": 3}
     for color, factor in (("white", 2.2), (BORDER, 1.0)):
-        axes.add_collection(
-            LineCollection(
-                segments, colors=color, linewidths=factor * np.array(widths), capstyle="butt", zorder=3
-            )
-        )
+        thickness = factor * np.array(widths)
+        axes.add_collection(LineCollection(segments, colors=color, linewidths=thickness, **look))
     for side in axes.spines.values():
         side.set_color(BORDER)
         side.set_linewidth(max(widths, default=THICKEST))
@@ -343,8 +294,8 @@ def _border_widths(table: Array, edges: Array) -> Array:
 
 def _runs(different: Array) -> list[tuple[int, int]]:
     """Start and stop of each run of True."""
-    change = np.flatnonzero(np.diff(np.r_[False, different, False].astype(np.int8)))
-    return [(int(start), int(stop)) for start, stop in zip(change[::2], change[1::2], strict=True)]
+    change = np.flatnonzero(np.diff(np.r_[False, different, False])).tolist()
+    return list(zip(change[::2], change[1::2], strict=True))
 
 
 def _name_lines(axes: Axes, side: _Side) -> None:
@@ -354,13 +305,13 @@ def _name_lines(axes: Axes, side: _Side) -> None:
         axis.set_ticks([])
     else:
         large = side.room >= 10.5
-        axis.set_ticks(np.arange(side.n_lines) + 0.5, side.names, fontsize="small" if large else "x-small")
+        axis.set_ticks(np.arange(len(side.order)) + 0.5, side.names, fontsize="small" if large else "x-small")
         if side.what == "column" and 5 * max(map(len, side.names)) + 4 > side.room:
             axis.set_tick_params(rotation=90)
     axis.set_tick_params(length=0)
     axis.set_label_text(_side_label(side))
+    upright = side.what == "row"
     for number, center in _numbered(side):
-        upright = side.what == "row"
         axes.annotate(
             str(number),
             (1, center) if upright else (center, 1),
@@ -377,36 +328,29 @@ def _name_lines(axes: Axes, side: _Side) -> None:
 def _side_label(side: _Side) -> str:
     """Say how many lines there are where they have no names, and which groups have no number."""
     n_classes, n_numbered = len(side.edges) - 1, len(_numbered(side))
-    lines = _counted(side.n_lines, side.what)
+    lines = _counted(len(side.order), side.what)
     if n_numbered == n_classes:
         return lines if side.names is None else ""
-    shown = {0: "too thin to be numbered", 1: "the largest is numbered"}
-    return (
-        f"{lines} in {_counted(n_classes, 'group')}\n"
-        f"{shown.get(n_numbered, f'the {n_numbered} largest are numbered')}"
-    )
+    said = {0: "too thin to be numbered", 1: "the largest is numbered"}
+    shown = said.get(n_numbered, f"the {n_numbered} largest are numbered")
+    return f"{lines} in {_counted(n_classes, 'group')}\n{shown}"
 
 
 def _numbered(side: _Side) -> list[tuple[int, float]]:
     """Numbers, from 1, of the classes with room for one, and where their middle is."""
-    edges = side.edges
-    needed = NUMBER_ROOM if side.what == "row" else 3 + 4.5 * len(str(len(edges) - 1))
-    return [
-        (k + 1, (edges[k] + edges[k + 1]) / 2)
-        for k in range(len(edges) - 1)
-        if (edges[k + 1] - edges[k]) * side.room >= needed
-    ]
+    classes = list(pairwise(side.edges))
+    needed = NUMBER_ROOM if side.what == "row" else 3 + 4.5 * len(str(len(classes)))
+    roomy = [(k, a, b) for k, (a, b) in enumerate(classes, 1) if (b - a) * side.room >= needed]
+    return [(k, (a + b) / 2) for k, a, b in roomy]
 
 
 def _explain_colors(axes: Axes, look: _Colors) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.patches import Patch
 
-    figure = axes.figure
     if look.labels is None or (look.ordered and len(look.labels) > 2):
-        bar = figure.colorbar(
-            ScalarMappable(look.scale, look.colors), ax=axes, extend=look.extend, fraction=0.05, pad=0.06
-        )
+        colors = ScalarMappable(look.scale, look.colors)
+        bar = axes.figure.colorbar(colors, ax=axes, extend=look.extend, fraction=0.05, pad=0.06)
         bar.outline.set_visible(False)
         bar.ax.tick_params(length=0, labelsize="small")
         if look.labels is not None:
@@ -434,16 +378,13 @@ def _size(cells: Cells, draw: BlockDraw) -> tuple[float, float]:
     ratio = float(np.clip(cells.n_rows / cells.n_columns, 0.4, 2.2))
     side = 6.0
     width, height = (side, side * ratio) if ratio <= 1 else (side / ratio**0.5, side * ratio**0.5)
-    n_row_classes, n_column_classes = draw.table.shape
-    height = max(min(height, 9.0), min(side, 0.15 * n_row_classes))
-    width = max(width, min(side, 0.15 * n_column_classes))
+    height = max(min(height, 9.0), min(side, 0.15 * draw.table.shape[0]))
+    width = max(width, min(side, 0.15 * draw.table.shape[1]))
     # Names need a line each along their side, and their length beside the other.
     named_rows = cells.row_names is not None and cells.n_rows <= MAX_NAMES
     named_columns = cells.column_names is not None and cells.n_columns <= MAX_NAMES
-    if named_rows:
-        height = max(height, cells.n_rows * 1.2 * NAME_ROOM / 72)
-    if named_columns:
-        width = max(width, cells.n_columns * 1.2 * NAME_ROOM / 72)
+    height = max(height, named_rows * cells.n_rows * 1.2 * NAME_ROOM / 72)
+    width = max(width, named_columns * cells.n_columns * 1.2 * NAME_ROOM / 72)
     return width + 1.3 + 0.5 * named_rows, height + 0.8 + 0.5 * named_columns
 
 
@@ -451,11 +392,4 @@ def _counted(n: int, thing: str) -> str:
     return f"{n:,} {thing}{'' if n == 1 else 's'}"
 
 
-PICTURES = {
-    "overview": overview,
-    "blocks": blocks,
-    "mondrian": mondrian,
-    "n_groups": n_groups,
-    "similarity": similarity,
-    "traces": traces,
-}
+PICTURES = {draw.__name__: draw for draw in (overview, blocks, mondrian, n_groups, similarity, traces)}

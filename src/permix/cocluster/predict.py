@@ -30,13 +30,7 @@ Places = Any
 
 
 class BlockPredictions:
-    """Answers of a fit about cells and rows; probabilities are averaged over at most 200 draws.
-
-    Parameters
-    ----------
-    fit : BlockFit
-        With a matrix.
-    """
+    """Answers of a fit about cells and rows; probabilities are averaged over at most 200 draws."""
 
     def __init__(self, fit: BlockFit) -> None:
         self.fit = fit
@@ -56,8 +50,7 @@ class BlockPredictions:
         values = self._values(new, cells)
         if not isinstance(family, CategoricalCells):
             return values[..., 0]
-        assert family.levels is not None
-        if not all(isinstance(level, int | float) for level in family.levels):
+        if not family.levels_are_numbers:
             raise DataError("values that are text have no mean; predict_cells_proba has their probabilities")
         return np.asarray(values @ np.array(family.levels, dtype=np.float64))
 
@@ -66,8 +59,10 @@ class BlockPredictions:
         family = self.fit.family
         if not isinstance(family, CategoricalCells):
             return self.predict_cells_mean(new, cells)
-        best = self._values(new, cells).argmax(axis=-1)
-        return level_array(family)[best]
+        levels = list(family.levels or ())
+        # An array that holds levels without loss.
+        array = np.array(levels, dtype=object if any(isinstance(level, str) for level in levels) else None)
+        return np.asarray(array[self._values(new, cells).argmax(axis=-1)])
 
     def complete(self, new: Cells | None = None) -> Array:
         """Return the whole table: filled cells as they are, others as :meth:`predict_cells` has them."""
@@ -87,9 +82,7 @@ class BlockPredictions:
         """
         if not held_out.n_cells:
             raise DataError("there is no filled cell, hence nothing to score")
-        cells = as_fitted(held_out.aligned(self.fit.known_cells), self.fit.family)
-        with naming_cells(cells):
-            codes = self.fit.family.encode(cells.values)
+        cells, codes = fitted_codes(self.fit, held_out)
         return self.fit.predictive.log_probability(cells.rows, cells.columns, codes)
 
     def score_cells(self, held_out: Cells) -> float:
@@ -97,11 +90,10 @@ class BlockPredictions:
         return float(self.log_probability(held_out).mean())
 
     def _values(self, new: Cells | None, cells: Places) -> FloatArray:
-        predictive = self.fit.predictive
+        fitted, predictive = self.fit.known_cells, self.fit.predictive
         if new is None:
-            return predictive.values(*places(self.fit.known_cells, cells))
-        matrix = self._new(new)
-        return predictive.new_row_values(matrix, *places(new, cells, self.fit.known_cells))
+            return predictive.values(*places(fitted, cells))
+        return predictive.new_row_values(self._new(new), *places(new, cells, fitted))
 
     # -- new rows --------------------------------------------------------------------------------
 
@@ -113,18 +105,14 @@ class BlockPredictions:
         """
         fit, matrix = self.fit, self._new(new)
         if isinstance(fit.predictive, MixedPredictive):
-            return fit.predictive.row_answers(matrix, fit.row_labels if groups else None, weigh=scores)
+            return fit.predictive.row_answers(matrix, fit.labels("row") if groups else None, weigh=scores)
         shares = np.zeros((matrix.n_rows, 0))
         if groups:
             one = BlockPredictive(fit.known_matrix, [fit.blocks])
-            joint = one.row_log_joint(matrix)[:, : fit.n_row_clusters]
+            joint = one.row_log_joint(matrix)[:, : len(fit.blocks.table)]
             shares = np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None])
         evidence = fit.predictive.row_log_evidence(matrix) if scores else np.full(matrix.n_rows, np.nan)
         return RowAnswers(evidence, np.zeros(matrix.n_rows), shares)
-
-    def predict_proba(self, new: Cells) -> FloatArray:
-        """Return the probability of each group of rows of the point estimate."""
-        return self.rows(new, scores=False).shares
 
     def _new(self, new: Cells) -> EncodedMatrix:
         cells = as_fitted(new.aligned(self.fit.known_cells, rows=False), self.fit.family)
@@ -132,9 +120,7 @@ class BlockPredictions:
             return encode_matrix(self.fit.family, cells.rows, cells.columns, cells.values, cells.shape)
 
 
-def places(
-    cells: Cells, asked: Places, columns: Cells | None = None
-) -> tuple[IntArray, IntArray] | tuple[()]:
+def places(cells: Cells, asked: Places, columns: Cells | None = None) -> tuple[IntArray, ...]:
     """Return rows and columns of the cells asked for, as positions; nothing for the whole table.
 
     ``columns``, where given, are the cells whose column names count.
@@ -171,6 +157,13 @@ def _among_new(asked: Cells, new: Cells) -> IntArray:
     return np.arange(new.n_rows)
 
 
+def fitted_codes(fit: BlockFit, held_out: Cells) -> tuple[Cells, Array]:
+    """Return further cells of the fitted rows, as these are named, and their encoded values."""
+    cells = as_fitted(held_out.aligned(fit.known_cells), fit.family)
+    with naming_cells(cells):
+        return cells, fit.family.encode(cells.values)
+
+
 def as_fitted(cells: Cells, family: CellFamily) -> Cells:
     """Write numbers as text where the levels are text: rows without a word in them are read as numbers."""
     levels = getattr(family, "levels", None) or (0,)
@@ -185,12 +178,3 @@ def perplexity_of(score: float) -> float:
     """Return exp of minus a mean log probability; infinite where that is more than a float holds."""
     with np.errstate(over="ignore"):
         return float(np.exp(-score))
-
-
-def level_array(family: CategoricalCells) -> Array:
-    """Return the levels as an array that holds them without loss."""
-    assert family.levels is not None
-    levels = list(family.levels)
-    if any(isinstance(level, str) for level in levels):
-        return np.array(levels, dtype=object)
-    return np.array(levels)

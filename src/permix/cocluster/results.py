@@ -2,64 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from permix.cocluster.fit import BlockFit
+from permix.cocluster.fit import BlockFit, Side
+from permix.data.labels import Array
 from permix.partitions import assignment_confidence
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = npt.NDArray[Any]
-Side = Literal["row", "column"]
 SIDES: tuple[Side, ...] = ("row", "column")
 
 
 class Groups(NamedTuple):
-    """The groups of one side of the matrix.
+    """The groups of one side of the matrix."""
 
-    Attributes
-    ----------
-    labels : ndarray of int
-        Group of each row, or of each column.
-    names : list of str
-        Their names; numbers, counted from 1, where there are none.
-    confidence : ndarray
-        Probability of each to be with a fellow member of its group.
-    """
-
-    labels: Array
-    names: list[str]
-    confidence: Array
-
-    @property
-    def sizes(self) -> list[int]:
-        """Members of each group."""
-        return [int(size) for size in np.bincount(self.labels)]
-
-    @property
-    def members(self) -> list[list[str]]:
-        """Names of the members of each group."""
-        return [
-            [self.names[line] for line in np.flatnonzero(self.labels == k).tolist()]
-            for k in range(len(self.sizes))
-        ]
-
-    @property
-    def group_confidence(self) -> list[float]:
-        """Mean confidence of the members of each group."""
-        return [float(self.confidence[self.labels == k].mean()) for k in range(len(self.sizes))]
+    labels: Array  # group of each row, or of each column
+    names: list[str]  # numbers, counted from 1, where there are none
+    confidence: Array  # probability of each to be with a fellow member of its group
+    sizes: list[int]  # of each group
+    members: list[list[str]]  # names, of each group
+    group_confidence: list[float]  # mean of the members of each group
 
 
 def groups_of(fit: BlockFit, what: Side) -> Groups:
     """Return the groups of rows, or of columns, of the point estimate."""
-    labels = fit.row_labels if what == "row" else fit.column_labels
+    labels = fit.labels(what)
     names = None if fit.cells is None else fit.cells.row_names if what == "row" else fit.cells.column_names
     listed = [str(line + 1) for line in range(len(labels))] if names is None else list(names)
-    return Groups(labels, listed, np.asarray(assignment_confidence(fit.cluster_draws(what), labels)))
+    confidence = np.asarray(assignment_confidence(fit.cluster_draws(what), labels))
+    lines = [np.flatnonzero(labels == k).tolist() for k in range(int(labels.max()) + 1)]
+    members = [[listed[line] for line in group] for group in lines]
+    sure = [float(confidence[group].mean()) for group in lines]
+    return Groups(labels, listed, confidence, list(map(len, lines)), members, sure)
 
 
 def group_table(fit: BlockFit) -> pd.DataFrame:
@@ -70,16 +47,13 @@ def group_table(fit: BlockFit) -> pd.DataFrame:
     for what in SIDES:
         found = groups_of(fit, what)
         sizes = np.array(found.sizes)
-        tables.append(
-            pd.DataFrame(
-                {
-                    "of": f"{what}s",
-                    "group": np.arange(len(sizes)),
-                    "size": sizes,
-                    "share": sizes / sizes.sum(),
-                    "confidence": found.group_confidence,
-                    "members": found.members,
-                }
-            )
-        )
+        columns = {
+            "of": f"{what}s",
+            "group": np.arange(len(sizes)),
+            "size": sizes,
+            "share": sizes / sizes.sum(),
+            "confidence": found.group_confidence,
+            "members": found.members,
+        }
+        tables.append(pd.DataFrame(columns))
     return pd.concat(tables, ignore_index=True)

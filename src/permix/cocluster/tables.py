@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from permix.cli.output import count_of, print_if_not_converged, print_table, terminal_width
+from permix.cli import fit_tables
+from permix.cli.output import count_of, print_table, terminal_width
 from permix.cocluster.cells.families import CategoricalCells
 from permix.cocluster.ensemble import EnsembleFit
 from permix.cocluster.fit import BlockFit, CoClusterFit
 from permix.cocluster.predict import BlockPredictions, perplexity_of
 from permix.cocluster.results import SIDES, groups_of
 from permix.data.cells import Cells
-from permix.posterior import summary
+from permix.data.labels import Array
 
-Array = npt.NDArray[Any]
 # A terminal shows at most so many groups of rows, or so many blocks of nested cuts.
 MAX_ROWS = 30
 CELL_WIDTH = 12
@@ -29,7 +28,7 @@ PRIORS = {
 }
 
 
-def block_report(fit: BlockFit) -> dict[str, Any]:
+def report(fit: BlockFit) -> dict[str, Any]:
     """Everything ``summary`` shows, as plain values."""
     draws = fit.draws.arrays
     report: dict[str, Any] = {
@@ -37,8 +36,7 @@ def block_report(fit: BlockFit) -> dict[str, Any]:
         "prior": fit.settings.prior,
         "rows": fit.shape[0],
         "columns": fit.shape[1],
-        "chains": int(draws["row_labels"].shape[0]),
-        "draws_per_chain": int(draws["row_labels"].shape[1]),
+        **fit_tables.chains_report(fit.draws),
         "interrupted": fit.interrupted,
         "loss": fit.settings.loss,
     }
@@ -53,9 +51,9 @@ def block_report(fit: BlockFit) -> dict[str, Any]:
             f"{what}_group_sizes": found.sizes,
             f"{what}_group_members": found.members,
             f"{what}_group_confidence": found.group_confidence,
-            f"posterior_number_of_{what}_groups": _shares(draws[f"n_{what}_clusters"]),
+            f"posterior_number_of_{what}_groups": fit_tables.posterior_of_number(draws[f"n_{what}_clusters"]),
         }
-    report["posterior_number_of_blocks"] = _shares(draws["n_blocks"])
+    report["posterior_number_of_blocks"] = fit_tables.posterior_of_number(draws["n_blocks"])
     report["blocks"] = len(np.unique(fit.blocks.table))
     report["block_table"] = fit.blocks.table.tolist()
     report["log_likelihood"] = fit.log_likelihood
@@ -72,7 +70,6 @@ def block_report(fit: BlockFit) -> dict[str, Any]:
             "block_parameters": {name: values.tolist() for name, values in fit.block_parameters.items()},
             "block_values": _values(fit),
         }
-    report["diagnostics"] = {str(name): row.to_dict() for name, row in summary(fit.draws).iterrows()}
     if fit.held_out is not None:
         share = fit.held_out.n_cells / (fit.held_out.n_cells + fit.known_cells.n_cells)
         report["held_out"] = {"share": share, **held_out_report(fit, fit.held_out)}
@@ -96,22 +93,16 @@ def held_out_report(fit: BlockFit, held_out: Cells, score: float | None = None) 
     return report
 
 
-def _shares(draws: Array) -> dict[str, float]:
-    numbers, counts = np.unique(draws, return_counts=True)
-    return {str(n): float(count / draws.size) for n, count in zip(numbers, counts, strict=True)}
-
-
 def _values(fit: BlockFit) -> list[Any]:
     """One value a block: the mean of numbers, the most probable of other levels."""
-    family, sums = fit.family, fit.sums
-    if isinstance(family, CategoricalCells):
+    family = fit.family
+    if isinstance(family, CategoricalCells) and not family.levels_are_numbers:
         levels = list(family.levels or ())
-        if not all(isinstance(level, int | float) for level in levels):
-            return [levels[best] for best in family.probabilities(*sums).argmax(axis=1)]
-    return [float(value) for value in family.means(*sums)]
+        return [levels[best] for best in family.probabilities(*fit.sums).argmax(axis=1)]
+    return list(map(float, family.means(*fit.sums)))
 
 
-def print_blocks(report: dict[str, Any], title: str) -> None:
+def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
     filled = ""
     if "cells" in report:
@@ -119,13 +110,10 @@ def print_blocks(report: dict[str, Any], title: str) -> None:
         filled = f", {report['cells']:,} cells filled ({100 * share:.3g}%), {report['family']} family"
     ensemble = f"consensus of {report['bases']} co-clusterings, " if "bases" in report else ""
     mixed = ", mixed membership" if report.get("membership") == "mixed" else ""
+    names = {"groups of rows": "row_groups", "groups of columns": "column_groups", "blocks": "blocks"}
     numbers = [
-        [what, *_interval(report[f"posterior_number_of_{name}"]), report[name]]
-        for what, name in (
-            ("groups of rows", "row_groups"),
-            ("groups of columns", "column_groups"),
-            ("blocks", "blocks"),
-        )
+        [what, *fit_tables.number_interval(report[f"posterior_number_of_{name}"]), report[name]]
+        for what, name in names.items()
     ]
     print_table(
         f"{title}: {count_of(report['rows'], 'row')}, {count_of(report['columns'], 'column')}{filled}; "
@@ -133,37 +121,21 @@ def print_blocks(report: dict[str, Any], title: str) -> None:
         ["number of", "from", "median", "to", "shown"],
         numbers,
     )
-    print_if_not_converged(report["diagnostics"])
-    loss = "variation of information" if report["loss"] == "vi" else "Binder loss"
-    shown = (
-        "is the draw nearest to all others" if "tree" in report else "are the partitions nearest to all draws"
-    )
+    fit_tables.print_if_not_converged(report)
+    nested = "tree" in report
+    shown = "is the draw nearest to all others" if nested else "are the partitions nearest to all draws"
+    loss = fit_tables.LOSSES[report["loss"]]
     print(f"What is shown {shown} (least expected {loss}); intervals hold 90% of the draws.")
     if any(not low <= n <= high for _, low, _, high, n in numbers):
         print("The partition shown minimizes the expected loss; it may have fewer groups than most draws.")
     print()
-    for what in ("row", "column"):
+    for what in SIDES:
         _print_groups(report, what)
     if "block_values" in report:
-        if "tree" in report:
-            _print_nested(report)
-        else:
-            _print_grid(report)
-    columns = ["mean", "sd", "ess_bulk", "r_hat", "note"]
-    print_table(
-        f"Chains ({report['chains']} × {report['draws_per_chain']:,} draws; --json has more)",
-        ["quantity", *columns],
-        [[name, *[row[column] for column in columns]] for name, row in report["diagnostics"].items()],
-    )
+        (_print_nested if nested else _print_grid)(report)
+    fit_tables.print_chains(report)
     if "held_out" in report:
         _print_held_out(report["held_out"], report["family"])
-
-
-def _interval(shares: dict[str, float]) -> list[int]:
-    """5 %, 50 % and 95 % quantiles."""
-    numbers = [int(n) for n in shares]
-    upto = np.cumsum(list(shares.values()))
-    return [numbers[int(np.argmax(upto >= level - 1e-9))] for level in (0.05, 0.5, 0.95)]
 
 
 def _print_groups(report: dict[str, Any], what: str) -> None:
@@ -173,8 +145,12 @@ def _print_groups(report: dict[str, Any], what: str) -> None:
         [k + 1, size, f"{sure[k]:.2f}", first_names(report[f"{what}_group_members"][k], width)]
         for k, size in enumerate(sizes[:MAX_ROWS])
     ]
-    some = f", the first {MAX_ROWS} of {len(sizes)}; --json shows all" if len(sizes) > MAX_ROWS else ""
-    print_table(f"Groups of {what}s{some}", ["group", f"{what}s", "confidence", "which"], rows)
+    print_table(f"Groups of {what}s{_first(sizes)}", ["group", f"{what}s", "confidence", "which"], rows)
+
+
+def _first(listed: list[Any]) -> str:
+    """Say that not all are shown."""
+    return f", the first {MAX_ROWS} of {len(listed)}; --json shows all" if len(listed) > MAX_ROWS else ""
 
 
 def first_names(names: list[str], width: int) -> str:
@@ -212,35 +188,24 @@ def _print_nested(report: dict[str, Any]) -> None:
     shown = [block for block in np.argsort(-np.array(cells), kind="stable") if np.any(table == block)]
     rows = []
     for block in shown[:MAX_ROWS]:
-        within = table == block
-        rows.append(
-            [
-                int(block) + 1,
-                _range(np.flatnonzero(within.any(axis=1))),
-                _range(np.flatnonzero(within.any(axis=0))),
-                cells[block],
-                values[block],
-            ]
-        )
-    some = f", the first {MAX_ROWS} of {len(shown)}; --json shows all" if len(shown) > MAX_ROWS else ""
+        groups = [_range(lines) for lines in np.nonzero(table == block)]
+        rows.append([int(block) + 1, *groups, cells[block], values[block]])
     print_table(
-        f"Blocks, by their filled cells{some}",
+        f"Blocks, by their filled cells{_first(shown)}",
         ["block", "groups of rows", "groups of columns", "cells", _meaning(report)],
         rows,
     )
 
 
 def _range(numbers: Array) -> str:
-    first, last = int(numbers[0]) + 1, int(numbers[-1]) + 1
+    first, last = int(numbers.min()) + 1, int(numbers.max()) + 1
     return str(first) if first == last else f"{first}–{last}"
 
 
 def _meaning(report: dict[str, Any]) -> str:
     if report["family"] == "bernoulli":
         return "probability of 1"
-    if report["levels"] and any(isinstance(level, str) for level in report["levels"]):
-        return "most probable level"
-    return "mean"
+    return "most probable level" if any(isinstance(level, str) for level in report["levels"]) else "mean"
 
 
 def _print_held_out(held_out: dict[str, Any], family: str) -> None:

@@ -45,18 +45,10 @@ def show_consensus(options: ReadOptions, method: str, time_limit: float | None, 
             }
         )
         return
-    rows = [
-        [place + 1, name, f"{margins[place]:.0%}" if place < len(margins) else ""]
-        for place, name in enumerate(names)
-    ]
-    print_table(
-        f"Consensus of {count_of(int(votes.n_agents), 'agent')}",
-        ["rank", "item", "prefer it to the next"],
-        rows,
-    )
-    verdict = (
-        "proven optimal"
-        if result.optimal
-        else f"not proven optimal; no ranking has fewer than {result.lower_bound:,.0f}"
-    )
+    shares = [*(f"{margin:.0%}" for margin in margins), ""]
+    rows = [[place, *row] for place, row in enumerate(zip(names, shares, strict=True), start=1)]
+    title = f"Consensus of {count_of(int(votes.n_agents), 'agent')}"
+    print_table(title, ["rank", "item", "prefer it to the next"], rows)
+    unproven = f"not proven optimal; no ranking has fewer than {result.lower_bound:,.0f}"
+    verdict = "proven optimal" if result.optimal else unproven
     print(f"{count_of(round(result.score), 'pairwise disagreement')}, {verdict} (method: {result.method})")

@@ -7,19 +7,18 @@ import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from permix.consensus.linear_ordering import Bounds, LinearOrdering, order_score
 from permix.data import Preferences, Rankings
 from permix.errors import DataError, PermixWarning
 from permix.estimators.checks import Choice, Real
+from permix.kernels.subset_orders import best_order_by_subsets
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.seeds import RandomState, generator
-
-if TYPE_CHECKING:
-    from permix.consensus.linear_ordering import Bounds
 
 Array = npt.NDArray[Any]
 
@@ -67,9 +66,8 @@ class KemenyResult:
     def __repr__(self) -> str:
         names = [str(name) for name in self.ranking]
         shown = " ≻ ".join(names if len(names) <= 12 else [*names[:10], "…", names[-1]])
-        quality = (
-            "optimal" if self.optimal else f"not proven optimal, no ordering is below {self.lower_bound:.12g}"
-        )
+        unproven = f"not proven optimal, no ordering is below {self.lower_bound:.12g}"
+        quality = "optimal" if self.optimal else unproven
         return f"KemenyResult: {shown}\n  {self.score:.12g} disagreements ({quality}; {self.method})"
 
 
@@ -128,9 +126,8 @@ def kemeny(
         if method != "borda":
             search.run(method, time_limit)
     if interrupts.interrupted:
-        warnings.warn(
-            "kemeny was interrupted; it returns the best ordering found so far", PermixWarning, stacklevel=2
-        )
+        said = "kemeny was interrupted; it returns the best ordering found so far"
+        warnings.warn(said, PermixWarning, stacklevel=2)
     order = by_wins[search.order()]
     order.flags.writeable = False
     score, bound = search.bounds()
@@ -151,27 +148,22 @@ class _Search:
     def __init__(self, weights: Array, rng: np.random.Generator, interrupts: Interrupts) -> None:
         self.weights, self.rng, self.interrupts = weights, rng, interrupts
         self.whole = bool((weights == np.rint(weights)).all())
-        self.method = "borda"
-        n = len(weights)
-        everything = np.arange(n)
-        self.components = [everything]
-        self.best = [self._as_given(everything)]
+        self._start("borda", [np.arange(len(weights))])
+
+    def _start(self, method: str, components: list[Array]) -> None:
+        self.method, self.components = method, components
+        self.best = [self._as_given(items) for items in components]
 
     def run(self, method: str, time_limit: float | None) -> None:
-        started = time.monotonic()
-        deadline = None if time_limit is None else started + time_limit
-        components = list(_components(self.weights))
-        self.components, self.best = components, [self._as_given(items) for items in components]
-        self.method = "majorities"
+        deadline = None if time_limit is None else time.monotonic() + time_limit
+        self._start("majorities", list(_components(self.weights)))
         large = []
         for index, items in enumerate(self.components):
             if self.interrupts.stopped:
                 return
-            if len(items) == 1:
-                continue
-            if method == "local" or len(items) > SUBSETS_UP_TO:
+            if len(items) > 1 and (method == "local" or len(items) > SUBSETS_UP_TO):
                 large.append(index)
-            else:
+            elif len(items) > 1:
                 self._by_subsets(index)
         for index in large:
             self._locally(index, deadline)
@@ -180,22 +172,18 @@ class _Search:
         if method == "auto" and deadline is None:
             deadline = time.monotonic() + AUTO_SECONDS
         for index in sorted(large, key=lambda index: len(self.components[index])):
-            if method == "auto" and len(self.components[index]) > AUTO_INTEGER_UP_TO:
-                continue
             if self.interrupts.stopped:
                 return
-            self._by_integers(index, deadline)
+            if method == "exact" or len(self.components[index]) <= AUTO_INTEGER_UP_TO:
+                self._by_integers(index, deadline)
 
     def order(self) -> Array:
-        return np.concatenate(
-            [items[best.order] for items, best in zip(self.components, self.best, strict=True)]
-        )
+        ordered = zip(self.components, self.best, strict=True)
+        return np.concatenate([items[best.order] for items, best in ordered])
 
     def bounds(self) -> tuple[float, float]:
         """Score of the whole ordering and a lower bound of all orderings."""
-        from permix.kernels.kemeny_search import order_score
-
-        score = float(order_score(self.weights, self.order()))
+        score = order_score(self.weights, self.order())
         # Between components the majority order is kept, at the least cost any ordering can have there.
         gap = sum(best.score - best.lower_bound for best in self.best)
         # Scores of whole numbers are exact; of others, gaps within rounding are none.
@@ -208,18 +196,12 @@ class _Search:
 
     def _as_given(self, items: Array) -> Bounds:
         """Return the items in their present order; each pair costs at least its minority."""
-        from permix.consensus.linear_ordering import Bounds
-
-        part = self._part(items)
+        part, order = self._part(items), np.arange(len(items))
         least = float(np.triu(np.minimum(part, part.T), 1).sum())
-        return Bounds(np.arange(len(items)), float(np.tril(part, -1).sum()), least)
+        return Bounds(order, order_score(part, order), least)
 
     def _by_subsets(self, index: int) -> None:
-        from permix.kernels.kemeny_search import best_order_by_subsets
-
-        part = self._part(self.components[index])
-        order = np.empty(len(part), np.int64)
-        score = float(best_order_by_subsets(part, order))
+        order, score = best_order_by_subsets(self._part(self.components[index]))
         self.best[index] = self.best[index]._replace(order=order, score=score, lower_bound=score)
         self.method = "dynamic programming"
 
@@ -240,8 +222,6 @@ class _Search:
         self.method = "local search"
 
     def _by_integers(self, index: int, deadline: float | None) -> None:
-        from permix.consensus.linear_ordering import LinearOrdering
-
         start = self.best[index]
         program = LinearOrdering(self._part(self.components[index]), start, self.whole)
         program.run(deadline, self.interrupts)
@@ -258,13 +238,15 @@ def _components(weights: Array) -> Iterator[Array]:
     them, so each can be ordered for itself (the extended Condorcet criterion). Where majorities leave the
     order of components open, the one with the strongest item comes first.
     """
-    from scipy.sparse.csgraph import connected_components
-
-    beats = weights > weights.T
-    n_components, label = connected_components(beats, connection="strong")
-    between = np.zeros((n_components, n_components), dtype=np.bool_)
-    winner, loser = np.nonzero(beats)
-    between[label[winner], label[loser]] = True
+    n = len(weights)
+    reach = np.packbits((weights > weights.T) | np.eye(n, dtype=np.bool_), axis=1)
+    for item in range(n):  # Warshall: whoever reaches the item reaches what it reaches
+        through = (reach[:, item // 8] >> (7 - item % 8) & 1).astype(np.bool_)
+        reach[through] |= reach[item]
+    reaches = np.unpackbits(reach, axis=1, count=n).astype(np.bool_)
+    strongest = np.argmax(reaches & reaches.T, axis=1)  # of the component of each item
+    firsts, label = np.unique(strongest, return_inverse=True)
+    between = reaches[np.ix_(firsts, firsts)]
     np.fill_diagonal(between, False)
     members = np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label))[:-1])
     waiting_for = between.sum(axis=0)

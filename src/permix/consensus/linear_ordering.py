@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from permix.kernels.kemeny_search import improve_by_insertion, order_score, violated_triangles
 from permix.runtime.interrupts import Interrupts
 
 Array = npt.NDArray[Any]
@@ -23,6 +22,11 @@ class Bounds(NamedTuple):
     order: Array
     score: float
     lower_bound: float
+
+
+def order_score(weights: Array, order: Array) -> float:
+    """Return the total weight of preferences against ``order``."""
+    return float(np.tril(weights[np.ix_(order, order)], -1).sum())
 
 
 class LinearOrdering:
@@ -112,19 +116,19 @@ class LinearOrdering:
 
     def _add_violated(self, before: Array) -> bool:
         """Add the most violated triangle inequalities; say whether there were any."""
+        violation, triangles = violated_triangles(before)
         n = len(before)
-        room = n * (n - 1) * (n - 2) // 6  # of the two directions around a triangle one can be violated
-        violation, triangles = np.empty(room), np.empty((room, 3), np.int64)
-        found = violated_triangles(before, _VIOLATED, violation, triangles)
-        most = np.argsort(-violation[:found], kind="stable")[: n * (n - 1)]
+        most = np.argsort(-violation, kind="stable")[: n * (n - 1)]
         self._triangles = np.concatenate([self._triangles, triangles[most]])
-        return bool(found)
+        return bool(len(violation))
 
     def _try_order(self, before: Array) -> None:
         """Round a solution to an ordering (by how many items each is before), improve it, keep the better."""
+        from permix.kernels.kemeny_search import improve_by_insertion
+
         order = np.argsort(-before.sum(axis=1), kind="stable")
         improve_by_insertion(self._net, order, self._tolerance)
-        score = float(order_score(self.weights, order))
+        score = order_score(self.weights, order)
         if score < self.best.score - self._tolerance:
             self.best = Bounds(order, score, self.best.lower_bound)
 
@@ -134,6 +138,21 @@ class LinearOrdering:
             bound = float(np.ceil(bound))
         if np.isfinite(bound) and bound > self.best.lower_bound:
             self.best = self.best._replace(lower_bound=min(bound, self.best.score))
+
+
+def violated_triangles(before: Array) -> tuple[Array, Array]:
+    """List by how much ``before[a,b] + before[b,c] + before[c,a]`` is above 2, and the cycle a → b → c → a.
+
+    ``before[a, b]`` in [0, 1] says how far a is before b, ``before[b, a] = 1 - before[a, b]``.
+    """
+    violation, triangles = [np.zeros(0)], [np.zeros((0, 3), np.int64)]
+    for a in range(len(before) - 2):  # a is the smallest of the three
+        later = slice(a + 1, None)
+        excess = before[a, later, None] + before[later, later] + before[later, a] - 2.0
+        b, c = np.nonzero(excess > _VIOLATED)
+        violation.append(excess[b, c])
+        triangles.append(np.column_stack([np.full(len(b), a), a + 1 + b, a + 1 + c]))
+    return np.concatenate(violation), np.concatenate(triangles)
 
 
 def _is_whole(before: Array) -> bool:

@@ -8,28 +8,18 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from permix.data.labels import Array, Label, OverItems, clean_agents
+from permix.data.labels import Array, Label, OverItems, clean_agents, clean_items
 from permix.errors import DataError
 from permix.files import MAX_BYTES_VARIABLE, unpacking_limit
 from permix.runtime.seeds import generator
 
 
 class AgentTable(OverItems, ABC):
-    """Rows of agents over common items; immutable.
+    """Rows of agents over common items; immutable."""
 
-    Attributes
-    ----------
-    items : tuple of str or int
-        Item names; everything else refers to items by their position here.
-    counts : ndarray of int64
-        How many agents gave each row.
-    metadata : dict
-        What a file said about itself; not part of equality.
-    """
-
-    items: tuple[Label, ...]
-    counts: Array
-    metadata: dict[str, Any]
+    items: tuple[Label, ...]  # everything else refers to items by their position here
+    counts: Array  # how many agents gave each row
+    metadata: dict[str, Any]  # what a file said about itself; not part of equality
     _agents: Array | None
     # Names of the arrays that hold what rows say, and of those whose entries are items or -1.
     _statements: ClassVar[tuple[str, ...]]
@@ -45,9 +35,9 @@ class AgentTable(OverItems, ABC):
         self,
         items: tuple[Label, ...],
         n: int,
-        counts: Array | None,
-        agents: Array | None,
-        metadata: Mapping[str, Any] | None,
+        counts: Array | None = None,
+        agents: Array | None = None,
+        metadata: Mapping[str, Any] | None = None,
         **statements: Array,
     ) -> Self:
         """Set attributes once, arrays read-only; counts of one and agents 0, 1, … where there are none."""
@@ -67,7 +57,7 @@ class AgentTable(OverItems, ABC):
         raise AttributeError(f"{type(self).__name__} cannot be changed; build a new one instead")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{type(self).__name__} cannot be changed; build a new one instead")
+        self.__setattr__(name, None)
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self._store(**state)
@@ -83,9 +73,7 @@ class AgentTable(OverItems, ABC):
     @property
     def agents(self) -> Array:
         """Agent id of each row (0, 1, … where none were given)."""
-        if self._agents is None:
-            return np.arange(len(self))
-        return self._agents
+        return np.arange(len(self)) if self._agents is None else self._agents
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -104,6 +92,53 @@ class AgentTable(OverItems, ABC):
     @abstractmethod
     def _from_arrays(cls, *args: Any, **kwargs: Any) -> Self:
         """Build from arrays that are known to be right; shared, not copied."""
+
+    @classmethod
+    def from_ranks(
+        cls,
+        ranks: object,
+        items: Iterable[object] | None = None,
+        unlisted: str = "below",
+        counts: object | None = None,
+        agents: object | None = None,
+    ) -> Self:
+        """Build from rank vectors: for each row the rank of every item, 1 = best.
+
+        Only the order of the ranks within a row matters, so ranks with gaps (1, 3, 4 for a subset of a
+        larger contest) are taken as they stand. Equal ranks are ties, which only :class:`permix.Preferences`
+        hold.
+
+        Parameters
+        ----------
+        ranks : 2-D array or data frame, shape (rows, items)
+            Positive numbers; NaN or 0 = not ranked.
+        items : sequence of str or int, optional
+            Item names, one per column; the column names of a frame, else 0, 1, ….
+        unlisted : {"below", "unknown"}
+            What a row says about items it does not rank; for Rankings also one of them per row.
+        counts, agents
+            As in :meth:`permix.Rankings.from_orders`.
+
+        Examples
+        --------
+        >>> from permix import Preferences, Rankings
+        >>> Rankings.from_ranks([[2, 1, 3], [0, 1, 0]], items=["a", "b", "c"])
+        Rankings: 2 agents over 3 items, top lists of 1 to 3 items
+          0: b ≻ a ≻ c
+          1: b ≻ rest
+        >>> Preferences.from_ranks([[1, 1, 2, 0]], items=["a", "b", "c", "d"])
+        Preferences: 1 agent over 4 items, levels of 3 items
+          0: {a, b} ≻ c ≻ rest
+        """
+        values, names = _rank_matrix(ranks, items)
+        return cls._from_rank_matrix(values, names, unlisted, counts, agents)
+
+    @classmethod
+    @abstractmethod
+    def _from_rank_matrix(
+        cls, values: Array, names: tuple[Label, ...], unlisted: Any, counts: object, agents: object
+    ) -> Self:
+        """Build from checked ranks; infinity where an item is not ranked."""
 
     def _replaced(self, **changes: object) -> Self:
         """Return a copy with some of the stored values replaced."""
@@ -158,11 +193,10 @@ class AgentTable(OverItems, ABC):
         listed = list(parts)
         if not listed:
             raise DataError("nothing to join: pass at least one part")
-        for part in listed:
+        for position, part in enumerate(listed):
             if not isinstance(part, cls):
                 raise DataError(f"cannot join {cls.__name__} with {type(part).__name__}")
-        items = listed[0].items
-        for position, part in enumerate(listed):
+            items = listed[0].items
             if part.items != items:
                 different = sorted(map(str, set(part.items) ^ set(items)))[:5]
                 why = f"only one of them has {', '.join(different)}" if different else "the order differs"
@@ -173,9 +207,8 @@ class AgentTable(OverItems, ABC):
         agents: Array | None = None
         if any(part._agents is not None for part in listed):
             ids = [part.agents for part in listed]
-            if len({array.dtype for array in ids}) > 1:
-                ids = [array.astype(object) for array in ids]
-            agents = np.concatenate(ids)
+            same_type = len({array.dtype for array in ids}) == 1
+            agents = np.concatenate(ids if same_type else [array.astype(object) for array in ids])
         metadata = listed[0].metadata if len(listed) == 1 else {}
         counts = np.concatenate([part.counts for part in listed])
         return cls._joined(listed, items=items, counts=counts, agents=agents, metadata=metadata)
@@ -213,15 +246,12 @@ class AgentTable(OverItems, ABC):
         else:
             raise DataError(f"test_size={test_size} must lie between 0 and 1, or be a whole number of agents")
         if not 0 < n_test < n:
-            raise DataError(
-                f"cannot put {n_test} of {n} agents into the test part; both parts need at least one"
-            )
+            said = f"cannot put {n_test} of {n} agents into the test part; both parts need at least one"
+            raise DataError(said)
         if n >= 10**9:
-            raise DataError(
-                f"{n} agents are too many to split (the limit is a billion); divide the counts first"
-            )
-        rng = generator(random_state)
-        drawn = rng.multivariate_hypergeometric(self.counts, n_test, method="marginals")
+            said = f"{n} agents are too many to split (the limit is a billion); divide the counts first"
+            raise DataError(said)
+        drawn = generator(random_state).multivariate_hypergeometric(self.counts, n_test, method="marginals")
         return self._with_counts(self.counts - drawn), self._with_counts(drawn)
 
     def _with_counts(self, counts: Array) -> Self:
@@ -239,12 +269,9 @@ class AgentTable(OverItems, ABC):
         >>> Rankings.from_orders([["a", "b"], ["b", "a"], ["a", "b"]]).collapse().counts.tolist()
         [2, 1]
         """
-        group = self.equal_rows()
-        n_different = int(group.max(initial=-1)) + 1
-        counts = np.zeros(n_different, dtype=np.int64)
+        _, first, group = np.unique(self.equal_rows(), return_index=True, return_inverse=True)
+        counts = np.zeros(len(first), dtype=np.int64)
         np.add.at(counts, group, self.counts)
-        first = np.empty(n_different, dtype=np.int64)
-        first[group[::-1]] = np.arange(len(self))[::-1]
         return self._take(first)._replaced(counts=counts, agents=None)
 
     def equal_rows(self) -> Array:
@@ -267,15 +294,9 @@ class AgentTable(OverItems, ABC):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AgentTable) or self._statements != other._statements:
             return NotImplemented
-        same_agents = self._agents is None and other._agents is None
-        return (
-            self.items == other.items
-            and len(self) == len(other)
-            and (same_agents or np.array_equal(self.agents, other.agents))
-            and all(
-                np.array_equal(getattr(self, name), getattr(other, name))
-                for name in ("counts", *self._statements)
-            )
+        compared = ("counts", "agents", *self._statements)
+        return self.items == other.items and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in compared
         )
 
     def __repr__(self) -> str:
@@ -287,6 +308,32 @@ class AgentTable(OverItems, ABC):
         from permix.data.display import html_of
 
         return html_of(self)
+
+
+def _rank_matrix(ranks: object, items: Iterable[object] | None) -> tuple[Array, tuple[Label, ...]]:
+    """Check a matrix of ranks; what is not ranked becomes infinity. Also the item names."""
+    if items is None and hasattr(ranks, "columns"):
+        items = list(ranks.columns)
+    raw = ranks.to_numpy() if hasattr(ranks, "to_numpy") else ranks
+    try:
+        values = np.array(raw, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("ranks must be numbers in rows of equal length, one column per item") from None
+    if values.ndim != 2:
+        raise DataError(f"ranks must be a table of rows × items, not an array of shape {values.shape}")
+    n = values.shape[1]
+    names = tuple(range(n)) if items is None else clean_items(items)
+    if len(names) != n:
+        raise DataError(f"ranks has {n} columns but items has {len(names)} names; they must agree")
+    if not names:
+        raise DataError("ranks has no columns; every item needs one")
+    for row, column in np.argwhere(np.isinf(values) | (values < 0))[:1]:
+        raise DataError(
+            f"row {row} (counting from 0): rank {values[row, column]:g} of item {names[column]!r} is not a "
+            "positive number; write NaN or 0 for items that are not ranked"
+        )
+    values[np.isnan(values) | (values == 0)] = np.inf
+    return values, names
 
 
 def refuse_too_many_agents(counts: Array) -> None:
@@ -326,8 +373,9 @@ def row_positions(key: object, n: int) -> Array:
         if len(rows) != n:
             raise IndexError(f"the mask has {len(rows)} entries for {n} rows")
         return np.flatnonzero(rows)
-    if rows.min() < -n or rows.max() >= n:
-        raise IndexError(f"row {int(rows.min() if rows.min() < -n else rows.max())} of {n} rows")
+    for outside in (rows.min(), rows.max()):
+        if not -n <= outside < n:
+            raise IndexError(f"row {outside} of {n} rows")
     return np.where(rows < 0, rows + n, rows).astype(np.int64)
 
 

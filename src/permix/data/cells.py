@@ -10,24 +10,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from permix.data import cells_checks as checks
 from permix.data.cells_arrays import dense_entries, sparse_entries
-from permix.data.cells_checks import (
-    Names,
-    as_flat,
-    called,
-    checked_positions,
-    checked_shape,
-    clean_names,
-    clean_values,
-    encode_names,
-    index_of,
-    match_names,
-    unless_plain,
-)
+from permix.data.cells_checks import Names, called, match_names
 from permix.data.cells_codes import Missing, MissingCodes, warn_of_codes
 from permix.data.io.columns import is_frame
 from permix.data.labels import Array
-from permix.errors import Argument, DataError, Message, PermixWarning
+from permix.errors import Argument, DataError, PermixWarning
 from permix.runtime.seeds import generator
 
 CellLayout = Literal["auto", "wide", "long"]
@@ -91,13 +80,13 @@ class Cells:
         *,
         new_rows: bool = False,
     ) -> None:
-        self.shape = checked_shape(shape)
-        self.row_names = clean_names(row_names, self.shape[0], "row")
-        self.column_names = clean_names(column_names, self.shape[1], "column")
+        self.shape = checks.checked_shape(shape)
+        self.row_names = checks.clean_names(row_names, self.shape[0], "row")
+        self.column_names = checks.clean_names(column_names, self.shape[1], "column")
         self.origin = origin
-        row = checked_positions(rows, self.shape[0], "row")
-        column = checked_positions(columns, self.shape[1], "column")
-        filled, present = clean_values(values)
+        row = checks.checked_positions(rows, self.shape[0], "row")
+        column = checks.checked_positions(columns, self.shape[1], "column")
+        filled, present = checks.clean_values(values)
         if not len(row) == len(column) == len(present):
             raise DataError(
                 f"there are {len(row)} row positions, {len(column)} column positions and {len(present)} "
@@ -109,27 +98,19 @@ class Cells:
             order = np.argsort(key, kind="stable")
             row, column, filled, key = row[order], column[order], filled[order], key[order]
         self.rows, self.columns, self.values = row.astype(np.int32), column.astype(np.int32), filled
-        self._refuse(key, new_rows)
-        for array in (self.rows, self.columns, self.values):
-            array.flags.writeable = False
-
-    def _refuse(self, key: Array, new_rows: bool) -> None:
-        if not len(key):
-            if new_rows:
-                return
+        if not len(key) and not new_rows:
             raise DataError("the matrix has no filled cell; there is nothing to learn from")
-        twice = np.flatnonzero(key[1:] == key[:-1])
-        if twice.size:
-            at = int(twice[0])
+        for at in np.flatnonzero(key[1:] == key[:-1])[:1].tolist():
             raise DataError(
-                f"{self.place(at)} is given twice ({self.values[at]} and {self.values[at + 1]}); keep one "
+                f"{self.place(at)} is given twice ({filled[at]} and {filled[at + 1]}); keep one "
                 "value per cell, for example the mean or the latest"
             )
-        if self.values.dtype.kind == "f" and not np.isfinite(self.values).all():
-            at = int(np.argmax(~np.isfinite(self.values)))
+        for at in np.flatnonzero(~np.isfinite(filled))[:1].tolist() if filled.dtype.kind == "f" else ():
             raise DataError(
-                f"{self.place(at)}: {self.values[at]} is not finite; use a finite number, or NaN for missing"
+                f"{self.place(at)}: {filled[at]} is not finite; use a finite number, or NaN for missing"
             )
+        for array in (self.rows, self.columns, self.values):
+            array.flags.writeable = False
 
     # -- other ways in ---------------------------------------------------------------------------
 
@@ -157,11 +138,8 @@ class Cells:
         codes = MissingCodes(missing)
         if isinstance(X, cls):
             if codes:
-                raise DataError(
-                    Message(
-                        "these are Cells already; say ", Argument("missing"), " where they are made or read"
-                    )
-                )
+                said = "these are Cells already; say "
+                raise DataError(said, Argument("missing"), " where they are made or read")
             return X
         if hasattr(X, "tocoo"):
             return looked_over(cls(*sparse_entries(X, codes), new_rows=new_rows), codes, new_rows)
@@ -208,16 +186,16 @@ class Cells:
         (('Ann', 'Bo'), ('tea', 'milk'), [0, 1, 1], [0, 0, 1])
         """
         codes = MissingCodes(missing)
-        filled = codes.blanked(as_flat(values)) if codes else values
+        filled = codes.blanked(checks.as_flat(values)) if codes else values
         if shape is not None:
             cells = cls(rows, columns, filled, shape, row_names, column_names, new_rows=new_rows)
             return looked_over(cells, codes, new_rows)
-        row, names = encode_names(rows, row_names, "row")
-        column, others = encode_names(columns, column_names, "column")
+        row, names = checks.encode_names(rows, row_names, "row")
+        column, others = checks.encode_names(columns, column_names, "column")
         if not names or not others:
             raise DataError("the matrix has no filled cell; there is nothing to learn from")
         size = (len(names), len(others))
-        both = (names, others) if new_rows else (unless_plain(names), unless_plain(others))
+        both = (names, others) if new_rows else (checks.unless_plain(names), checks.unless_plain(others))
         return looked_over(cls(row, column, filled, size, *both, new_rows=new_rows), codes, new_rows)
 
     @classmethod
@@ -284,11 +262,11 @@ class Cells:
 
     def row_index(self, name: object) -> int:
         """Position of a row given by name, or by number from 0 where no name is a number."""
-        return index_of(name, self.row_names, self._row_places, self.shape[0], "row")
+        return checks.index_of(name, self.row_names, self._row_places, self.shape[0], "row")
 
     def column_index(self, name: object) -> int:
         """Position of a column given by name, or by number from 0 where no name is a number."""
-        return index_of(name, self.column_names, self._column_places, self.shape[1], "column")
+        return checks.index_of(name, self.column_names, self._column_places, self.shape[1], "column")
 
     def row_name(self, position: int) -> str:
         """Name of a row; where there are none, its number from 1."""
@@ -361,20 +339,12 @@ class Cells:
             For a row or column that the other does not have, or cannot be told to have; positions need equal
             numbers.
         """
-        (n_rows, n_columns), (other_rows, other_columns) = self.shape, other.shape
-        column_map = match_names(self.column_names, other.column_names, n_columns, other_columns, "column")
-        row_map: Array = np.arange(n_rows)
-        if rows:
-            row_map = match_names(self.row_names, other.row_names, n_rows, other_rows, "row")
-        return type(self)(
-            row_map[self.rows],
-            column_map[self.columns],
-            self.values,
-            (other_rows if rows else n_rows, other_columns),
-            other.row_names if rows else self.row_names,
-            other.column_names,
-            new_rows=not rows,
-        )
+        like = other if rows else self
+        shape, names = (like.n_rows, other.n_columns), (like.row_names, other.column_names)
+        column = match_names(self.column_names, names[1], self.n_columns, shape[1], "column")
+        row = match_names(self.row_names, names[0], self.n_rows, shape[0], "row")
+        cells = (row[self.rows], column[self.columns], self.values)
+        return type(self)(*cells, shape, *names, new_rows=not rows)
 
     @cached_property
     def _row_places(self) -> dict[str, int]:
@@ -399,17 +369,11 @@ def looked_over(cells: Cells, codes: MissingCodes, new_rows: bool) -> Cells:
         return cells
     codes.warn_of_unseen()
     warn_of_codes(cells.values)
-    for positions, size, what in (
-        (cells.rows, cells.n_rows, "row"),
-        (cells.columns, cells.n_columns, "column"),
-    ):
-        empty = np.flatnonzero(np.bincount(positions, minlength=size) == 0)
+    places, names = (cells.rows, cells.columns), (cells.row_names, cells.column_names)
+    for what, at, size, known in zip(("row", "column"), places, cells.shape, names, strict=True):
+        empty = np.flatnonzero(np.bincount(at, minlength=size) == 0)
         if empty.size:
-            names = cells.row_names if what == "row" else cells.column_names
-            warnings.warn(
-                f"{empty.size} {what}(s) have no filled cell (first: {called(what, int(empty[0]), names)}); "
-                "only the prior says where they belong",
-                PermixWarning,
-                stacklevel=3,
-            )
+            first = called(what, int(empty[0]), known)
+            said = f"{empty.size} {what}(s) have no filled cell (first: {first}); only the prior says where "
+            warnings.warn(f"{said}they belong", PermixWarning, stacklevel=3)
     return cells

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from permix.data.cells_checks import checked_shape, is_blank, shown
+from permix.data.cells_checks import checked_shape, shown
 from permix.data.cells_codes import MissingCodes
+from permix.data.io.table_columns import is_blank
 from permix.data.labels import Array
 from permix.errors import DataError
 

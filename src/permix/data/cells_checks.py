@@ -9,9 +9,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from permix.data.io.table_columns import BLANK
-from permix.data.labels import MOST_ITEMS, Array, as_column, as_objects, factorize, is_missing, some_names
-from permix.errors import DataError, Message, Wording
+from permix.data.io.table_columns import is_blank
+from permix.data.labels import (
+    MOST_ITEMS,
+    Array,
+    as_column,
+    as_objects,
+    factorize,
+    is_missing,
+    repeats,
+    some_names,
+)
+from permix.errors import DataError, Wording
 
 Names = tuple[str, ...] | None
 #: Whole numbers up to here are exact as floats.
@@ -71,14 +80,8 @@ def clean_names(names: Iterable[object] | None, n: int, what: str) -> Names:
     cleaned = tuple(_name(name, what) for name in names)
     if len(cleaned) != n:
         raise DataError(f"there are {n} {what}s but {len(cleaned)} names for them; give one each")
-    if len(set(cleaned)) < n:
-        seen: dict[str, int] = {}
-        for place, name in enumerate(cleaned):
-            if name in seen:
-                raise DataError(
-                    f"{what}s {seen[name] + 1} and {place + 1} are both called {name!r}; rename one"
-                )
-            seen[name] = place
+    for first, again in repeats(cleaned):
+        raise DataError(f"{what}s {first + 1} and {again + 1} are both called {cleaned[first]!r}; rename one")
     return cleaned
 
 
@@ -113,27 +116,19 @@ def encode_names(values: object, names: Iterable[object] | None, what: str) -> t
     if column.ndim != 1:
         raise DataError(f"names of {what}s must be a flat sequence; theirs have shape {column.shape}")
     found, codes = factorize(column)
-    written = []
-    for code, value in enumerate(found.tolist()):
-        if is_missing(value):
-            at = int(np.argmax(codes == code))
-            raise DataError(f"entry {at + 1}: the {what} is missing; name it or leave the entry out")
-        written.append(_name(value, what))
-    if names is None:
-        chosen = tuple(dict.fromkeys(written))
-    else:
-        listed = list(names)
-        chosen = clean_names(listed, len(listed), what) or ()
+    distinct = found.tolist()
+    for code in [code for code, value in enumerate(distinct) if is_missing(value)]:
+        at = int(np.argmax(codes == code)) + 1
+        raise DataError(f"entry {at}: the {what} is missing; name it or leave the entry out")
+    written = [_name(value, what) for value in distinct]
+    listed = list(dict.fromkeys(written) if names is None else names)
+    chosen = clean_names(listed, len(listed), what) or ()
     place_of = {name: place for place, name in enumerate(chosen)}
-    table = np.zeros(len(written), dtype=np.int64)
-    for code, name in enumerate(written):
-        if name not in place_of:
-            at = int(np.argmax(codes == code))
-            raise DataError(
-                f"entry {at + 1}: there is no {what} {name!r}; the {what}s are {some_names(chosen)}"
-            )
-        table[code] = place_of[name]
-    return table[codes], chosen
+    for code in [code for code, name in enumerate(written) if name not in place_of]:
+        at = int(np.argmax(codes == code)) + 1
+        known = some_names(chosen)
+        raise DataError(f"entry {at}: there is no {what} {written[code]!r}; the {what}s are {known}")
+    return np.array([place_of[name] for name in written], dtype=np.int64)[codes], chosen
 
 
 def unless_plain(names: tuple[str, ...]) -> Names:
@@ -183,27 +178,21 @@ def match_names(ours: Names, theirs: Names, n_ours: int, n_theirs: int, what: st
     """Position among theirs of each of our rows or columns: by name, or by number where theirs have none."""
     if ours is not None and theirs is None:
         return match_numbers(ours, n_theirs, what)
-    if ours is None or theirs is None:
-        if n_ours != n_theirs:
-            raise DataError(
-                f"this matrix has {n_ours} {what}s and the one that was fitted {n_theirs}; without names on "
-                "both sides they must be the same"
-            )
-        return np.arange(n_ours)
-    if ours == theirs:
+    if ours is None and n_ours != n_theirs:
+        raise DataError(
+            f"this matrix has {n_ours} {what}s and the one that was fitted {n_theirs}; without names on "
+            "both sides they must be the same"
+        )
+    if ours is None or theirs is None or ours == theirs:
         return np.arange(n_ours)
     place_of = {name: place for place, name in enumerate(theirs)}
     for name in ours:
         if name not in place_of:
-            new = (
-                ("; ", Wording("score_samples", "--what groups"), " is for new rows") if what == "row" else ()
-            )
+            new = ("; ", Wording("score_samples", "--what groups"), " is for new rows")
             raise DataError(
-                Message(
-                    f"the {what} {name!r} is unknown{meant(name, theirs)}; the fitted {what}s are "
-                    f"{some_names(theirs)}. Rename it or leave it out",
-                    *new,
-                )
+                f"the {what} {name!r} is unknown{meant(name, theirs)}; the fitted {what}s are "
+                f"{some_names(theirs)}. Rename it or leave it out",
+                *(new if what == "row" else ()),
             )
     return np.array([place_of[name] for name in ours], dtype=np.int64)
 
@@ -231,14 +220,20 @@ def clean_values(values: object) -> tuple[Array, Array]:
             f"some values are text ({kept[at]!r}) and some are not ({shown(kept[other])}); write all as "
             "text, or all as numbers"
         )
+    return np.array([_as_float(entry) for entry in kept], dtype=np.float64), present
+
+
+def _as_float(entry: Any) -> float:
     try:
-        numbers = np.array([float(entry) for entry in kept], dtype=np.float64)
+        number = float(entry)
     except (TypeError, ValueError, OverflowError):
-        raise _odd_value(kept) from None
-    for entry, number in zip(kept, numbers.tolist(), strict=True):
-        if isinstance(entry, int | np.integer) and int(entry) != number:
-            raise too_long(int(entry))
-    return numbers, present
+        if isinstance(entry, int):
+            raise too_long(entry) from None
+        what = f"the value {entry!r} of type {type(entry).__name__} is neither a number nor text"
+        raise DataError(what) from None
+    if isinstance(entry, int | np.integer) and int(entry) != number:
+        raise too_long(int(entry))
+    return number
 
 
 def as_floats(column: Array) -> Array:
@@ -265,11 +260,6 @@ def shown(value: object) -> str:
     return repr(value)
 
 
-def is_blank(entry: object) -> bool:
-    """Say whether nothing is in a cell: None, NaN, blank text, and NA or NaN in text."""
-    return entry in BLANK if isinstance(entry, str) else is_missing(entry)
-
-
 def as_flat(values: object) -> Array:
     """Return a sequence of values as an array that keeps each as it is."""
     if isinstance(values, np.ndarray):
@@ -280,16 +270,3 @@ def as_flat(values: object) -> Array:
         return as_objects(list(values))  # type: ignore[call-overload]
     except TypeError:
         raise DataError(f"a {type(values).__name__} is not a sequence of values") from None
-
-
-def _odd_value(entries: Sequence[object]) -> DataError:
-    for entry in entries:
-        try:
-            float(entry)  # type: ignore[arg-type]
-        except (TypeError, ValueError, OverflowError):
-            if isinstance(entry, int):
-                return too_long(entry)
-            return DataError(
-                f"the value {entry!r} of type {type(entry).__name__} is neither a number nor text"
-            )
-    raise AssertionError("all are numbers")

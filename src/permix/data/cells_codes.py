@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from permix.data.cells_checks import as_floats, is_blank, shown
+from permix.data.cells_checks import as_floats, shown
+from permix.data.io.table_columns import is_blank
 from permix.data.labels import Array, as_objects, is_missing
-from permix.errors import Argument, DataError, Message, PermixWarning
+from permix.errors import Argument, DataError, PermixWarning
 
 #: One value or several that stand for missing; None for none.
 Missing = Any
@@ -93,7 +94,7 @@ class MissingCodes:
         """Say which codes no cell holds."""
         for code in self._unseen:
             said = (f"no cell holds {code!r}, which ", Argument("missing", code), " says stands for nothing")
-            warnings.warn(PermixWarning(Message(*said)), stacklevel=4)
+            warnings.warn(PermixWarning(*said), stacklevel=4)
 
 
 def _listed(missing: Missing) -> list[object]:
@@ -105,11 +106,9 @@ def _listed(missing: Missing) -> list[object]:
     for code in listed:
         if not isinstance(code, str | int | float) or isinstance(code, bool):
             raise DataError(
-                Message(
-                    Argument("missing"),
-                    f": {shown(code)} is neither a number nor text; name the value, or a list of them, that "
-                    "stands for missing cells",
-                )
+                Argument("missing"),
+                f": {shown(code)} is neither a number nor text; name the value, or a list of them, that "
+                "stands for missing cells",
             )
     return [code for code in listed if not (is_blank(code) or is_missing(code))]
 
@@ -164,4 +163,4 @@ def warn_of_codes(values: Array) -> None:
                 "missing, say "
             )
             way_out = Argument("missing", int(code) if code == int(code) else code)
-            warnings.warn(PermixWarning(Message(said, way_out)), stacklevel=4)
+            warnings.warn(PermixWarning(said, way_out), stacklevel=4)

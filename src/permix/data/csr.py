@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from math import prod
 
@@ -25,6 +26,14 @@ def indptr_of(sizes: Array) -> Array:
     return indptr
 
 
+def equal_pair(keys: Array) -> Iterator[tuple[int, int]]:
+    """Yield the first two places of the smallest key that is there twice, or nothing where none is."""
+    ascending = np.sort(keys)
+    for key in ascending[1:][ascending[1:] == ascending[:-1]][:1]:
+        first, second = np.flatnonzero(keys == key)[:2].tolist()
+        yield first, second
+
+
 def gather(indptr: Array, rows: Array) -> tuple[Array, Array]:
     """Row pointer of some rows, and the positions of their entries."""
     sizes = np.diff(indptr)[rows]
@@ -35,12 +44,8 @@ def gather(indptr: Array, rows: Array) -> tuple[Array, Array]:
 def row_bytes(head: Array, *parts: tuple[Array, Array]) -> list[bytes]:
     """Bytes of every row: its entry of ``head``, then its entries of every part, all 32-bit integers.
 
-    Parameters
-    ----------
-    head : ndarray, shape (rows, k)
-        Must fix the sizes of the parts, so that two rows have equal bytes only if they are equal.
-    parts : tuples (indptr, entries)
-        ``entries`` has one or two dimensions.
+    ``head`` must fix the sizes of the parts (indptr, entries), so that two rows have equal bytes only if they
+    are equal; entries have one or two dimensions.
     """
     widths = [1 if entries.ndim == 1 else entries.shape[1] for _, entries in parts]
     sizes = [np.diff(indptr) for indptr, _ in parts]

@@ -47,7 +47,9 @@ def distance(a: object, b: object, metric: str = "kendall", penalty: float = 0.5
     >>> permix.distance([0, 1, 2, 3], [[3, 0, 1, 2], [0, 1, 3, 2]], metric="ulam")
     array([1, 1])
     """
-    code, penalty = _metric(metric), _penalty(penalty)
+    from permix.kernels import distances, partial_kendall
+
+    code = _checked(metric, penalty)
     first, second = _same_items(a, b)
     if not len(first) or not len(second):
         raise DataError("there is nothing to compare: a or b has no rows")
@@ -56,11 +58,17 @@ def distance(a: object, b: object, metric: str = "kendall", penalty: float = 0.5
             f"a has {len(first)} rows and b has {len(second)}; they must agree, or one must be a single row "
             "(distance_matrix compares every row with every row)"
         )
-    result = _rows(code, metric, first, second, penalty)
+    form, in_a, in_b = _in_one_form(metric, first, second)
+    if form == "ranks" and isinstance(first, Rankings):
+        result = distances.row_distances(code, first.orders, in_a, in_b)
+    elif form == "levels":
+        result = partial_kendall.kendall_rows_of_levels(in_a, in_b, float(penalty))
+    else:
+        result = partial_kendall.kendall_rows_of_keys(*in_a, *in_b, first.n_items, float(penalty))
     if _is_single(a) and _is_single(b):
         number: float = result[0].item()
         return number
-    return result
+    return np.asarray(result)
 
 
 def distance_matrix(
@@ -92,39 +100,34 @@ def distance_matrix(
     """
     from permix.kernels import distances, partial_kendall
 
-    code, penalty = _metric(metric), _penalty(penalty)
+    code, penalty = _checked(metric, penalty), float(penalty)
     symmetric = other is None
     first, second = _same_items(rankings, rankings if symmetric else other)
+    second = first if symmetric else second
     shape = (len(first), len(second))
     fill: Callable[..., object]
     given: tuple[Any, ...]
     n = first.n_items
-    if isinstance(first, Rankings) and isinstance(second, Rankings) and first.is_full and second.is_full:
+    form, in_a, in_b = _in_one_form(metric, first, second)
+    if form == "ranks" and isinstance(first, Rankings):
         out = np.empty(shape, np.int64)
-        ranks_a = _rank_array(first)
-        ranks_b = ranks_a if symmetric else _rank_array(second)
         # Writing down the bits of all pairs pays when there are enough rows to compare, and is not done
         # where it would take more memory than the answer.
         rows, pairs = sum(shape), shape[0] * shape[1]
         affordable = rows * n * n / 16 <= max(2**26, out.nbytes)
         if metric == "kendall" and n <= _BITS_UP_TO and affordable and 16 * pairs >= rows * n:
-            bits_a = _pair_bits(ranks_a)
-            bits_b = bits_a if symmetric else _pair_bits(ranks_b)
+            bits_a = _pair_bits(in_a)
+            bits_b = bits_a if symmetric else _pair_bits(in_b)
             fill, given = distances.kendall_matrix_of_bits, (symmetric, bits_a, bits_b, out)
         else:
-            fill, given = distances.distance_matrix, (code, symmetric, first.orders, ranks_a, ranks_b, out)
+            fill, given = distances.distance_matrix, (code, symmetric, first.orders, in_a, in_b, out)
         over_rows(lambda start, stop: fill(start, stop, *given), (len(first) + 1) // 2, 2 * len(second) * n)
         return out
-    _only_kendall(metric, first, second)
     floats = np.empty(shape)
-    if _in_levels(first) and _in_levels(second):
-        levels_a = _level_matrix(first)
-        levels_b = levels_a if symmetric else _level_matrix(second)
-        fill, given = partial_kendall.kendall_matrix_of_levels, (levels_a, levels_b, penalty, floats)
+    if form == "levels":
+        fill, given = partial_kendall.kendall_matrix_of_levels, (in_a, in_b, penalty, floats)
     else:
-        keys_a = _keys(first)
-        keys_b = keys_a if symmetric else _keys(second)
-        fill, given = partial_kendall.kendall_matrix_of_keys, (*keys_a, *keys_b, n, penalty, floats)
+        fill, given = partial_kendall.kendall_matrix_of_keys, (*in_a, *in_b, n, penalty, floats)
     over_rows(lambda start, stop: fill(start, stop, *given), len(first), len(second) * n)
     return floats
 
@@ -138,22 +141,18 @@ def _pair_bits(ranks: Array) -> Array:
     return out
 
 
-def _rows(code: int, metric: str, first: Orderings, second: Orderings, penalty: float) -> Array:
-    from permix.kernels import distances, partial_kendall
-
-    if isinstance(first, Rankings) and isinstance(second, Rankings) and first.is_full and second.is_full:
-        result = distances.row_distances(code, first.orders, _rank_array(first), _rank_array(second))
+def _in_one_form(metric: str, first: Orderings, second: Orderings) -> tuple[str, Any, Any]:
+    """Return "ranks", "levels" or "keys", and both tables as arrays of that form."""
+    tables: tuple[Any, Any] = (first, second)
+    form: Callable[[Any], Any]
+    if all(isinstance(table, Rankings) and table.is_full for table in tables):
+        name, form = "ranks", _rank_array
     else:
-        _only_kendall(metric, first, second)
-        if _in_levels(first) and _in_levels(second):
-            result = partial_kendall.kendall_rows_of_levels(
-                _level_matrix(first), _level_matrix(second), penalty
-            )
-        else:
-            result = partial_kendall.kendall_rows_of_keys(
-                *_keys(first), *_keys(second), first.n_items, penalty
-            )
-    return np.asarray(result)
+        _only_kendall(metric, *tables)
+        in_levels = all(isinstance(table, Rankings) or not len(table.pairs) for table in tables)
+        name, form = ("levels", _level_matrix) if in_levels else ("keys", _keys)
+    one = form(tables[0])
+    return name, one, one if second is first else form(tables[1])
 
 
 def _is_single(rows: object) -> bool:
@@ -161,18 +160,15 @@ def _is_single(rows: object) -> bool:
     return len(rows) == 1 if isinstance(rows, Orderings) else np.asarray(rows).ndim == 1
 
 
-def _metric(name: str) -> int:
+def _checked(metric: str, penalty: float) -> int:
+    """Return the metric's number after a look at both arguments."""
     from permix.kernels.distances import METRICS
 
-    if name not in METRICS:
-        raise DataError(f"metric={name!r} is not one of {', '.join(METRICS)}")
-    return METRICS[name]
-
-
-def _penalty(penalty: float) -> float:
+    if metric not in METRICS:
+        raise DataError(f"metric={metric!r} is not one of {', '.join(METRICS)}")
     if not 0 <= penalty <= 1:
         raise DataError(f"penalty={penalty!r} must lie between 0 and 1")
-    return float(penalty)
+    return METRICS[metric]
 
 
 def _only_kendall(metric: str, *tables: Orderings) -> None:
@@ -239,22 +235,14 @@ def _rank_array(table: Rankings) -> Array:
     return ranks
 
 
-def _in_levels(table: Orderings) -> bool:
-    return isinstance(table, Rankings) or not len(table.pairs)
-
-
 def _level_matrix(table: Orderings) -> Array:
     """Level of every item in every row; -1 where the row says nothing about it."""
     levels = np.full((len(table), table.n_items), -1, np.int32)
-    if isinstance(table, Rankings):
-        row, place = np.nonzero(table.orders >= 0)
-        levels[row, table.orders[row, place]] = place
-        below, depth = table.unlisted_below, table.lengths
-    else:
-        row = np.repeat(np.arange(len(table)), np.diff(table.level_indptr))
-        levels[row, table.level_items] = table.levels
-        below, depth = table.rest_below, levels.max(axis=1, initial=-1) + 1
-    rest = (levels < 0) & below[:, None]
+    stored = table.arrays()
+    row = np.repeat(np.arange(len(table)), np.diff(stored.level_indptr))
+    levels[row, stored.level_items] = stored.levels
+    depth = levels.max(axis=1, initial=-1) + 1
+    rest = (levels < 0) & stored.rest_below[:, None]
     levels[rest] = np.broadcast_to(depth[:, None], levels.shape)[rest]
     return levels
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Sized
 from typing import Any, Protocol
 
 import numpy as np
@@ -70,16 +70,20 @@ def clean_items(items: Iterable[object]) -> tuple[Label, ...]:
     if isinstance(items, Sized):
         _refuse_too_many(len(items), "items has {} names")
     names = tuple(clean_label(name) for name in items)
-    if len(set(names)) < len(names):
-        seen: dict[Label, int] = {}
-        for position, name in enumerate(names):
-            if name in seen:
-                raise DataError(
-                    f"item {name!r} is listed twice in items (positions {seen[name]} and {position}); "
-                    "give every item its own name"
-                )
-            seen[name] = position
+    for first, again in repeats(names):
+        raise DataError(
+            f"item {names[first]!r} is listed twice in items (positions {first} and {again}); "
+            "give every item its own name"
+        )
     return names
+
+
+def repeats(values: Iterable[Hashable]) -> Iterator[tuple[int, int]]:
+    """Yield, for each value that was there before, its first place and this one."""
+    first: dict[Hashable, int] = {}
+    for place, value in enumerate(values):
+        if first.setdefault(value, place) != place:
+            yield first[value], place
 
 
 def as_column(values: object, what: str) -> Array:
@@ -99,13 +103,9 @@ def as_column(values: object, what: str) -> Array:
         if kind == "u" and column.size and int(column.max()) > np.iinfo(np.int64).max:
             raise DataError(f"an {what} number does not fit into 64 bits; use strings instead")
         return column
-    if kind == "f":
-        if bool(whole_numbers(column).all()):
-            return column.astype(np.int64)
-        whole = np.empty(column.shape, dtype=object)
-        whole[...] = column
-        return whole
-    if kind in "OUT":
+    if kind == "f" and bool(whole_numbers(column).all()):
+        return column.astype(np.int64)
+    if kind in "fOUT":
         return column.astype(object)
     raise DataError(f"{what} names of type {column.dtype} are not understood; use strings or integers")
 
@@ -144,29 +144,21 @@ def factorize(values: Array) -> tuple[Array, Array]:
             offsets = values - low
             present = np.zeros(high - low + 1, dtype=np.bool_)
             present[offsets] = True
-            place = np.cumsum(present, dtype=np.int32) - np.int32(1)
-            return np.flatnonzero(present) + low, place[offsets]
+            numbers = np.cumsum(present, dtype=np.int32) - np.int32(1)
+            return np.flatnonzero(present) + low, numbers[offsets]
         distinct = np.unique(values)
         return distinct.astype(np.int64), np.searchsorted(distinct, values).astype(np.int32)
     place_of: dict[Any, int] = {}
-    try:
-        codes = np.fromiter(
-            (place_of.setdefault(value, len(place_of)) for value in values), dtype=np.int32, count=values.size
-        )
-    except TypeError:
-        bad = next(value for value in values if not _hashable(value))
-        raise DataError(
-            f"{bad!r} stands where one name should be; for ties use Preferences.from_levels"
-        ) from None
+
+    def place(value: Any) -> int:
+        try:
+            return place_of.setdefault(value, len(place_of))
+        except TypeError:  # a list, which has no hash
+            why = f"{value!r} stands where one name should be; for ties use Preferences.from_levels"
+            raise DataError(why) from None
+
+    codes = np.fromiter(map(place, values), dtype=np.int32, count=values.size)
     return as_objects(list(place_of)), codes
-
-
-def _hashable(value: object) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
 
 
 def encode_items(
@@ -181,10 +173,7 @@ def encode_items(
     first appearance). With ``items``, entries are names; where no entry is a name, no name is an
     integer and all entries are integers, they are 0-based indices.
 
-    Parameters
-    ----------
-    where : callable
-        Says in words where the entry at a flat position stands, for messages.
+    ``where`` says in words where the entry at a flat position stands, for messages.
     """
     names = _known_items(items, n_items)
     if names is not None and names == tuple(range(len(names))) and values.dtype.kind in "iu":
@@ -198,49 +187,34 @@ def encode_items(
         return names, values.astype(np.int32)
 
     found, codes = factorize(values)
-    distinct = found.tolist()
-    missing = [is_missing(value) or (_is_integer(value) and value == -1) for value in distinct]
-
-    def entry(code: int) -> int:
-        return int(np.argmax(codes == code))
-
     labels: list[Label | None] = []
-    for code, (value, nothing) in enumerate(zip(distinct, missing, strict=True)):
+    for code, value in enumerate(found.tolist()):
+        padding = isinstance(value, int | float | np.number) and value == -1
         try:
-            labels.append(None if nothing else clean_label(value))
+            labels.append(None if padding or is_missing(value) else clean_label(value))
         except DataError as error:
-            raise DataError(f"{where(entry(code))}: {error}") from None
+            raise DataError(f"{where(int(np.argmax(codes == code)))}: {error}") from None
     stated = [label for label in labels if label is not None]
+    all_numbers = all(isinstance(label, int) for label in stated)
     if names is None:
-        if all(isinstance(label, int) for label in stated):
-            stated = sorted(stated)
-        names = tuple(dict.fromkeys(stated))
+        names = tuple(dict.fromkeys(sorted(stated) if all_numbers else stated))
     index: dict[Label, int] = {name: position for position, name in enumerate(names)}
-    by_index = (
-        bool(stated)
-        and all(isinstance(label, int) for label in stated)
-        and not any(isinstance(name, int) for name in names)
-    )
+    by_index = all_numbers and bool(stated) and not any(isinstance(name, int) for name in names)
     table = np.full(len(found) + 1, -1, dtype=np.int32)
     for code, label in enumerate(labels):
         if label is None:
             continue
-        if by_index:
-            place = label if isinstance(label, int) and label < len(names) else None
-        else:
-            place = index.get(label)
+        place = index.get(label)
+        if by_index and isinstance(label, int):
+            place = label if label < len(names) else None
         if place is None:
             known = f"numbered 0 to {len(names) - 1}" if by_index else some_names(names)
             raise DataError(
-                f"{where(entry(code))}: {label!r} is not an item; the items are {known}. "
+                f"{where(int(np.argmax(codes == code)))}: {label!r} is not an item; the items are {known}. "
                 "Mend the entry or add it to items="
             )
         table[code] = place
     return names, table[codes]
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, int | np.integer | float | np.floating) and not isinstance(value, bool)
 
 
 def _known_items(items: Iterable[object] | None, n_items: int | None) -> tuple[Label, ...] | None:
@@ -290,10 +264,9 @@ def encode_agents(
     given = as_column(agents, "agent")
     ids = clean_agents(given, len(given))
     names = range(len(given)) if ids is None else ids.tolist()
+    for first, _ in repeats(names):
+        raise DataError(f"agent {names[first]!r} is listed twice in agents; give every agent its own id")
     index = {name: position for position, name in enumerate(names)}
-    if len(index) < len(given):
-        twice = next(name for position, name in enumerate(names) if index[name] != position)
-        raise DataError(f"agent {twice!r} is listed twice in agents; give every agent its own id")
     table = np.empty(len(found) + 1, dtype=np.int32)
     for code, value in enumerate(found.tolist()):
         place = index.get(value)

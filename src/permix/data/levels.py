@@ -7,20 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from permix.data import labels
 from permix.data.agent_table import row_name
-from permix.data.csr import fits_one_key, indptr_of
+from permix.data.csr import equal_pair, fits_one_key, indptr_of
 from permix.data.io.column_names import column_places
 from permix.data.io.columns import frame_columns, in_row, is_frame, long_columns, number_column
-from permix.data.labels import (
-    Array,
-    Label,
-    as_column,
-    clean_agents,
-    clean_items,
-    encode_agents,
-    encode_items,
-    some_names,
-)
+from permix.data.labels import Array, Label
 from permix.errors import DataError, ParameterError
 
 
@@ -85,17 +77,12 @@ def consecutive_levels(key: Array, indptr: Array) -> Array:
 
 def _refuse_twice(scores: Scores, m: int) -> None:
     """Refuse an item scored twice by one agent."""
-    pair = scores.agent.astype(np.int64) * m + scores.item
-    ascending = np.sort(pair)
-    twice = ascending[1:] == ascending[:-1]
-    if twice.any():
-        value = ascending[:-1][np.argmax(twice)]
-        first, second = np.flatnonzero(pair == value)[:2]
-        agent, item = divmod(int(value), m)
-        name = agent if scores.agents is None else scores.agents[agent]
+    for first, second in equal_pair(scores.agent.astype(np.int64) * m + scores.item):
+        agent = int(scores.agent[first])
+        name = agent if scores.agents is None else scores.agents.tolist()[agent]
         raise DataError(
-            f"agent {name!r} rated {scores.items[item]!r} twice: {scores.score[first]:g} in "
-            f"{scores.where(int(first))} and {scores.score[second]:g} in {scores.where(int(second))}; keep "
+            f"agent {name!r} rated {scores.items[scores.item[first]]!r} twice: {scores.score[first]:g} in "
+            f"{scores.where(first)} and {scores.score[second]:g} in {scores.where(second)}; keep "
             "one rating, for example the mean or the latest"
         )
 
@@ -113,21 +100,19 @@ def read_ratings(
         stored = ratings.tocoo()  # type: ignore[attr-defined]
         values = np.asarray(stored.data, dtype=np.float64)
         row, column = (np.asarray(place, dtype=np.int64) for place in (stored.row, stored.col))
-        n, m = stored.shape
-        if np.isnan(values).any():
-            at = int(np.argmax(np.isnan(values)))
+        for at in np.flatnonzero(np.isnan(values))[:1].tolist():
             raise DataError(
                 f"the stored rating at row {row[at]}, column {column[at]} (counting from 0) is NaN; "
                 "leave unrated items out of a sparse matrix"
             )
-        return matrix_scores(row, column, values, (n, m), items, agents, "rating")
+        return matrix_scores(row, column, values, stored.shape, items, agents, "rating")
     if items is None and is_frame(ratings):
         items = frame_columns(ratings)
     raw = ratings.to_numpy() if hasattr(ratings, "to_numpy") else ratings
     try:
         dense = np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError):
-        found = f"; the columns are {some_names(frame_columns(ratings))}" if is_frame(ratings) else ""
+        found = f"; the columns are {labels.some_names(frame_columns(ratings))}" if is_frame(ratings) else ""
         raise DataError(
             "ratings are neither a table with columns agent, item, rating nor a matrix of numbers (agents × "
             f"items, NaN = not rated){found}. Rename the columns; permix.from_frame reads tables of other "
@@ -166,9 +151,10 @@ def _looks_long(ratings: object) -> bool:
 def _read_long(table: object, items: Iterable[object] | None, agents: object | None) -> Scores:
     agent_column, item_column, rating_column = long_columns(table, ("agent", "item", "rating"))
     score = number_column(rating_column, "rating")
-    n, ids, agent = encode_agents(as_column(agent_column, "agent"), agents, in_row)
-    names, item = encode_items(as_column(item_column, "item"), items, None, in_row)
-    refuse_missing(item, "item")
+    n, ids, agent = labels.encode_agents(labels.as_column(agent_column, "agent"), agents, in_row)
+    names, item = labels.encode_items(labels.as_column(item_column, "item"), items, None, in_row)
+    for at in np.flatnonzero(item < 0)[:1].tolist():
+        raise DataError(f"{in_row(at)}: the item is missing; leave the row out")
     if not names:
         raise DataError("there are no ratings and no items; pass items= for an empty table")
     return Scores(names, n, ids, agent, item, score, in_row)
@@ -185,18 +171,17 @@ def matrix_scores(
 ) -> Scores:
     """Entries of a matrix agents × items as scores."""
     n, m = shape
-    names = tuple(range(m)) if items is None else clean_items(items)
+    names = tuple(range(m)) if items is None else labels.clean_items(items)
     if len(names) != m:
         raise DataError(f"the matrix has {m} columns but items has {len(names)} names; they must agree")
     if not names:
         raise DataError("the matrix has no columns; every item needs one")
-    ids = clean_agents(agents, n)
+    ids = labels.clean_agents(agents, n)
 
     def where(position: int) -> str:
         return row_name(int(row[position]), ids)
 
-    if np.isinf(values).any():
-        at = int(np.argmax(np.isinf(values)))
+    for at in np.flatnonzero(np.isinf(values))[:1].tolist():
         raise DataError(
             f"{where(at)}: {what} {values[at]} of {names[column[at]]!r} is infinite; "
             "use a finite number or NaN"
@@ -206,19 +191,12 @@ def matrix_scores(
     return Scores(names, n, ids, row, column, values, where)
 
 
-def refuse_missing(codes: Array, what: str) -> None:
-    """Refuse a long table with a missing name."""
-    if (codes < 0).any():
-        at = int(np.argmax(codes < 0))
-        raise DataError(f"{in_row(at)}: the {what} is missing; leave the row out")
-
-
 def refuse_silent(sizes: Array, why: str) -> None:
     """Refuse agents who say nothing, unless the caller named the agents."""
-    if (sizes == 0).any():
-        row = int(np.argmax(sizes == 0))
+    silent = np.flatnonzero(sizes == 0)
+    if silent.size:
         raise DataError(
-            f"{in_row(row)} {why} ({int((sizes == 0).sum())} such agent(s)); leave them out, or pass "
+            f"{in_row(silent[0])} {why} ({silent.size} such agent(s)); leave them out, or pass "
             "agents= with all ids to keep agents who said nothing"
         )
 
@@ -228,7 +206,7 @@ def read_groups(
 ) -> tuple[tuple[Label, ...], Array | None, Levels]:
     """Read lists of groups, best first; see ``Preferences.from_levels``."""
     rows = list(groups)
-    ids = clean_agents(agents, len(rows))
+    ids = labels.clean_agents(agents, len(rows))
     entries: list[object] = []
     levels: list[int] = []
     sizes = np.zeros(len(rows), dtype=np.int64)
@@ -253,18 +231,14 @@ def read_groups(
     def where(position: int) -> str:
         return row_name(int(np.searchsorted(indptr, position, side="right")) - 1, ids)
 
-    names, codes = encode_items(as_column(entries, "item"), items, None, where)
+    names, codes = labels.encode_items(labels.as_column(entries, "item"), items, None, where)
     if not names:
         raise DataError("there are no groups and no items; pass items= for an empty table")
-    if (codes < 0).any():
-        at = int(np.argmax(codes < 0))
+    for at in np.flatnonzero(codes < 0)[:1].tolist():
         raise DataError(f"{where(at)}: an item is missing in group {levels[at] + 1}; leave it out")
     agent = np.repeat(np.arange(len(rows)), sizes)
     order = np.lexsort((codes, np.array(levels, dtype=np.int64), agent))
-    pair = agent * len(names) + codes
-    ascending = np.sort(pair)
-    twice = ascending[1:] == ascending[:-1]
-    if twice.any():
-        row, item = divmod(int(ascending[:-1][np.argmax(twice)]), len(names))
-        raise DataError(f"{row_name(row, ids)}: {names[item]!r} is listed twice; keep it in one group")
+    for first, _ in equal_pair(agent * len(names) + codes):
+        name = names[codes[first]]
+        raise DataError(f"{where(first)}: {name!r} is listed twice; keep it in one group")
     return names, ids, Levels(indptr, codes[order], np.array(levels, dtype=np.int32))

@@ -12,14 +12,13 @@ from permix.data.agent_table import AgentTable, row_name
 from permix.data.comparisons import Comparisons, choice_rows, read_pairs, sorted_pairs
 from permix.data.csr import gather, indptr_of, row_bytes
 from permix.data.labels import Array, Label, clean_counts, resolve_item
-from permix.data.levels import Levels, levels_from_scores, matrix_scores, read_groups, read_ratings
-from permix.data.rankings import Rankings, rank_matrix
+from permix.data.levels import Levels, Scores, levels_from_scores, matrix_scores, read_groups, read_ratings
+from permix.data.rankings import Rankings, padded
 from permix.errors import Argument, CycleError, DataError, Message, ParameterError, PermixWarning, Wording
+from permix.kernels.pairwise_counts import PreferenceArrays, preference_pair_counts
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from permix.kernels.posets import PreferenceArrays
 
 
 class Preferences(AgentTable):
@@ -59,18 +58,15 @@ class Preferences(AgentTable):
       bo: egg ≻ tuna
     """
 
+    _statements: ClassVar = (*PreferenceArrays._fields, "consistent")
     level_indptr: Array
     level_items: Array
     levels: Array
     rest_below: Array
+    _of_items: ClassVar = ("level_items", "pairs")
     pair_indptr: Array
     pairs: Array
     consistent: Array
-    _statements: ClassVar = (
-        *("level_indptr", "level_items", "levels", "rest_below"),
-        *("pair_indptr", "pairs", "consistent"),
-    )
-    _of_items: ClassVar = ("level_items", "pairs")
 
     @classmethod
     def _from_arrays(
@@ -83,10 +79,8 @@ class Preferences(AgentTable):
         rest_below: Array | bool = False,
         pair_indptr: Array | None = None,
         pairs: Array | None = None,
-        counts: Array | None = None,
-        agents: Array | None = None,
         consistent: Array | None = None,
-        metadata: dict[str, Any] | None = None,
+        **about: Any,
     ) -> Self:
         """Build; levels or pairs may be left out. Items within a level come sorted by index."""
         names = tuple(items)
@@ -94,25 +88,22 @@ class Preferences(AgentTable):
         if indptr is None:
             raise TypeError("level_indptr or pair_indptr must be given")
         n = len(indptr) - 1
-        if level_indptr is None:
-            level_indptr = np.zeros(n + 1, dtype=np.int64)
-        if pair_indptr is None:
-            pair_indptr = np.zeros(n + 1, dtype=np.int64)
-        level_indptr = np.asarray(level_indptr, dtype=np.int64)
+        level_indptr, pair_indptr = (
+            np.zeros(n + 1, np.int64) if given is None else np.asarray(given, dtype=np.int64)
+            for given in (level_indptr, pair_indptr)
+        )
         listed = np.diff(level_indptr)
         below = (np.asarray(rest_below, dtype=np.bool_) | (listed == len(names))) & (listed > 0)
         pairs = np.zeros((0, 2), np.int32) if pairs is None else np.ascontiguousarray(pairs, dtype=np.int32)
         return object.__new__(cls)._fill(
             names,
             n,
-            counts,
-            agents,
-            metadata,
+            **about,
             level_indptr=level_indptr,
             level_items=_int32(level_items),
             levels=_int32(levels),
             rest_below=below,
-            pair_indptr=np.asarray(pair_indptr, dtype=np.int64),
+            pair_indptr=pair_indptr,
             pairs=pairs,
             consistent=np.ones(n, np.bool_) if consistent is None else np.asarray(consistent, np.bool_),
         )
@@ -163,13 +154,12 @@ class Preferences(AgentTable):
         choices: Iterable[Any],
         items: Iterable[object] | None = None,
         agents: object | None = None,
-        counts: object | None = None,
-        on_cycle: str = "error",
+        **options: Any,
     ) -> Self:
         """Build from choices: rows (agent, chosen item, alternatives it was chosen from).
 
         The chosen item is better than every alternative; it may itself be among the alternatives or not.
-        Other parameters as in :meth:`from_pairs`.
+        Other parameters, ``counts`` and ``on_cycle`` among them, as in :meth:`from_pairs`.
 
         Examples
         --------
@@ -178,8 +168,7 @@ class Preferences(AgentTable):
         Preferences: 1 agent over 3 items, 2 comparisons
           anna: salmon ≻ tuna, salmon ≻ egg
         """
-        stated = read_pairs(choice_rows(choices), items, agents)
-        return cls._from_comparisons(stated, counts, on_cycle)
+        return cls._from_comparisons(read_pairs(choice_rows(choices), items, agents), **options)
 
     @classmethod
     def from_ratings(
@@ -215,36 +204,16 @@ class Preferences(AgentTable):
           0: {a, c} ≻ b (3 of 4 items)
         """
         below = _below(unrated, "unrated")
-        scores = read_ratings(ratings, items, agents, layout)
-        return cls._from_levels(
-            scores.items, scores.agents, levels_from_scores(scores), below, counts, scores.n_agents
-        )
+        return cls._from_scores(read_ratings(ratings, items, agents, layout), below, counts)
 
     @classmethod
-    def from_ranks(
-        cls,
-        ranks: object,
-        items: Iterable[object] | None = None,
-        unlisted: str = "below",
-        counts: object | None = None,
-        agents: object | None = None,
+    def _from_rank_matrix(
+        cls, values: Array, names: tuple[Label, ...], unlisted: str, counts: object, agents: object
     ) -> Self:
-        """Build from rank vectors, 1 = best; equal ranks are ties, NaN or 0 is not ranked.
-
-        Parameters as in :meth:`permix.Rankings.from_ranks`.
-
-        Examples
-        --------
-        >>> from permix import Preferences
-        >>> Preferences.from_ranks([[1, 1, 2, 0]], items=["a", "b", "c", "d"])
-        Preferences: 1 agent over 4 items, levels of 3 items
-          0: {a, b} ≻ c ≻ rest
-        """
         below = _below(unlisted, "unlisted")
-        values, names = rank_matrix(ranks, items)
         row, column = np.nonzero(np.isfinite(values))
         scores = matrix_scores(row, column, -values[row, column], values.shape, names, agents, "rank")
-        return cls._from_levels(names, scores.agents, levels_from_scores(scores), below, counts, len(values))
+        return cls._from_scores(scores, below, counts)
 
     @classmethod
     def from_levels(
@@ -279,7 +248,7 @@ class Preferences(AgentTable):
         below = np.asarray(rest_below)
         if below.dtype.kind != "b" or below.shape not in ((), (n,)):
             raise DataError(f"rest_below must be True, False or one of them for each of the {n} agents")
-        return cls._from_levels(names, ids, built, np.broadcast_to(below, n), counts, n)
+        return cls._from_levels(names, ids, built, np.broadcast_to(below, n), counts)
 
     @classmethod
     def from_rankings(cls, rankings: Rankings) -> Self:
@@ -292,27 +261,17 @@ class Preferences(AgentTable):
         Preferences: 1 agent over 3 items, levels of 2 items
           0: b ≻ a ≻ rest
         """
-        row, place = np.nonzero(rankings.orders >= 0)
-        return cls._from_arrays(
-            items=rankings.items,
-            level_indptr=indptr_of(rankings.lengths),
-            level_items=rankings.orders[row, place],
-            levels=place.astype(np.int32),
-            rest_below=rankings.unlisted_below,
-            counts=rankings.counts,
-            agents=rankings._agents,
-            metadata=rankings.metadata,
-        )
+        about: dict[str, Any] = {"counts": rankings.counts, "agents": rankings._agents}
+        about |= {"metadata": rankings.metadata, **rankings.arrays()._asdict()}
+        return cls._from_arrays(items=rankings.items, **about)
+
+    @classmethod
+    def _from_scores(cls, scores: Scores, below: bool, counts: object | None) -> Self:
+        return cls._from_levels(scores.items, scores.agents, levels_from_scores(scores), below, counts)
 
     @classmethod
     def _from_levels(
-        cls,
-        items: tuple[Label, ...],
-        agents: Array | None,
-        levels: Levels,
-        below: Array | bool,
-        counts: object | None,
-        n: int,
+        cls, items: tuple[Label, ...], agents: Array | None, levels: Levels, below: Any, counts: object | None
     ) -> Self:
         return cls._from_arrays(
             items=items,
@@ -320,12 +279,14 @@ class Preferences(AgentTable):
             level_items=levels.items,
             levels=levels.levels,
             rest_below=below,
-            counts=clean_counts(counts, n, lambda row: row_name(row, agents)),
+            counts=clean_counts(counts, len(levels.indptr) - 1, lambda row: row_name(row, agents)),
             agents=agents,
         )
 
     @classmethod
-    def _from_comparisons(cls, stated: Comparisons, counts: object | None, on_cycle: str) -> Self:
+    def _from_comparisons(
+        cls, stated: Comparisons, counts: object | None = None, on_cycle: str = "error"
+    ) -> Self:
         result = cls._from_arrays(
             items=stated.items,
             pair_indptr=stated.indptr,
@@ -352,22 +313,15 @@ class Preferences(AgentTable):
         if on_cycle == "keep":
             return self._replaced(consistent=consistent)
         first = ", ".join(repr(agent) for agent in self.agents[bad[:5]].tolist())
-        warnings.warn(
-            f"{len(bad)} of {len(self)} agents left out because their comparisons contradict each other: "
-            f"{first}{', …' if len(bad) > 5 else ''}",
-            PermixWarning,
-            stacklevel=4,  # the line that called the constructor
-        )
+        why = f"{len(bad)} of {len(self)} agents left out because their comparisons contradict each other"
+        # The line that called the constructor.
+        warnings.warn(f"{why}: {first}{', …' if len(bad) > 5 else ''}", PermixWarning, stacklevel=4)
         return self[consistent]
 
     def _cycle_error(self, row: int, n_bad: int = 1) -> CycleError:
-        way_out = (
-            "Mend them, or pass ",
-            Argument("on_cycle", "drop"),
-            " to leave such agents out, or ",
-            Argument("on_cycle", "keep"),
-            " to keep the raw comparisons for models with an error term",
-        )
+        drop, keep = Argument("on_cycle", "drop"), Argument("on_cycle", "keep")
+        raw = " to keep the raw comparisons for models with an error term"
+        way_out = ("Mend them, or pass ", drop, " to leave such agents out, or ", keep, raw)
         return self._cycle_error_with(row, n_bad, way_out)
 
     def _cycle_error_with(
@@ -381,17 +335,10 @@ class Preferences(AgentTable):
         cycle = [self.items[item] for item in found[start:] + found[:start]]
         agent = self.agents[row : row + 1].tolist()[0]
         closed = [*cycle, cycle[0]]
-        shown = closed if len(closed) <= 12 else [*closed[:6], "…", *closed[-5:]]
+        chain = " ≻ ".join(map(str, closed if len(closed) <= 12 else [*closed[:6], "…", *closed[-5:]]))
         more = f" ({n_bad} agents contradict themselves in all)" if n_bad > 1 else ""
-        return CycleError(
-            Message(
-                f"agent {agent!r}: these comparisons contradict each other: {' ≻ '.join(map(str, shown))}"
-                f"{more}. ",
-                *way_out,
-            ),
-            agent=agent,
-            cycle=tuple(closed),
-        )
+        said = f"agent {agent!r}: these comparisons contradict each other: {chain}{more}. "
+        return CycleError(Message(said, *way_out), agent=agent, cycle=tuple(closed))
 
     @property
     def n_statements(self) -> int:
@@ -400,11 +347,7 @@ class Preferences(AgentTable):
 
     def arrays(self) -> PreferenceArrays:
         """Return the stored arrays as a NamedTuple for compiled code."""
-        from permix.kernels.posets import PreferenceArrays
-
-        return PreferenceArrays(
-            self.level_indptr, self.level_items, self.levels, self.rest_below, self.pair_indptr, self.pairs
-        )
+        return PreferenceArrays(*[getattr(self, name) for name in PreferenceArrays._fields])
 
     def mentioned(self, row: int) -> Array:
         """Indices of the items that row ``row`` speaks of by name, levels first, then pairs."""
@@ -428,10 +371,7 @@ class Preferences(AgentTable):
         """
         from permix.kernels.posets import closure_of
 
-        row = self._row(row)
-        if not self.consistent[row]:
-            raise self._cycle_error(row)
-        mentioned, better = closure_of(self.arrays(), row, self.n_items)
+        mentioned, better = closure_of(self.arrays(), self._consistent_row(row), self.n_items)
         return mentioned, better
 
     def prefers(self, row: int, better: object, worse: object) -> bool:
@@ -446,9 +386,7 @@ class Preferences(AgentTable):
         """
         from permix.kernels.posets import implies
 
-        row = self._row(row)
-        if not self.consistent[row]:
-            raise self._cycle_error(row)
+        row = self._consistent_row(row)
         index = {name: position for position, name in enumerate(self.items)}
         first, second = (resolve_item(item, self.items, index) for item in (better, worse))
         return bool(implies(self.arrays(), row, first, second, self.n_items))
@@ -495,28 +433,22 @@ class Preferences(AgentTable):
         array([[0., 9.],
                [2., 0.]])
         """
-        from permix.kernels.pairwise_counts import preference_pair_counts
-
         implied = self.consistent if closure else np.zeros(len(self), dtype=np.bool_)
-        return np.asarray(
-            preference_pair_counts(self.arrays(), implied, self.counts, self.n_items, repeats=True)
-        )
+        return preference_pair_counts(self.arrays(), implied, self.counts, self.n_items, repeats=True)
 
     def to_rankings(self) -> Rankings:
         """Return the same as :class:`Rankings`; refused where there are ties, comparisons or no levels."""
         sizes = np.diff(self.level_indptr)
         agent = np.repeat(np.arange(len(self)), sizes)
         place = np.arange(len(self.level_items)) - np.repeat(self.level_indptr[:-1], sizes)
-        no_ranking = np.diff(self.pair_indptr) > 0
-        no_ranking |= sizes == 0
+        no_ranking = (np.diff(self.pair_indptr) > 0) | (sizes == 0)
         no_ranking[agent[self.levels != place]] = True
         if no_ranking.any():
             raise DataError(
                 f"{self.row_name(int(np.argmax(no_ranking)))} has ties or comparisons, which rankings cannot "
                 "hold; keep working with Preferences"
             )
-        orders = np.full((len(self), int(sizes.max(initial=0))), -1, dtype=np.int32)
-        orders[agent, place] = self.level_items
+        orders = padded(self.level_items, sizes)
         return Rankings._from_arrays(
             orders, self.items, self.counts, self._agents, self.rest_below, self.metadata
         )
@@ -541,6 +473,12 @@ class Preferences(AgentTable):
         if not -len(self) <= row < len(self):
             raise IndexError(f"row {row} of {len(self)} rows")
         return int(row) % len(self)
+
+    def _consistent_row(self, row: int) -> int:
+        row = self._row(row)
+        if not self.consistent[row]:
+            raise self._cycle_error(row)
+        return row
 
     def _take(self, rows: Array) -> Self:
         level_indptr, level_places = gather(self.level_indptr, rows)
@@ -570,15 +508,12 @@ class Preferences(AgentTable):
 
     @classmethod
     def _joined(cls, parts: list[Self], **common: Any) -> Self:
-        joined: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in cls._statements
-            if not name.endswith("indptr")
-        }
-        for name in ("level_indptr", "pair_indptr"):
-            sizes = np.concatenate([np.diff(getattr(part, name)) for part in parts])
-            joined[name] = indptr_of(sizes)
-        return cls._from_arrays(**joined, **common)
+        for name in cls._statements:
+            stored = [getattr(part, name) for part in parts]
+            sizes_only = name.endswith("indptr")
+            joined = np.concatenate([np.diff(indptr) for indptr in stored] if sizes_only else stored)
+            common[name] = indptr_of(joined) if sizes_only else joined
+        return cls._from_arrays(**common)
 
 
 def _int32(values: Array | None) -> Array:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from permix.data.agent_table import AgentTable, row_name
-from permix.data.labels import Array, Label, as_column, clean_agents, clean_counts, clean_items, encode_items
+from permix.data.csr import indptr_of
+from permix.data.labels import Array, Label, as_column, clean_agents, clean_counts, encode_items
 from permix.errors import DataError, ParameterError
+from permix.kernels.pairwise_counts import PreferenceArrays, preference_pair_counts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,8 +112,7 @@ class Rankings(AgentTable):
                [ 1,  2, -1]], dtype=int32)
         """
         flat, sizes = _flatten(orders)
-        n = len(sizes)
-        ids = clean_agents(agents, n)
+        ids = clean_agents(agents, len(sizes))
         ends = np.cumsum(sizes)
 
         def where(position: int) -> str:
@@ -120,61 +121,35 @@ class Rankings(AgentTable):
         names, codes = encode_items(flat, items, n_items, where)
         if not names:
             raise DataError("there are no rankings and no items; pass items= for an empty table")
-        padded = _padded(codes, sizes)
-        _check_orders(padded, names, ids)
-        below = _unlisted_below(unlisted, n)
-        return cls._from_arrays(padded, names, clean_counts(counts, n, _namer(ids)), ids, below)
+        return cls._checked(padded(codes, sizes), names, unlisted, counts, ids)
 
     @classmethod
-    def from_ranks(
-        cls,
-        ranks: object,
-        items: Iterable[object] | None = None,
-        unlisted: str = "below",
-        counts: object | None = None,
-        agents: object | None = None,
+    def _from_rank_matrix(
+        cls, values: Array, names: tuple[Label, ...], unlisted: object, counts: object, agents: object
     ) -> Self:
-        """Build from rank vectors: for each row the rank of every item, 1 = best.
-
-        Only the order of the ranks within a row matters, so ranks with gaps (1, 3, 4 for a subset of a
-        larger contest) are taken as they stand. Equal ranks are ties and refused; use
-        :meth:`permix.Preferences.from_ranks` for those.
-
-        Parameters
-        ----------
-        ranks : 2-D array or data frame, shape (rows, items)
-            Positive numbers; NaN or 0 = not ranked.
-        items : sequence of str or int, optional
-            Item names, one per column; the column names of a frame, else 0, 1, ….
-        unlisted, counts, agents
-            As in :meth:`from_orders`.
-
-        Examples
-        --------
-        >>> from permix import Rankings
-        >>> Rankings.from_ranks([[2, 1, 3], [0, 1, 0]], items=["a", "b", "c"])
-        Rankings: 2 agents over 3 items, top lists of 1 to 3 items
-          0: b ≻ a ≻ c
-          1: b ≻ rest
-        """
-        values, names = rank_matrix(ranks, items)
-        n = len(values)
-        ids = clean_agents(agents, n)
+        ids = clean_agents(agents, len(values))
         best_first = np.argsort(values, axis=1, kind="stable")
         ascending = np.take_along_axis(values, best_first, axis=1)
         with np.errstate(invalid="ignore"):
             tied = (ascending[:, 1:] == ascending[:, :-1]) & np.isfinite(ascending[:, 1:])
-        if tied.any():
-            row, place = np.argwhere(tied)[0]
+        for row, place in np.argwhere(tied)[:1]:
             first, second = (names[best_first[row, place + step]] for step in (0, 1))
             raise DataError(
-                f"{row_name(int(row), ids)}: {first!r} and {second!r} share rank {ascending[row, place]:g}; "
+                f"{row_name(row, ids)}: {first!r} and {second!r} share rank {ascending[row, place]:g}; "
                 "rankings have no ties. Use Preferences.from_ranks, which keeps them"
             )
         orders = np.where(np.isfinite(ascending), best_first, -1).astype(np.int32)
+        return cls._checked(orders, names, unlisted, counts, ids)
+
+    @classmethod
+    def _checked(
+        cls, orders: Array, names: tuple[Label, ...], unlisted: object, counts: object, ids: Array | None
+    ) -> Self:
+        """Build after a look at every row, at what the rest means and at the counts."""
         _check_orders(orders, names, ids)
-        below = _unlisted_below(unlisted, n)
-        return cls._from_arrays(orders, names, clean_counts(counts, n, _namer(ids)), ids, below)
+        below = _unlisted_below(unlisted, len(orders))
+        counts = clean_counts(counts, len(orders), lambda row: row_name(row, ids))
+        return cls._from_arrays(orders, names, counts, ids, below)
 
     @property
     def unlisted(self) -> str:
@@ -213,11 +188,15 @@ class Rankings(AgentTable):
                [2., 0., 5.],
                [0., 0., 0.]])
         """
-        from permix.kernels.pairwise_counts import ranking_pair_counts
+        everybody = np.ones(len(self), dtype=np.bool_)
+        return preference_pair_counts(self.arrays(), everybody, self.counts, self.n_items, repeats=False)
 
-        return np.asarray(
-            ranking_pair_counts(self.orders, self.lengths, self.unlisted_below, self.counts, self.n_items)
-        )
+    def arrays(self) -> PreferenceArrays:
+        """Return the same as :class:`permix.Preferences` stores it: every listed item is a level."""
+        row, place = np.nonzero(self.orders >= 0)
+        none = np.zeros(len(self) + 1, dtype=np.int64), np.zeros((0, 2), dtype=np.int32)
+        items, levels = self.orders[row, place], place.astype(np.int32)
+        return PreferenceArrays(indptr_of(self.lengths), items, levels, self.unlisted_below, *none)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a pandas frame with one row per ranking and items by name.
@@ -232,14 +211,8 @@ class Rankings(AgentTable):
         return np.array(self.orders, dtype=dtype, copy=copy)
 
     def _take(self, rows: Array) -> Self:
-        return type(self)._from_arrays(
-            self.orders[rows],
-            self.items,
-            self.counts[rows],
-            self._taken_agents(rows),
-            self.unlisted_below[rows],
-            self.metadata,
-        )
+        about = (self.items, self.counts[rows], self._taken_agents(rows))
+        return type(self)._from_arrays(self.orders[rows], *about, self.unlisted_below[rows], self.metadata)
 
     def _row_keys(self) -> list[bytes]:
         rows = np.column_stack([self.orders, self.unlisted_below.astype(np.int32)]).astype(np.int32)
@@ -248,43 +221,10 @@ class Rankings(AgentTable):
 
     @classmethod
     def _joined(cls, parts: list[Self], **common: Any) -> Self:
-        longest = max(part.orders.shape[1] for part in parts)
-        orders = np.full((sum(map(len, parts)), longest), -1, dtype=np.int32)
-        start = 0
-        for part in parts:
-            orders[start : start + len(part), : part.orders.shape[1]] = part.orders
-            start += len(part)
+        listed = np.concatenate([part.orders[part.orders >= 0] for part in parts])
+        orders = padded(listed, np.concatenate([part.lengths for part in parts]))
         below = np.concatenate([part.unlisted_below for part in parts])
         return cls._from_arrays(orders, unlisted_below=below, **common)
-
-
-def rank_matrix(ranks: object, items: Iterable[object] | None) -> tuple[Array, tuple[Label, ...]]:
-    """Check a matrix of ranks; what is not ranked becomes infinity. Also the item names."""
-    if items is None and hasattr(ranks, "columns"):
-        items = list(ranks.columns)
-    raw = ranks.to_numpy() if hasattr(ranks, "to_numpy") else ranks
-    try:
-        values = np.array(raw, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError("ranks must be numbers in rows of equal length, one column per item") from None
-    if values.ndim != 2:
-        raise DataError(f"ranks must be a table of rows × items, not an array of shape {values.shape}")
-    names = tuple(range(values.shape[1])) if items is None else clean_items(items)
-    if len(names) != values.shape[1]:
-        raise DataError(
-            f"ranks has {values.shape[1]} columns but items has {len(names)} names; they must agree"
-        )
-    if not names:
-        raise DataError("ranks has no columns; every item needs one")
-    bad = np.isinf(values) | (values < 0)
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise DataError(
-            f"row {row} (counting from 0): rank {values[row, column]:g} of item {names[column]!r} is not a "
-            "positive number; write NaN or 0 for items that are not ranked"
-        )
-    values[np.isnan(values) | (values == 0)] = np.inf
-    return values, names
 
 
 def _flatten(orders: Any) -> tuple[Array, Array]:
@@ -313,54 +253,49 @@ def _flatten(orders: Any) -> tuple[Array, Array]:
     return as_column(list(chain.from_iterable(rows)), "item"), sizes
 
 
-def _padded(codes: Array, sizes: Array) -> Array:
+def padded(codes: Array, sizes: Array) -> Array:
     """Rows of given sizes as one array padded by -1."""
     longest = int(sizes.max(initial=0))
     if (sizes == longest).all():
         return codes.reshape(len(sizes), longest)
-    padded = np.full((len(sizes), longest), -1, dtype=np.int32)
-    padded[np.arange(longest) < sizes[:, None]] = codes
-    return padded
+    rows = np.full((len(sizes), longest), -1, dtype=np.int32)
+    rows[np.arange(longest) < sizes[:, None]] = codes
+    return rows
 
 
 def _check_orders(orders: Array, names: tuple[Label, ...], agents: Array | None) -> None:
     """Refuse empty rows, gaps and items listed twice."""
     listed = orders >= 0
-    empty = ~listed.any(axis=1)
-    if empty.any():
-        row = int(np.argmax(empty))
+    empty = np.flatnonzero(~listed.any(axis=1))
+    if empty.size:
         raise DataError(
-            f"{row_name(row, agents)} is empty ({int(empty.sum())} such row(s)); a ranking of nothing says "
+            f"{row_name(empty[0], agents)} is empty ({empty.size} such row(s)); a ranking of nothing says "
             "nothing. Leave such rows out"
         )
-    gap = listed[:, 1:] & ~listed[:, :-1]
-    if gap.any():
-        row, place = np.argwhere(gap)[0]
+    for row, place in np.argwhere(listed[:, 1:] & ~listed[:, :-1])[:1]:
         raise DataError(
-            f"{row_name(int(row), agents)}: place {place + 1} is empty but {names[orders[row, place + 1]]!r} "
+            f"{row_name(row, agents)}: place {place + 1} is empty but {names[orders[row, place + 1]]!r} "
             "follows; missing entries may only stand at the end of a row. Close the gap"
         )
-    row, item = _first_repeated(orders, len(names))
+    row, item = repeated_item(orders, len(names))
     if row >= 0:
         places = np.flatnonzero(orders[row] == item) + 1
         raise DataError(
-            f"{row_name(int(row), agents)}: {names[item]!r} is listed twice, at places {places[0]} and "
+            f"{row_name(row, agents)}: {names[item]!r} is listed twice, at places {places[0]} and "
             f"{places[1]}; keep one of them"
         )
 
 
-def _first_repeated(orders: Array, n_items: int) -> tuple[int, int]:
+def repeated_item(orders: Array, n_items: int) -> tuple[int, int]:
     """Return a row and an item that it lists twice, or (-1, -1)."""
     if orders.size > MANY_ENTRIES:
         from permix.kernels.orders import first_repeated
 
         return first_repeated(np.ascontiguousarray(orders, dtype=np.int32), n_items)
     ascending = np.sort(orders, axis=1)
-    twice = (ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] >= 0)
-    if not twice.any():
-        return -1, -1
-    row, place = np.argwhere(twice)[0]
-    return int(row), int(ascending[row, place])
+    for row, place in np.argwhere((ascending[:, 1:] == ascending[:, :-1]) & (ascending[:, 1:] >= 0))[:1]:
+        return int(row), int(ascending[row, place])
+    return -1, -1
 
 
 def _unlisted_below(unlisted: object, n: int) -> Array:
@@ -376,7 +311,3 @@ def _unlisted_below(unlisted: object, n: int) -> Array:
     if n and np.any(bad):
         raise ParameterError("unlisted", kinds.tolist()[int(np.argmax(bad))], "'below' or 'unknown'")
     return np.asarray(kinds == "below", dtype=np.bool_)
-
-
-def _namer(agents: Array | None) -> Callable[[int], str]:
-    return lambda row: row_name(row, agents)

@@ -33,12 +33,9 @@ class DataNotFound(DataError):
 
 def cache_folder() -> Path:
     """Return the folder that keeps downloaded data: ``PERMIX_CACHE``, or the user's cache."""
-    named = os.environ.get("PERMIX_CACHE")
-    if named:
-        return Path(named)
     from platformdirs import user_cache_dir
 
-    return Path(user_cache_dir("permix", appauthor=False))
+    return Path(os.environ.get("PERMIX_CACHE") or user_cache_dir("permix", appauthor=False))
 
 
 def data_folders() -> list[Path]:
@@ -49,40 +46,24 @@ def data_folders() -> list[Path]:
 
 def find(source: Source, name: str) -> Path | None:
     """Return the file ``name`` of a data set if it is on this machine, plain or with ``.gz``."""
-    for folder in data_folders():
-        for ending in ("", ".gz"):
-            path = folder / source.key / f"{name}{ending}"
-            if path.is_file():
-                return path
-    return None
+    places = (f / source.key / f"{name}{ending}" for f in data_folders() for ending in ("", ".gz"))
+    return next((path for path in places if path.is_file()), None)
 
 
 def obtain(source: Source, *names: str, download: bool = True) -> list[Path]:
-    """Return paths of the named files, downloading what is missing.
-
-    Raises
-    ------
-    DataNotFound
-        When a file is missing and cannot be downloaded, or the download fails.
-    FileFormatError
-        When what arrives is not what the publisher published.
-    """
+    """Return paths of the named files, downloading what is missing."""
     missing = [name for name in names if find(source, name) is None]
     if missing:
         if not download or source.url is None or any(name not in source.members for name in missing):
             raise DataNotFound(_what_to_do(source, missing, download))
         _download(source, missing)
-    paths = [find(source, name) for name in names]
-    return [path for path in paths if path is not None]
+    return [path for name in names if (path := find(source, name)) is not None]
 
 
 def _what_to_do(source: Source, missing: list[str], download: bool) -> str:
+    how = source.manual or f"get it from {source.homepage}"
     if not download and source.url is not None and all(name in source.members for name in missing):
         how = "allow the download (download=True)"
-    elif source.manual:
-        how = source.manual
-    else:
-        how = f"get it from {source.homepage}"
     files = ", ".join(missing)
     return f"{source.title}: {files} not found. {how[0].upper()}{how[1:]}; the folder is {_places(source)}"
 
@@ -102,8 +83,8 @@ def _download(source: Source, missing: list[str]) -> None:
     assert source.url is not None
     if source.url.endswith("/"):
         for name in missing:
-            by_hand = _by_hand(source, [name])
-            _keep(source, name, _get(source.url + quote(source.members[name]), by_hand))
+            url = source.url + quote(source.members[name])
+            _keep(source, name, _get(url, _by_hand(source, [name])))
         return
     archive = _get(source.url, _by_hand(source, missing))
     if source.checksum is not None:
@@ -128,23 +109,20 @@ def _get(url: str, by_hand: str) -> bytes:
     if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost"):
         raise DataError(f"{url}: data are fetched by https only")
     print(f"permix: downloading {url} to {cache_folder()}", file=sys.stderr)
-    pieces: list[bytes] = []
-    size = 0
+    content = bytearray()
     try:
         with urlopen(Request(url, headers={"User-Agent": "permix"}), timeout=TIMEOUT) as response:
             stated = response.headers.get("Content-Length")
             while piece := response.read(_CHUNK):
-                pieces.append(piece)
-                size += len(piece)
-                if size > MOST_BYTES:
+                content += piece
+                if len(content) > MOST_BYTES:
                     raise FileFormatError(f"{url}: more than {MOST_BYTES:,} bytes; this is not the file", url)
     except (URLError, HTTPException, OSError) as error:  # error codes, unreachable hosts, time-outs
         raise DataNotFound(f"could not download {url}: {error}. {by_hand}") from error
-    if stated is not None and int(stated) != size:
-        raise DataNotFound(
-            f"could not download {url}: only {size:,} of {int(stated):,} bytes came. {by_hand}"
-        )
-    return b"".join(pieces)
+    if stated is not None and int(stated) != len(content):
+        came = f"only {len(content):,} of {int(stated):,} bytes came"
+        raise DataNotFound(f"could not download {url}: {came}. {by_hand}")
+    return bytes(content)
 
 
 def _check(raw: bytes, checksum: str, what: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -64,6 +65,15 @@ class CollegeApplicationsData(NamedTuple):
     popularity: Floats
 
 
+# What kinds of applicants look for, largest first: five as in the paper's table 1, then others.
+_THEMES = [
+    *(("Business", "Dublin"), ("Computing", OUTSIDE), ("Business", OUTSIDE), ("Engineering", ANYWHERE)),
+    ("Computing", "Dublin"),
+    *((what, where) for what in SUBJECTS[3:] for where in ("Dublin", OUTSIDE)),
+    *(("", town) for town in TOWNS[1:]),
+]
+
+
 def make_college_applications(
     n_samples: int = 53_757,
     n_items: int = 533,
@@ -122,31 +132,9 @@ def make_college_applications(
         random_state=rng,
     )
     popularity = np.exp(log_popularity)
-    return CollegeApplicationsData(
-        made.data._replaced(items=names),
-        made.labels,
-        made.centers,
-        made.theta,
-        made.weights,
-        tuple(f"{what}, {where}" if what else where for what, where in themes),
-        popularity / popularity.sum(),
-    )
-
-
-def _themes() -> list[tuple[str, str]]:
-    """What kinds of applicants look for, largest first: five as in the paper's table 1, then others."""
-    largest = [
-        ("Business", "Dublin"),
-        ("Computing", OUTSIDE),
-        ("Business", OUTSIDE),
-        ("Engineering", ANYWHERE),
-        ("Computing", "Dublin"),
-    ]
-    rest = [(what, where) for what in SUBJECTS[3:] for where in ("Dublin", OUTSIDE)]
-    return [*largest, *rest, *[("", town) for town in TOWNS[1:]]]
-
-
-_THEMES = _themes()
+    described = tuple(f"{what}, {where}" if what else where for what, where in themes)
+    data = made.data._replaced(items=names)
+    return CollegeApplicationsData(data, *made[1:], described, popularity / popularity.sum())
 
 
 def _shares(n_components: int) -> Floats:
@@ -163,12 +151,12 @@ def _courses(rng: np.random.Generator, n_items: int) -> tuple[Ints, Ints, Floats
     log_popularity = -np.log(rng.permutation(n_items) + 1.0)
     order = np.lexsort((-log_popularity, town, subject))
     subject, town, log_popularity = subject[order], town[order], log_popularity[order]
+    so_far: Counter[str] = Counter()
     names = []
-    previous, number = (-1, -1), 0
-    for pair in zip(subject.tolist(), town.tolist(), strict=True):
-        number = number + 1 if pair == previous else 1
-        previous = pair
-        names.append(f"{SUBJECTS[pair[0]]}, {TOWNS[pair[1]]} {number}")
+    for what, where in zip(subject.tolist(), town.tolist(), strict=True):
+        kind = f"{SUBJECTS[what]}, {TOWNS[where]}"
+        so_far[kind] += 1
+        names.append(f"{kind} {so_far[kind]}")
     return subject, town, log_popularity, tuple(names)
 
 

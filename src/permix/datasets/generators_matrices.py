@@ -7,16 +7,8 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from permix.datasets.truth import (
-    Floats,
-    Ints,
-    at_least,
-    draw_categories,
-    draw_labels,
-    hide,
-    mixture_weights,
-    readable,
-)
+from permix.datasets import truth
+from permix.datasets.truth import Floats, Ints, readable
 from permix.errors import DataError
 from permix.partitions.mondrian import MondrianTree, sample_mondrian
 from permix.runtime.seeds import RandomState, generator
@@ -70,21 +62,53 @@ class MondrianMatrix(NamedTuple):
     parameters: Floats
 
 
+def _block_parameters(
+    rng: np.random.Generator, n_blocks: int, family: str, n_categories: int, concentration: float
+) -> Floats:
+    if family == "categorical":
+        truth.at_least("n_categories", n_categories, 1)
+        return rng.dirichlet(np.full(n_categories, concentration), size=n_blocks)
+    if family == "gaussian":
+        return rng.normal(scale=3.0, size=n_blocks)
+    if family == "poisson":
+        return rng.gamma(2.0, scale=2.0, size=n_blocks)
+    if family == "bernoulli":
+        return rng.beta(concentration, concentration, size=n_blocks)
+    raise DataError(f"family is one of {', '.join(get_args(CellFamily))}, not {family!r}")
+
+
+def _cells(
+    rng: np.random.Generator, parameters: Floats, blocks: Ints, family: str, missing: float
+) -> NDArray[Any]:
+    if family == "categorical":
+        return truth.hide(rng, truth.draw_categories(rng, parameters[blocks]), missing, -1)
+    of_cell = parameters[blocks]
+    if family == "gaussian":
+        cells = rng.normal(of_cell)
+    elif family == "poisson":
+        cells = rng.poisson(of_cell).astype(float)
+    else:
+        cells = (rng.random(of_cell.shape) < of_cell).astype(float)
+    return truth.hide(rng, cells, missing, np.nan)
+
+
 def make_grid_coclusters(
     n_rows: int = 100,
     n_columns: int = 80,
     n_row_clusters: int = 4,
     n_column_clusters: int = 3,
     *,
+    row_weights: ArrayLike | None = None,
     family: CellFamily = "categorical",
     n_categories: int = 5,
     cell_concentration: float = 0.3,
-    missing: float = 0.0,
-    row_weights: ArrayLike | None = None,
     column_weights: ArrayLike | None = None,
+    missing: float = 0.0,
     random_state: RandomState = None,
 ) -> GridCoClusters:
     """Draw a matrix whose cells depend on the row's group and the column's group.
+
+    Given the groups, cells are independent.
 
     Parameters
     ----------
@@ -109,8 +133,10 @@ def make_grid_coclusters(
     (3, 2)
     """
     rng = generator(random_state)
-    row_labels = draw_labels(rng, n_rows, mixture_weights(row_weights, n_row_clusters))
-    column_labels = draw_labels(rng, n_columns, mixture_weights(column_weights, n_column_clusters))
+    row_labels = truth.draw_labels(rng, n_rows, truth.mixture_weights(row_weights, n_row_clusters))
+    column_labels = truth.draw_labels(
+        rng, n_columns, truth.mixture_weights(column_weights, n_column_clusters)
+    )
     n_blocks = n_row_clusters * n_column_clusters
     parameters = _block_parameters(rng, n_blocks, family, n_categories, cell_concentration)
     blocks = row_labels[:, None] * n_column_clusters + column_labels
@@ -145,45 +171,15 @@ def make_mondrian_matrix(
     True
     """
     rng = generator(random_state)
-    at_least("n_rows", n_rows, 1)
-    at_least("n_columns", n_columns, 1)
+    truth.at_least("n_rows", n_rows, 1)
+    truth.at_least("n_columns", n_columns, 1)
     tree = sample_mondrian(rng, budget)
     rows, columns = rng.random(n_rows), rng.random(n_columns)
     blocks = tree.locate(rows, columns)
     if family == "block":
         parameters = np.empty(0)
-        data: NDArray[Any] = hide(rng, blocks.copy(), missing, -1)
+        data: NDArray[Any] = truth.hide(rng, blocks.copy(), missing, -1)
     else:
         parameters = _block_parameters(rng, tree.n_blocks, family, n_categories, cell_concentration)
         data = _cells(rng, parameters, blocks, family, missing)
     return MondrianMatrix(data, blocks, rows, columns, tree, parameters)
-
-
-def _block_parameters(
-    rng: np.random.Generator, n_blocks: int, family: str, n_categories: int, concentration: float
-) -> Floats:
-    if family == "categorical":
-        at_least("n_categories", n_categories, 1)
-        return rng.dirichlet(np.full(n_categories, concentration), size=n_blocks)
-    if family == "gaussian":
-        return rng.normal(scale=3.0, size=n_blocks)
-    if family == "poisson":
-        return rng.gamma(2.0, scale=2.0, size=n_blocks)
-    if family == "bernoulli":
-        return rng.beta(concentration, concentration, size=n_blocks)
-    raise DataError(f"family is one of {', '.join(get_args(CellFamily))}, not {family!r}")
-
-
-def _cells(
-    rng: np.random.Generator, parameters: Floats, blocks: Ints, family: str, missing: float
-) -> NDArray[Any]:
-    if family == "categorical":
-        return hide(rng, draw_categories(rng, parameters[blocks]), missing, -1)
-    of_cell = parameters[blocks]
-    if family == "gaussian":
-        cells = rng.normal(of_cell)
-    elif family == "poisson":
-        cells = rng.poisson(of_cell).astype(float)
-    else:
-        cells = (rng.random(of_cell.shape) < of_cell).astype(float)
-    return hide(rng, cells, missing, np.nan)

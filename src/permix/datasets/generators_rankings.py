@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from permix.data.csr import indptr_of
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.datasets.truth import Floats, Ints, at_least, draw_labels, fraction, mixture_weights, readable
@@ -14,6 +15,7 @@ from permix.errors import DataError
 from permix.runtime.seeds import RandomState, generator
 
 Orders = NDArray[np.int32]
+Lengths = int | tuple[int, int] | NDArray[np.integer[Any]] | None
 
 # Section 6 of Meilă & Chen (2010), 20 items and 10 clusters of 500: list length, first θ, fall of θ per rank.
 MEILA_CHEN = {
@@ -96,20 +98,32 @@ class AngleMixtureData(NamedTuple):
     exact: bool
 
 
+def _centers(rng: np.random.Generator, centers: ArrayLike | None, n_components: int, n_items: int) -> Orders:
+    identity = np.tile(np.arange(n_items, dtype=np.int32), (n_components, 1))
+    if centers is None:
+        return rng.permuted(identity, axis=1)
+    given = np.array(centers)
+    if given.shape != identity.shape or np.any(np.sort(given, axis=1) != identity):
+        raise DataError(f"centers must be {n_components} orderings of 0..{n_items - 1}, one per row")
+    return given.astype(np.int32)
+
+
 def make_mallows_mixture(
     n_samples: int = 500,
     n_items: int = 8,
     n_components: int = 3,
     *,
-    dispersion: ArrayLike = 0.5,
     observed: Literal["full", "top", "pairs"] = "full",
     top: int | None = None,
-    pair_fraction: float = 0.2,
+    dispersion: ArrayLike = 0.5,
     weights: ArrayLike | None = None,
+    pair_fraction: float = 0.2,
     centers: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> MallowsMixtureData:
     """Draw rankings from a mixture of Mallows models, exactly, by repeated insertion.
+
+    The data may show only a part of each.
 
     Parameters
     ----------
@@ -156,15 +170,12 @@ def make_mallows_mixture(
     with np.errstate(divide="ignore"):
         thetas = -np.log(dispersions)
     for component in range(n_components):
-        members = np.flatnonzero(labels == component)
-        drawn = np.empty((members.size, n_items), dtype=np.int32)
+        drawn = np.empty((np.count_nonzero(labels == component), n_items), dtype=np.int32)
         sample_mallows(rng, middle[component], thetas[component], drawn)
-        complete[members] = drawn
-    data: Rankings | Preferences
+        complete[labels == component] = drawn
+    data: Rankings | Preferences = Rankings._from_arrays(complete[:, :top], range(n_items))
     if observed == "pairs":
         data = _reveal_pairs(rng, complete, pair_fraction)
-    else:
-        data = _rankings(complete[:, :top], n_items)
     return MallowsMixtureData(data, labels, middle, dispersions, shares, complete)
 
 
@@ -173,8 +184,8 @@ def make_generalized_mallows_mixture(
     n_items: int = 10,
     n_components: int = 3,
     *,
-    theta: ArrayLike = 1.0,
     lengths: int | tuple[int, int] | NDArray[np.integer[Any]] | None = None,
+    theta: ArrayLike = 1.0,
     weights: ArrayLike | None = None,
     centers: ArrayLike | None = None,
     preset: str | None = None,
@@ -242,10 +253,11 @@ def make_generalized_mallows_mixture(
     orders = np.full((n_samples, int(sizes.max())), -1, dtype=np.int32)
     for component in range(n_components):
         members = np.flatnonzero(labels == component)
-        drawn = np.full((members.size, orders.shape[1]), -1, dtype=np.int32)
+        drawn = orders[members]
         sample_top_lists(rng, middle[component], decay[component], sizes[members], drawn)
         orders[members] = drawn
-    return GeneralizedMallowsMixtureData(_rankings(orders, n_items), labels, middle, decay, shares)
+    data = Rankings._from_arrays(orders, range(n_items))
+    return GeneralizedMallowsMixtureData(data, labels, middle, decay, shares)
 
 
 def make_angle_mixture(
@@ -253,9 +265,9 @@ def make_angle_mixture(
     n_items: int = 8,
     n_components: int = 2,
     *,
-    concentration: ArrayLike = 5.0,
     weights: ArrayLike | None = None,
     directions: ArrayLike | None = None,
+    concentration: ArrayLike = 5.0,
     random_state: RandomState = None,
 ) -> AngleMixtureData:
     """Draw full rankings from a mixture of angle-based models (Xu, Alvo & Yu 2018).
@@ -303,39 +315,16 @@ def make_angle_mixture(
         members = np.flatnonzero(labels == component)
         orders[members] = model.sample(members.size, rng).orders
     theta = np.stack([model.direction for model in models])
-    return AngleMixtureData(_rankings(orders, n_items), labels, theta, kappa, shares, models[0].exact_draws)
+    data = Rankings._from_arrays(orders, range(n_items))
+    return AngleMixtureData(data, labels, theta, kappa, shares, models[0].exact_draws)
 
 
-def _rankings(orders: Orders, n_items: int) -> Rankings:
-    return Rankings._from_arrays(np.ascontiguousarray(orders), range(n_items), unlisted_below=True)
-
-
-def _centers(rng: np.random.Generator, centers: ArrayLike | None, n_components: int, n_items: int) -> Orders:
-    if centers is None:
-        identity = np.tile(np.arange(n_items, dtype=np.int32), (n_components, 1))
-        return rng.permuted(identity, axis=1)
-    given = np.array(centers)
-    proper = given.shape == (n_components, n_items) and np.array_equal(
-        np.sort(given, axis=1), np.tile(np.arange(n_items), (n_components, 1))
-    )
-    if not proper:
-        raise DataError(f"centers must be {n_components} orderings of 0..{n_items - 1}, one per row")
-    return given.astype(np.int32)
-
-
-def _lengths(
-    rng: np.random.Generator,
-    lengths: int | tuple[int, int] | NDArray[np.integer[Any]] | None,
-    n_samples: int,
-    n_items: int,
-) -> Ints:
-    if lengths is None:
-        sizes = np.full(n_samples, n_items)
-    elif isinstance(lengths, tuple):
-        low, high = lengths
-        sizes = rng.integers(low, high, size=n_samples, endpoint=True)
+def _lengths(rng: np.random.Generator, lengths: Lengths, n_samples: int, n_items: int) -> Ints:
+    if isinstance(lengths, tuple):
+        sizes = rng.integers(*lengths, size=n_samples, endpoint=True)
     else:
-        sizes = np.broadcast_to(np.asarray(lengths, dtype=np.int64), (n_samples,))
+        given = n_items if lengths is None else lengths
+        sizes = np.broadcast_to(np.asarray(given, dtype=np.int64), (n_samples,))
     if sizes.min() < 1 or sizes.max() > n_items:
         raise DataError(f"lengths must lie between 1 and {n_items}, not {sizes.min()} to {sizes.max()}")
     return sizes
@@ -382,23 +371,12 @@ def _overlapping_centers(
 def _reveal_pairs(rng: np.random.Generator, complete: Orders, pair_fraction: float) -> Preferences:
     fraction("pair_fraction", pair_fraction)
     n_samples, n_items = complete.shape
-    upper, lower = np.triu_indices(
-        n_items, 1
-    )  # the item at place upper is better than the one at place lower
-    n_pairs = upper.size
-    chosen = _successes(rng, n_samples * n_pairs, pair_fraction)
-    agent, pair = np.divmod(chosen, max(n_pairs, 1))
-    pairs = np.column_stack([complete[agent, upper[pair]], complete[agent, lower[pair]]]).astype(np.int32)
-    indptr = np.concatenate(([0], np.cumsum(np.bincount(agent, minlength=n_samples)))).astype(np.int64)
-    return Preferences._from_arrays(
-        items=tuple(range(n_items)),
-        level_indptr=np.zeros(n_samples + 1, dtype=np.int64),
-        level_items=np.zeros(0, dtype=np.int32),
-        levels=np.zeros(0, dtype=np.int32),
-        rest_below=np.zeros(n_samples, dtype=np.bool_),
-        pair_indptr=indptr,
-        pairs=pairs,
-    )
+    upper, lower = np.triu_indices(n_items, 1)  # the item at place upper is better than that at lower
+    chosen = _successes(rng, n_samples * upper.size, pair_fraction)
+    agent, pair = np.divmod(chosen, max(upper.size, 1))
+    pairs = np.column_stack([complete[agent, upper[pair]], complete[agent, lower[pair]]])
+    indptr = indptr_of(np.bincount(agent, minlength=n_samples))
+    return Preferences._from_arrays(items=range(n_items), pair_indptr=indptr, pairs=pairs)
 
 
 def _successes(rng: np.random.Generator, n_trials: int, probability: float) -> Ints:

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from permix.datasets.truth import (
-    Floats,
-    Ints,
-    at_least,
-    draw_categories,
-    draw_labels,
-    hide,
-    mixture_weights,
-    readable,
-)
+from permix.datasets import truth
+from permix.datasets.truth import Floats, Ints, at_least, draw_labels, mixture_weights, readable
 from permix.errors import DataError
 from permix.runtime.seeds import RandomState, generator
 
@@ -87,6 +79,17 @@ class CategoricalClusters(NamedTuple):
     weights: Floats
 
 
+def _restaurant(rng: np.random.Generator, n: int, concentration: float) -> Ints:
+    """Seat n guests: each opens a table with probability α/(α+i), or joins one earlier guest at random."""
+    joined = (rng.random(n) * np.arange(n)).astype(np.int64).tolist()
+    opens = (rng.random(n) * (concentration + np.arange(n)) < concentration).tolist()
+    tables = np.cumsum(opens).tolist()
+    labels: list[int] = []
+    for guest in range(n):
+        labels.append(tables[guest] - 1 if opens[guest] else labels[joined[guest]])
+    return np.array(labels, dtype=np.int64)
+
+
 def make_gaussian_clusters(
     n_samples: int = 500,
     n_features: int = 2,
@@ -135,9 +138,9 @@ def make_dp_gaussian(
     n_features: int = 2,
     *,
     concentration: float = 1.0,
+    random_state: RandomState = None,
     mean_scale: float = 10.0,
     noise_scale: float = 1.0,
-    random_state: RandomState = None,
 ) -> GaussianClusters:
     """Draw points from a Dirichlet-process mixture of Gaussians.
 
@@ -162,44 +165,31 @@ def make_dp_gaussian(
     return GaussianClusters(data, labels, means, np.bincount(labels) / n_samples, noise_scale)
 
 
-def _restaurant(rng: np.random.Generator, n: int, concentration: float) -> Ints:
-    """Seat n guests: each opens a table with probability α/(α+i), or joins one earlier guest at random."""
-    joined = (rng.random(n) * np.arange(n)).astype(np.int64).tolist()
-    opens = (rng.random(n) * (concentration + np.arange(n)) < concentration).tolist()
-    labels: list[int] = []
-    n_tables = 0
-    for guest in range(n):
-        if opens[guest]:
-            labels.append(n_tables)
-            n_tables += 1
-        else:
-            labels.append(labels[joined[guest]])
-    return np.array(labels, dtype=np.int64)
-
-
 def make_documents(
     n_documents: int = 500,
     n_words: int = 200,
     n_topics: int = 5,
     *,
-    document_length: float = 50.0,
-    topic_concentration: float = 0.1,
     weights: ArrayLike | None = None,
+    document_length: float = 50.0,
     random_state: RandomState = None,
+    topic_concentration: float = 0.1,
 ) -> Documents:
-    """Draw word counts from a mixture of multinomials.
+    """Draw word counts from a mixture of multinomials: every document has one topic.
+
+    Words of a document are drawn independently.
 
     Parameters
     ----------
     n_documents, n_words, n_topics : int
+    weights : array, optional
+        Mixture weights, equal by default.
     document_length : float
         Mean length: one word and a Poisson number more.
+    random_state : int, Generator or None
     topic_concentration : float
         Parameter of the symmetric Dirichlet prior of each topic; small values give topics that share
         few words.
-    weights : array, optional
-        Mixture weights, equal by default.
-    random_state : int, Generator or None
 
     Examples
     --------
@@ -233,23 +223,25 @@ def make_categorical_clusters(
     n_clusters: int = 4,
     *,
     n_categories: int | Sequence[int] = 4,
+    weights: ArrayLike | None = None,
     answer_concentration: float = 0.5,
     missing: float = 0.0,
-    weights: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> CategoricalClusters:
     """Draw answers to multiple-choice questions from latent classes.
+
+    Within a class, answers to different questions are independent.
 
     Parameters
     ----------
     n_samples, n_features, n_clusters : int
     n_categories : int or one int per feature
+    weights : array, optional
+        Mixture weights, equal by default.
     answer_concentration : float
         Parameter of the symmetric Dirichlet prior of each class's answers to a question.
     missing : float
         Share of answers missing at random, coded -1.
-    weights : array, optional
-        Mixture weights, equal by default.
     random_state : int, Generator or None
 
     Examples
@@ -268,5 +260,5 @@ def make_categorical_clusters(
     for feature, size in enumerate(sizes):
         probabilities[:, feature, :size] = rng.dirichlet(np.full(size, answer_concentration), size=n_clusters)
     labels = draw_labels(rng, n_samples, shares)
-    data = draw_categories(rng, probabilities[labels])
-    return CategoricalClusters(hide(rng, data, missing, -1), labels, probabilities, shares)
+    data = truth.hide(rng, truth.draw_categories(rng, probabilities[labels]), missing, -1)
+    return CategoricalClusters(data, labels, probabilities, shares)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,15 +100,8 @@ def load_sushi(
     paths = obtain(registry.SUSHI, "README-en.txt", "sushi3.udata", files[kind], download=download)
     names = _sushi_names(paths[0], "A" if kind == "a" else "B")
     users = np.loadtxt(io.BytesIO(read_unpacked(paths[1])), dtype=np.int64)
-    columns = {
-        "gender": 1,
-        "age": 2,
-        "region_childhood": 5,
-        "east_west_childhood": 6,
-        "region_now": 8,
-        "east_west_now": 9,
-    }
-    details = {name: users[:, column] for name, column in columns.items()}
+    known = ("gender", "age", "region_childhood", "east_west_childhood", "region_now", "east_west_now")
+    details = dict(zip(known, users[:, [1, 2, 5, 6, 8, 9]].T, strict=True))
     raw = io.BytesIO(read_unpacked(paths[2]))
     data: Any
     if kind == "scores":
@@ -117,11 +111,10 @@ def load_sushi(
         text = "scores 0-4 of ten sushi each out of 100 (set B)"
     else:
         orders = np.loadtxt(raw, dtype=np.int32, skiprows=1)[:, 2:]
-        full = kind == "a"
-        data = Rankings.from_orders(orders, items=names, unlisted="below" if full else unlisted)
-        text = (
-            "full rankings of ten sushi (set A)" if full else "rankings of ten sushi each out of 100 (set B)"
-        )
+        data = Rankings.from_orders(orders, items=names, unlisted="below" if kind == "a" else unlisted)
+        text = "rankings of ten sushi each out of 100 (set B)"
+        if kind == "a":
+            text = "full rankings of ten sushi (set A)"
     return _dataset(registry.SUSHI, data, f"5000 people's {text}", details=details)
 
 
@@ -173,8 +166,8 @@ def load_apa(year: int = 1980, *, ballots: Literal["all", "full"] = "all", downl
         raise DataError(f"there are ballots of 1980 and of 1998 to 2009, not of {year}")
     if ballots == "full":
         data = data[data.lengths == data.n_items]
-    which = "full ballots" if ballots == "full" else "ballots"
-    text = f"{data.n_agents:,} {which} over 5 candidates, APA election of {year}"
+    which = "full " if ballots == "full" else ""
+    text = f"{data.n_agents:,} {which}ballots over 5 candidates, APA election of {year}"
     return Dataset("apa", data, text, source.license, citation, source.homepage)
 
 
@@ -202,20 +195,14 @@ def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = Tru
 
     if size not in ("100k", "1m"):
         raise DataError(f"size is '100k' or '1m', not {size!r}")
-    if size == "100k":
-        source = registry.MOVIELENS_100K
-        ratings, movies = obtain(source, "u.data", "u.item", download=download)
-        rows = np.loadtxt(io.BytesIO(read_unpacked(ratings)), dtype=np.int64, usecols=(0, 1, 2))
-        separator = "|"
-    else:
-        source = registry.MOVIELENS_1M
-        name = "ratings.dat"
-        if find(source, name) is None and find(source, "ratings_no_timestamp.dat") is not None:
-            name = "ratings_no_timestamp.dat"
-        ratings, movies = obtain(source, name, "movies.dat", download=download)
-        table = read_unpacked(ratings).replace(b"::", b"\t")
-        rows = np.loadtxt(io.BytesIO(table), dtype=np.int64, usecols=(0, 1, 2))
-        separator = "::"
+    source, names, separator = registry.MOVIELENS_100K, ["u.data", "u.item"], "|"
+    if size == "1m":
+        source, names, separator = registry.MOVIELENS_1M, ["ratings.dat", "movies.dat"], "::"
+        if find(source, names[0]) is None and find(source, "ratings_no_timestamp.dat") is not None:
+            names[0] = "ratings_no_timestamp.dat"
+    ratings, movies = obtain(source, *names, download=download)
+    table = io.BytesIO(read_unpacked(ratings).replace(b"::", b"\t"))
+    rows = np.loadtxt(table, dtype=np.int64, usecols=(0, 1, 2))
     titles = {}
     for line in read_unpacked(movies).decode("latin-1").splitlines():
         number, title = line.split(separator)[:2]
@@ -223,29 +210,16 @@ def load_movielens(size: Literal["100k", "1m"] = "100k", *, download: bool = Tru
     users, user = np.unique(rows[:, 0], return_inverse=True)
     ids, movie = np.unique(rows[:, 1], return_inverse=True)
     matrix = csr_matrix((rows[:, 2], (user, movie)), shape=(users.size, ids.size))
-    missing = [int(number) for number in ids if int(number) not in titles]
-    if missing:
-        raise FileFormatError(f"{movies}: no title for movie {missing[0]}", movies)
+    for number in ids.tolist():
+        if number not in titles:
+            raise FileFormatError(f"{movies}: no title for movie {number}", movies)
+    # Titles of several movies get the movie's number.
+    titled = [titles[number] for number in ids.tolist()]
+    seen = Counter(titled)
+    named = (t if seen[t] == 1 else f"{t} [{n}]" for t, n in zip(titled, ids.tolist(), strict=True))
     text = f"{matrix.nnz:,} ratings 1-5 by {users.size} users of {ids.size} movies ({ratings.name})"
-    return _dataset(
-        source,
-        matrix,
-        text,
-        row_names=tuple(users.tolist()),
-        column_names=_distinct([titles[int(number)] for number in ids], ids.tolist()),
-        details={"movie_id": ids},
-    )
-
-
-def _distinct(titles: list[str], numbers: list[int]) -> tuple[str, ...]:
-    """Titles as item names; those of several movies get the movie's number."""
-    seen: dict[str, int] = {}
-    for title in titles:
-        seen[title] = seen.get(title, 0) + 1
-    return tuple(
-        title if seen[title] == 1 else f"{title} [{number}]"
-        for title, number in zip(titles, numbers, strict=True)
-    )
+    names_of = {"row_names": tuple(users.tolist()), "column_names": tuple(named)}
+    return _dataset(source, matrix, text, **names_of, details={"movie_id": ids})
 
 
 def load_jester(*, download: bool = True) -> Dataset:
@@ -262,22 +236,13 @@ def load_jester(*, download: bool = True) -> Dataset:
         raise FileFormatError(f"{path}: expected 101 columns, found {table.shape[-1]}", path)
     ratings = np.where(table[:, 1:] == 99, np.nan, table[:, 1:])
     rated = np.sum(~np.isnan(ratings), axis=1)
-    wrong = np.flatnonzero(rated != table[:, 0])
-    if wrong.size:
-        row = int(wrong[0])
-        raise FileFormatError(
-            f"{path}, line {row + 1}: {table[row, 0]:g} ratings announced, {rated[row]} found",
-            path,
-            row + 1,
-        )
+    for row in np.flatnonzero(rated != table[:, 0])[:1].tolist():
+        found = f"{table[row, 0]:g} ratings announced, {rated[row]} found"
+        raise FileFormatError(f"{path}, line {row + 1}: {found}", path, row + 1)
     text = f"{int(rated.sum()):,} ratings from -10 to 10 by {len(ratings):,} users of 100 jokes"
-    return _dataset(
-        registry.JESTER,
-        ratings,
-        text,
-        row_names=tuple(range(1, len(ratings) + 1)),
-        column_names=tuple(f"joke {number}" for number in range(1, 101)),
-    )
+    jokes = tuple(f"joke {number}" for number in range(1, 101))
+    people = tuple(range(1, len(ratings) + 1))
+    return _dataset(registry.JESTER, ratings, text, row_names=people, column_names=jokes)
 
 
 def load_ap(*, download: bool = True) -> Dataset:
@@ -294,9 +259,8 @@ def load_ap(*, download: bool = True) -> Dataset:
         size, *entries = line.split()
         pairs = [entry.partition(":") for entry in entries]
         if int(size) != len(pairs):
-            raise FileFormatError(
-                f"{counts}, line {number}: {size} terms announced, {len(pairs)} found", counts, number
-            )
+            found = f"{size} terms announced, {len(pairs)} found"
+            raise FileFormatError(f"{counts}, line {number}: {found}", counts, number)
         term += [int(left) for left, _, _ in pairs]
         count += [int(right) for _, _, right in pairs]
         indptr.append(len(term))
@@ -326,12 +290,12 @@ def load_preflib(
         Whether the file may be fetched; files whose checksum is not known must be in place.
     """
     from permix.data.io.preflib import read_preflib
-    from permix.data.io.preflib_writer import SUFFIXES
+    from permix.data.io.text_files import PREFLIB
 
     kind = ending.removeprefix(".")
-    if not re.fullmatch(r"\d{5}-\d{8}", number) or kind not in SUFFIXES:
+    if not re.fullmatch(r"\d{5}-\d{8}", number) or kind not in PREFLIB:
         raise DataError(
-            f"a PrefLib file is '12345-12345678' and one of {', '.join(SUFFIXES)}, not {number!r}, {ending!r}"
+            f"a PrefLib file is '12345-12345678' and one of {', '.join(PREFLIB)}, not {number!r}, {ending!r}"
         )
     (path,) = obtain(registry.PREFLIB, f"{number}.{kind}", download=download)
     data = read_preflib(path, unlisted=unlisted)
@@ -351,18 +315,10 @@ def describe() -> pd.DataFrame:
     """
     import pandas as pd
 
-    rows = []
-    for source in registry.SOURCES.values():
-        here = any(find(source, name) is not None for name in source.members)
+    rows = {}
+    for name, source in registry.SOURCES.items():
+        here = any(find(source, file) is not None for file in source.members)
         files = "on this machine" if here else "download" if source.url else "by hand"
-        rows.append(
-            {
-                "name": source.key,
-                "title": source.title,
-                "size": source.size,
-                "license": source.license,
-                "source": source.homepage,
-                "files": files,
-            }
-        )
-    return pd.DataFrame(rows).set_index("name")
+        rows[name] = (source.title, source.size, source.license, source.homepage, files)
+    columns = ["title", "size", "license", "source", "files"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("name")

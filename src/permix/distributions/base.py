@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -17,6 +17,8 @@ from permix.runtime.seeds import RandomState, stream_key
 from permix.runtime.threads import over_rows
 
 Table = TypeVar("Table", bound=AgentTable)
+Center = Sequence[object] | Rankings | Array
+Items = Iterable[object] | None
 
 
 class Estimate(float):
@@ -41,11 +43,6 @@ class Estimate(float):
         self = super().__new__(cls, value)
         self.standard_error = float(standard_error)
         return self
-
-    @classmethod
-    def from_draws(cls, values: Array) -> Self:
-        """Mean of independent draws, two or more, with its standard error."""
-        return cls(float(np.mean(values)), float(np.std(values, ddof=1)) / np.sqrt(len(values)))
 
     def __reduce__(self) -> tuple[type[Self], tuple[float, float]]:
         return type(self), (float(self), self.standard_error)
@@ -92,9 +89,11 @@ class Distribution(OverItems, abc.ABC):
         """Return name and parameters as plain JSON values."""
 
     def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return self.describe() == other.describe()
+        return self._identity() == other._identity() if type(other) is type(self) else NotImplemented
+
+    def _identity(self) -> object:
+        """What equal distributions have in common."""
+        return self.describe()
 
     def __hash__(self) -> int:
         return hash((type(self), self._items))
@@ -139,7 +138,7 @@ class RankingDistribution(Distribution):
         ".condition(rankings[row]).log_normalizer()"
     )
 
-    def __init__(self, center: object, items: Iterable[object] | None) -> None:
+    def __init__(self, center: object, items: Items) -> None:
         table = central_ordering(center, items)
         self._items = table.items
         # Compiled code is specialized for writable arrays, so those kept for it are; users see views.
@@ -180,7 +179,13 @@ class RankingDistribution(Distribution):
         if len(top) == len(table):
             self._score_top_lists(table, out)
             return out
-        self._refuse_subsets(table)
+        long = np.flatnonzero(~table.unlisted_below & (table.lengths > 2))
+        if len(long):
+            raise DataError(
+                f"{table.row_name(int(long[0]))} ranks {table.lengths[long[0]]} of {self.n_items} items "
+                f"and leaves the rest unknown ({len(long)} such row(s)); ",
+                *self._about_subsets.parts,
+            )
         scores = np.zeros(len(top))
         self._score_top_lists(table[top], scores)
         out[top] = scores
@@ -209,7 +214,7 @@ class RankingDistribution(Distribution):
 
         def draw(first: int, last: int) -> None:
             places = place_scratch(self.n_items, last - first)
-            sample_rows(key, first, last, self._order, *steps, places, out)
+            sample_rows(key, first, last, self._order[None], *steps, places, out)
 
         over_rows(draw, len(out), self.n_items)
         return Rankings._from_arrays(out, self.items)
@@ -228,17 +233,6 @@ class RankingDistribution(Distribution):
             found[at] = earlier_first if a < b else later_first
         return np.asarray(found[row.reshape(-1)])
 
-    def _refuse_subsets(self, table: Rankings) -> None:
-        long = np.flatnonzero(~table.unlisted_below & (table.lengths > 2))
-        if len(long):
-            raise DataError(
-                Message(
-                    f"{table.row_name(int(long[0]))} ranks {table.lengths[long[0]]} of {self.n_items} items "
-                    f"and leaves the rest unknown ({len(long)} such row(s)); ",
-                    *self._about_subsets.parts,
-                )
-            )
-
     @abc.abstractmethod
     def entropy(self) -> float:
         """Entropy in nats."""
@@ -247,13 +241,31 @@ class RankingDistribution(Distribution):
     def expected_distance(self) -> float:
         """Expected Kendall distance from the center."""
 
-    @abc.abstractmethod
     def pairwise(self) -> Array:
-        """Matrix of P(item a before item b), by position in ``items``."""
+        """Matrix of P(item a before item b), by position in ``items``, 0 on the diagonal.
 
-    @abc.abstractmethod
+        Exact, in n³ operations.
+        """
+        from permix.distributions.insertion_jit import insertion_marginals
+
+        return self._by_item(insertion_marginals(self._insertion_probabilities("pairwise"))[1])
+
     def rank_marginals(self) -> Array:
-        """Matrix of P(item a has rank r), rows by position in ``items``, column 0 = best."""
+        """Matrix of P(item a has rank r), exact, in n³ operations.
+
+        Returns
+        -------
+        ndarray, shape (items, items)
+            Rows by position in ``items``; column 0 is the best rank. Rows and columns sum to one.
+        """
+        from permix.distributions.insertion_jit import insertion_marginals
+
+        places = insertion_marginals(self._insertion_probabilities("rank_marginals"))[0]
+        return np.ascontiguousarray(places.T[np.argsort(self._order)])
+
+    def _insertion_probabilities(self, what: str) -> Array:
+        """Matrix of insertion probabilities, asked for by the method ``what``."""
+        return np.exp(self.insertion_log_probabilities())
 
     @abc.abstractmethod
     def insertion_log_probabilities(self) -> Array:
@@ -261,6 +273,18 @@ class RankingDistribution(Distribution):
 
         Entries above the diagonal are minus infinity. It has n² entries.
         """
+
+    def describe(self) -> dict[str, Any]:
+        """Return name and parameters as plain JSON values; infinity, which JSON lacks, as text.
+
+        Insertion probabilities given as a function cannot be described.
+        """
+        about = {"name": self.name, "items": list(self.items), "center": list(self.center)}
+        return about | self._described()
+
+    @abc.abstractmethod
+    def _described(self) -> dict[str, Any]:
+        """Return the parameters beside the center as plain JSON values."""
 
     def condition(self, preferences: object) -> Any:
         """Return this distribution given what one agent said.
@@ -275,9 +299,9 @@ class RankingDistribution(Distribution):
         The conditioned distribution, with ``sample``, ``log_prob``, ``log_normalizer``, ``pairwise`` and
         ``rank_marginals``.
         """
-        from permix.distributions.conditioning.conditioned import condition
+        from permix.distributions.conditioning.conditioned import Conditioned
 
-        return condition(self, preferences)
+        return Conditioned(self, preferences)
 
     def __repr__(self) -> str:
         parameters = self._parameters_text()
@@ -315,7 +339,7 @@ def rankings_over(rankings: object, items: tuple[Label, ...], of: str = "center"
     return Rankings.from_orders(rows, items=items)
 
 
-def central_ordering(center: object, items: Iterable[object] | None) -> Rankings:
+def central_ordering(center: object, items: Items) -> Rankings:
     """Check a center: one full ordering, by names or indices, or a one-row Rankings."""
     if isinstance(center, Rankings):
         if items is not None:
@@ -383,7 +407,7 @@ def distribution_from_description(description: Mapping[str, Any]) -> Distributio
 
     Examples
     --------
-    >>> from permix.distributions import Mallows
+    >>> from permix import Mallows
     >>> model = Mallows(["b", "a"], 0.5)
     >>> distribution_from_description(model.describe()) == model
     True

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
-from permix.distributions.base import Estimate, RankingDistribution, read_only, sample_size, whole_number
+from permix.distributions.base import (
+    Center,
+    Estimate,
+    Items,
+    RankingDistribution,
+    read_only,
+    sample_size,
+    whole_number,
+)
+from permix.distributions.insertion_jit import general_steps, insertion_log_prob_rows
+from permix.distributions.mallows import Mallows
 from permix.errors import DataError
 from permix.runtime.seeds import RandomState, generator
 from permix.runtime.threads import over_rows
@@ -55,10 +65,7 @@ class RepeatedInsertion(RankingDistribution):
     name: ClassVar[str] = "repeated-insertion"
 
     def __init__(
-        self,
-        center: Sequence[object] | Rankings | Array,
-        probabilities: Rule | Sequence[Sequence[float]] | Array,
-        items: Iterable[object] | None = None,
+        self, center: Center, probabilities: Rule | Sequence[Sequence[float]] | Array, items: Items = None
     ) -> None:
         super().__init__(center, items)
         self._rule: Rule | None = None
@@ -70,10 +77,7 @@ class RepeatedInsertion(RankingDistribution):
 
     @classmethod
     def mallows(
-        cls,
-        center: Sequence[object] | Rankings | Array,
-        dispersion: float | Sequence[float] | Array,
-        items: Iterable[object] | None = None,
+        cls, center: Center, dispersion: float | Sequence[float] | Array, items: Items = None
     ) -> RepeatedInsertion:
         """Write the Mallows model with these parameters as repeated insertion.
 
@@ -84,8 +88,6 @@ class RepeatedInsertion(RankingDistribution):
         array([[1. , 0. ],
                [0.2, 0.8]])
         """
-        from permix.distributions.mallows import Mallows
-
         model = Mallows(center, dispersion, items)
         return cls(model.center, np.exp(model.insertion_log_probabilities()), model.items)
 
@@ -106,13 +108,11 @@ class RepeatedInsertion(RankingDistribution):
     def sample(self, size: int = 1, random_state: RandomState = None) -> Rankings:
         """Draw full rankings exactly; see :meth:`Distribution.sample`."""
         if self._rule is None:
-            from permix.distributions.insertion_jit import general_steps
-
             return self._insert(general_steps(self._matrix), size, random_state)
         out = np.empty((sample_size(size), self.n_items), dtype=np.int32)
         index = {name: position for position, name in enumerate(self.items)}
-        for row, ranking in enumerate(self._grown(len(out), random_state)):
-            out[row] = [index[name] for name in ranking.names]
+        for row, (ranking, _) in enumerate(self._grown(len(out), random_state)):
+            out[row] = [index[name] for name in ranking]
         return Rankings._from_arrays(out, self.items)
 
     def entropy(self, n_draws: int = 1000, random_state: RandomState = None) -> float:
@@ -124,31 +124,23 @@ class RepeatedInsertion(RankingDistribution):
             For a function only: rankings drawn, over which the entropies of the insertions are
             averaged (chain rule). The result carries its ``standard_error``.
         """
-        if self._rule is None:
-            return sum(_entropy(self._matrix[i, : i + 1]) for i in range(self.n_items))
-        grown = self._grown(whole_number("n_draws", n_draws, 2), random_state)
-        return Estimate.from_draws(np.array([ranking.entropy for ranking in grown]))
+        return self._expected(_entropy, n_draws, random_state)
 
     def expected_distance(self, n_draws: int = 1000, random_state: RandomState = None) -> float:
         """Expected Kendall distance from the center; arguments and exactness as for :meth:`entropy`."""
+        return self._expected(_displacement, n_draws, random_state)
+
+    def _expected(self, of_step: Callable[[Array], float], n_draws: int, random_state: RandomState) -> float:
+        """Sum a function of the probabilities of each insertion, its mean over rankings so far."""
         if self._rule is None:
-            return sum(_displacement(self._matrix[i, : i + 1]) for i in range(self.n_items))
+            return sum(of_step(self._matrix[i, : i + 1]) for i in range(self.n_items))
         grown = self._grown(whole_number("n_draws", n_draws, 2), random_state)
-        return Estimate.from_draws(np.array([ranking.distance for ranking in grown]))
+        values = np.array([sum(map(of_step, chances), 0.0) for _, chances in grown])
+        return Estimate(float(values.mean()), float(values.std(ddof=1)) / np.sqrt(len(values)))
 
-    def pairwise(self) -> Array:
-        """Matrix of P(item a before item b), 0 on the diagonal; exact, in n³ operations."""
-        from permix.distributions.insertion_jit import insertion_marginals
-
-        self._need_matrix("pairwise")
-        return self._by_item(insertion_marginals(self._matrix)[1])
-
-    def rank_marginals(self) -> Array:
-        """Matrix of P(item a has rank r), column 0 = best; exact, in n³ operations."""
-        from permix.distributions.insertion_jit import insertion_marginals
-
-        self._need_matrix("rank_marginals")
-        return np.ascontiguousarray(insertion_marginals(self._matrix)[0].T[np.argsort(self._order)])
+    def _insertion_probabilities(self, what: str) -> Array:
+        self._need_matrix(what)
+        return self._matrix
 
     def insertion_log_probabilities(self) -> Array:
         """Matrix of log-probabilities, by step of insertion and place; minus infinity above the diagonal."""
@@ -156,27 +148,12 @@ class RepeatedInsertion(RankingDistribution):
         with np.errstate(divide="ignore"):
             return np.log(self._matrix)
 
-    def describe(self) -> dict[str, Any]:
-        """Return name and parameters as plain JSON values; a function cannot be described."""
+    def _described(self) -> dict[str, Any]:
         self._need_matrix("describe")
-        return {
-            "name": self.name,
-            "items": list(self.items),
-            "center": list(self.center),
-            "probabilities": [self._matrix[i, : i + 1].tolist() for i in range(self.n_items)],
-        }
+        return {"probabilities": [self._matrix[i, : i + 1].tolist() for i in range(self.n_items)]}
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, RepeatedInsertion):
-            return NotImplemented
-        return (
-            self.items == other.items
-            and self.center == other.center
-            and self._rule is other._rule
-            and np.array_equal(self._matrix, other._matrix)
-        )
-
-    __hash__ = RankingDistribution.__hash__
+    def _identity(self) -> object:
+        return self.items, self.center, self._rule, self._matrix.tolist()
 
     def _parameters_text(self) -> str:
         return "" if self._rule is None else f"function {getattr(self._rule, '__name__', 'given')}, "
@@ -192,17 +169,12 @@ class RepeatedInsertion(RankingDistribution):
         if self._rule is not None:
             self._score_by_rule(table, out)
             return
-        from permix.distributions.insertion_jit import insertion_log_prob_rows
-
         tails = np.zeros((0, 0))
         if not table.is_full:  # P(place >= j) at step i
             tails = np.ascontiguousarray(np.minimum(1.0, np.cumsum(self._matrix[:, ::-1], axis=1)[:, ::-1]))
         rows = (table.orders, table.lengths, np.argsort(self._order))
-
-        def score(first: int, last: int) -> None:
-            insertion_log_prob_rows(first, last, *rows, np.zeros(0), self._matrix, tails, out)
-
-        over_rows(score, len(table), self.n_items)
+        work = (*rows, np.zeros(0), self._matrix, tails, out)
+        over_rows(insertion_log_prob_rows, len(table), self.n_items, *work)
 
     def _before(self, first: Array, second: Array) -> Array:
         self._need_matrix("the probability of a pair")
@@ -224,36 +196,22 @@ class RepeatedInsertion(RankingDistribution):
                 out[row] += np.log(chance) if chance > 0 else -np.inf
                 growing.insert(place, item)
 
-    def _grown(self, size: int, random_state: RandomState) -> Iterator[_Grown]:
-        """Draw rankings by the function, with what its probabilities say about each."""
+    def _grown(self, size: int, random_state: RandomState) -> Iterator[tuple[list[Label], list[Array]]]:
+        """Draw rankings by the function, with the probabilities of their insertions."""
         rng = generator(random_state)
         for _ in range(size):
-            grown = _Grown()
+            names: list[Label] = []
+            chances: list[Array] = []
             for item in self.center:
-                chances = self._asked(grown.names, item)
-                cumulative = np.cumsum(chances)
-                place = int(np.searchsorted(cumulative / cumulative[-1], rng.random(), side="right"))
-                grown.insert(place, item, chances)
-            yield grown
+                chances.append(self._asked(names, item))
+                ends = np.cumsum(chances[-1])
+                names.insert(int(np.searchsorted(ends / ends[-1], rng.random(), side="right")), item)
+            yield names, chances
 
     def _asked(self, growing: list[Label], item: Label) -> Array:
         """Ask the function and check what it says."""
         assert self._rule is not None
         return _row(self._rule(tuple(growing), item), len(growing) + 1, item)
-
-
-class _Grown:
-    """A ranking that grows, with the entropy and the mean displacement of its insertions."""
-
-    def __init__(self) -> None:
-        self.names: list[Label] = []
-        self.entropy = 0.0
-        self.distance = 0.0
-
-    def insert(self, place: int, item: Label, chances: Array) -> None:
-        self.names.insert(place, item)
-        self.entropy += _entropy(chances)
-        self.distance += _displacement(chances)
 
 
 def _entropy(chances: Array) -> float:
@@ -279,23 +237,19 @@ def _matrix(probabilities: Any, center: tuple[Label, ...]) -> Array:
         )
     matrix = np.zeros((n, n))
     for i, item in enumerate(center):
-        try:
-            row = np.asarray(rows[i], dtype=np.float64)
-        except (TypeError, ValueError):
-            raise DataError(f"the insertion probabilities of {item!r} are not numbers") from None
-        if row.ndim == 1 and len(row) == n and not row[i + 1 :].any():
-            row = row[: i + 1]
-        matrix[i, : i + 1] = _row(row, i + 1, item)
+        matrix[i, : i + 1] = _row(rows[i], i + 1, item, n)
     return matrix
 
 
-def _row(chances: Any, places: int, item: Label) -> Array:
-    """Check the insertion probabilities of one item and make them sum to one."""
+def _row(chances: Any, places: int, item: Label, padded: int = 0) -> Array:
+    """Check the insertion probabilities of one item, padded by zeros or not, and make them sum to one."""
     whose = f"the insertion probabilities of {item!r}"
     try:
         row = np.array(chances, dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError(f"{whose} are not numbers: {chances!r}") from None
+    if row.shape == (padded,) and not row[places:].any():
+        row = row[:places]
     if row.shape != (places,):
         raise DataError(
             f"{whose} have shape {row.shape}, but it can go to {places} place(s): give {places} number(s), "

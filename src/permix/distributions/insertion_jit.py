@@ -30,26 +30,33 @@ def place_scratch(n, n_rows):
 
 
 @kernel
-def grow_orderings(center, places, count, first, slots, out):
+def push_places(places):
+    """Turn insertion places, items × rows, into ranks: an insertion pushes what is at or behind its place."""
+    for i in range(1, places.shape[0]):
+        newest = places[i]
+        for a in range(i):
+            older = places[a]
+            for lane in range(places.shape[1]):
+                older[lane] += np.uint8(older[lane] >= newest[lane])
+
+
+@kernel
+def grow_orderings(centers, clusters, places, count, first, slots, out):
     """Set rows ``first..first+count-1`` of ``out`` to what inserting the items at their places makes.
 
-    ``places[i, lane]`` is where item i goes in a row; used up. An item inserted later pushes those at or
-    behind its place: n²/2 comparisons, but without a branch and over all lanes at once, they beat the
-    O(n log n) search for free slots up to some hundreds of items.
+    ``places[i, lane]`` is where item i of the center ``clusters[lane]`` goes in a row; used up. n²/2
+    comparisons, but without a branch and over all lanes at once, beat the O(n log n) search for free slots up
+    to some hundreds of items.
     """
-    n, lanes = places.shape
+    n = places.shape[0]
     if n <= FEW_ITEMS:
-        for i in range(1, n):
-            newest = places[i]
-            for a in range(i):
-                older = places[a]
-                for lane in range(lanes):
-                    older[lane] += np.uint8(older[lane] >= newest[lane])
-        for lane in range(count):
+        push_places(places)
+    for lane in range(count):
+        center = centers[clusters[lane]]
+        if n <= FEW_ITEMS:
             for i in range(n):
                 out[first + lane, places[i, lane]] = center[i]
-    else:
-        for lane in range(count):
+        else:
             ordering_from_places(center, places[:, lane], slots, out[first + lane])
 
 
@@ -101,14 +108,15 @@ def general_steps(probabilities):
 
 
 @kernel
-def sample_rows(key, first, last, center, thresholds, guide, decays, cumulative, places, out):
+def sample_rows(key, first, last, centers, thresholds, guide, decays, cumulative, places, out):
     """Fill rows ``first..last-1`` of ``out`` with orderings, each from the stream of its row.
 
-    ``cumulative[i, j]`` = P(place <= j) at step i; ``places`` is from :func:`place_scratch`.
+    ``centers`` has one row; ``cumulative[i, j]`` = P(place <= j) at step i; ``places``: :func:`place_scratch`
     """
     n, lanes = places.shape
     uniforms = np.empty(padded(n))
     slots = np.empty(n, np.int64)
+    clusters = np.zeros(lanes, np.int64)
     for start in range(first, last, lanes):
         count = min(lanes, last - start)
         for lane in range(count):
@@ -133,7 +141,7 @@ def sample_rows(key, first, last, center, thresholds, guide, decays, cumulative,
                         else:
                             low = middle + 1
                     places[i, lane] = low
-        grow_orderings(center, places, count, start, slots, out)
+        grow_orderings(centers, clusters, places, count, start, slots, out)
 
 
 # Rows that list their best items, perhaps all; the rest is below in any order.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
-from permix.distributions.base import RankingDistribution, read_only
+from permix.distributions.base import Center, Items, RankingDistribution, read_only
 from permix.errors import DataError
 from permix.runtime.seeds import RandomState
 from permix.runtime.threads import over_rows
@@ -56,10 +56,7 @@ class Mallows(RankingDistribution):
     name: ClassVar[str] = "mallows"
 
     def __init__(
-        self,
-        center: Sequence[object] | Rankings | Array,
-        dispersion: float | Sequence[float] | Array,
-        items: Iterable[object] | None = None,
+        self, center: Center, dispersion: float | Sequence[float] | Array, items: Items = None
     ) -> None:
         super().__init__(center, items)
         self._dispersion = _dispersions(dispersion, self.center)
@@ -99,15 +96,12 @@ class Mallows(RankingDistribution):
 
     def entropy(self) -> float:
         """Entropy in nats, Σ_i ln Z_i + λ_i E[k_i], exact."""
-        from permix.kernels.mallows import weighted_entropy
-
-        return float(weighted_entropy(self._decay))
+        finite = self._decay < np.inf
+        return self.log_normalizer() + float(self._decay[finite] @ mean_displacements(self._decay)[finite])
 
     def expected_distance(self) -> float:
         """Expected Kendall distance from the center: the mean number of pairs in another order."""
-        from permix.kernels.mallows import weighted_distance_moments
-
-        return float(weighted_distance_moments(self._decay)[0])
+        return float(mean_displacements(self._decay).sum())
 
     def pairwise(self) -> Array:
         """Matrix of P(item a before item b), exact.
@@ -125,27 +119,11 @@ class Mallows(RankingDistribution):
         array([[0. , 0.8],
                [0.2, 0. ]])
         """
-        from permix.distributions.insertion_jit import insertion_marginals
         from permix.kernels.mallows import pairwise_by_step
 
         if self.is_weighted:
-            by_step = insertion_marginals(np.exp(self.insertion_log_probabilities()))[1]
-        else:
-            by_step = pairwise_by_step(self._decay[0], self.n_items)
-        return self._by_item(by_step)
-
-    def rank_marginals(self) -> Array:
-        """Matrix of P(item a has rank r), exact, in n³ operations.
-
-        Returns
-        -------
-        ndarray, shape (items, items)
-            Rows by position in ``items``; column 0 is the best rank. Rows and columns sum to one.
-        """
-        from permix.distributions.insertion_jit import insertion_marginals
-
-        places = insertion_marginals(np.exp(self.insertion_log_probabilities()))[0]
-        return np.ascontiguousarray(places.T[np.argsort(self._order)])
+            return super().pairwise()
+        return self._by_item(pairwise_by_step(self._decay[0], self.n_items))
 
     def insertion_log_probabilities(self) -> Array:
         """Log-probability that ``center_order[i]`` goes to place j = 0..i: φ_i^(i-j) / (1 + … + φ_i^i).
@@ -156,27 +134,18 @@ class Mallows(RankingDistribution):
 
         return np.asarray(log_insertion_matrix(self._decay))
 
-    def describe(self) -> dict[str, Any]:
-        """Return name and parameters as plain JSON values."""
-        return {
-            "name": self.name,
-            "items": list(self.items),
-            "center": list(self.center),
-            "dispersion": self._dispersion.tolist(),
-        }
+    def _described(self) -> dict[str, Any]:
+        return {"dispersion": self._dispersion.tolist()}
 
     def _score_top_lists(self, table: Rankings, out: Array) -> None:
         from permix.distributions.insertion_jit import insertion_log_prob_rows, mallows_log_prob_rows
 
         rows, none = (table.orders, table.lengths, np.argsort(self._order)), np.zeros((0, 0))
-
-        def score(first: int, last: int) -> None:
-            if self.is_weighted:
-                insertion_log_prob_rows(first, last, *rows, self._decay, none, none, out)
-            else:
-                mallows_log_prob_rows(first, last, *rows, self._decay[0], out)
-
-        over_rows(score, len(table), table.orders.shape[1])
+        size = (len(table), table.orders.shape[1])
+        if self.is_weighted:
+            over_rows(insertion_log_prob_rows, *size, *rows, self._decay, none, none, out)
+        else:
+            over_rows(mallows_log_prob_rows, *size, *rows, self._decay[0], out)
 
     def _before(self, first: Array, second: Array) -> Array:
         if self.is_weighted:
@@ -193,6 +162,19 @@ class Mallows(RankingDistribution):
             least, most = self._dispersion[1:].min(initial=1.0), self._dispersion[1:].max(initial=0.0)
             return f"dispersions {least:g} to {most:g}, "
         return f"dispersion {float(self._dispersion):g}, "
+
+
+def mean_displacements(decays: Array) -> Array:
+    """Return the mean of k on 0..i with P(k) ∝ exp(-decays[i] k), for each step i of an insertion.
+
+    Sums of terms of one sign, so that nothing cancels: n operations for every different decay.
+    """
+    k, means = np.arange(len(decays)), np.zeros(len(decays))
+    for decay in np.unique(decays):
+        weights = np.exp(-min(decay, 1000.0) * k)  # beyond, as for infinity, all but the first are 0
+        mine = decays == decay
+        means[mine] = (np.cumsum(k * weights) / np.cumsum(weights))[mine]
+    return means
 
 
 def _dispersions(dispersion: object, center: tuple[Label, ...]) -> Array:

@@ -18,7 +18,7 @@ from permix.dp_mallows.predict import ListPredictive
 from permix.estimators.ranking_lists import as_top_lists
 
 
-def fit_votes(votes: Votes, settings: DPMallowsParameters) -> DPMallowsFit:
+def fit_data(votes: Votes, settings: DPMallowsParameters) -> DPMallowsFit:
     """Fit the mixture to a file of votes."""
     return fit_dp_mallows(as_top_lists(votes.table), settings)
 
@@ -32,25 +32,19 @@ def groups(fit: DPMallowsFit, data: NewData, question: Question) -> Answer:
     """Say which group each agent comes from, whether from any, and how probable the list is."""
     votes = read_over_items(data.votes, fit.items)
     agents, lists = data.votes.agents_of(votes), as_top_lists(votes)
-    predictive = ListPredictive.of(fit)
+    predictive = ListPredictive(fit)
     joint = predictive.assign(lists)
     known, novelty = joint[:, :-1], joint[:, -1]
     totals = known.sum(axis=1)
     best = known.max(axis=1) / np.where(totals > 0.0, totals, 1.0)
     scores, _ = predictive.log_predictive(lists)
     mean = predictive.mean_log_predictive(lists)
+    numbers = (np.round(values, 6).tolist() for values in (best, novelty, scores))
     return Answer(
         f"{count_of(len(agents), 'row')}: group, the probability of a group the data did not have (new), "
         "and the log probability of the list",
         ["agent", "group", "probability", "new", "log_predictive"],
-        zip(
-            agents,
-            (known.argmax(axis=1) + 1).tolist(),
-            np.round(best, 6).tolist(),
-            np.round(novelty, 6).tolist(),
-            np.round(scores, 6).tolist(),
-            strict=True,
-        ),
+        zip(agents, (known.argmax(axis=1) + 1).tolist(), *numbers, strict=True),
         facts={"mean_log_predictive": float(mean), "monte_carlo_error": mean.standard_error},
     ).with_counts(lists.counts)
 
@@ -58,14 +52,14 @@ def groups(fit: DPMallowsFit, data: NewData, question: Question) -> Answer:
 def ranking(fit: DPMallowsFit, data: NewData, question: Question) -> tuple[Any, list[Any]]:
     """Continue each agent's list."""
     votes = read_over_items(data.votes, fit.items)
-    completed = ListPredictive.of(fit).complete(as_top_lists(votes), question.length)
+    completed = ListPredictive(fit).complete(as_top_lists(votes), question.length)
     return completed, data.votes.agents_of(votes)
 
 
 def pairwise(fit: DPMallowsFit, data: NewData, question: Question) -> Answer:
     """Say, for pairs an agent did not state, which item comes first and how probable that is."""
     votes = read_over_items(data.votes, fit.items)
-    predictive, n_samples = ListPredictive.of(fit), question.samples or N_SAMPLES
+    predictive, n_samples = ListPredictive(fit), question.samples or N_SAMPLES
     n_pairs = predictive.n_items * (predictive.n_items - 1) // 2
 
     def ask(block: Any, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -86,4 +80,4 @@ def pairwise(fit: DPMallowsFit, data: NewData, question: Question) -> Answer:
 
 def sample(fit: DPMallowsFit, size: int, seed: int, length: int | None) -> Any:
     """Draw new lists."""
-    return ListPredictive.of(fit).sample(size, length, seed)[0]
+    return ListPredictive(fit).sample(size, length, seed)[0]

@@ -11,30 +11,11 @@ from permix.data.rankings import Rankings
 from permix.dp_mallows.draws import ClusterDraws
 from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.parameters import DPMallowsParameters
+from permix.estimators import archive_parts as parts
+from permix.estimators import fields
 from permix.estimators.archive import Content, Saved, Schema
-from permix.estimators.archive_parts import (
-    DRAW_FACTS,
-    ESTIMATE_FACTS,
-    ESTIMATE_FIELDS,
-    ITEMS,
-    draw_fields,
-    draws_of,
-    estimate_of,
-    number,
-    pack_draws,
-    pack_estimate,
-    under,
-)
-from permix.estimators.fields import (
-    below,
-    counts,
-    field,
-    finite,
-    not_negative,
-    permutations,
-    positive,
-    require,
-)
+from permix.estimators.archive_parts import under
+from permix.estimators.fields import field, require
 from permix.partitions import Gamma
 
 # Every agent has a label in memory.
@@ -44,16 +25,15 @@ CLUSTERS = ("starts", "sizes", "centers", "theta", "labels", "concentration")
 
 def _pack(fit: DPMallowsFit) -> Content:
     data = fit.rankings
-    draw_facts, draw_arrays = pack_draws(fit.draws)
-    estimate_facts, estimate_arrays = pack_estimate(fit.estimate)
-    arrays = {**draw_arrays, **estimate_arrays, "data/orders": data.orders, "data/counts": data.counts}
+    facts, arrays, _ = parts.pack_partitions(fit)
+    arrays |= {"data/orders": data.orders, "data/counts": data.counts}
     arrays |= {f"clusters/{name}": np.asarray(getattr(fit.clusters, name)) for name in CLUSTERS}
     if data._agents is not None:
         # Ids may be numbers and text together; both are kept as text, and which is which.
         ids = data._agents.tolist()
         arrays["data/agents"] = np.array([str(name) for name in ids])
         arrays["data/agents_are_numbers"] = np.array([isinstance(name, int) for name in ids])
-    return Content({"items": fit.items, **draw_facts, **estimate_facts}, arrays)
+    return Content({"items": fit.items, **facts}, arrays)
 
 
 def _build(saved: Saved) -> DPMallowsFit:
@@ -61,23 +41,11 @@ def _build(saved: Saved) -> DPMallowsFit:
     require(sizes["items"] == len(facts["items"]) > 1, "items")
     rankings = _rankings(facts["items"], under("data/", arrays))
     require(sizes["observations"] == rankings.n_agents, "labels")
-    learned = isinstance(settings.concentration, Gamma)
-    require(("draws/concentration" in arrays) == learned, "concentration")
-    draws = draws_of(saved)
-    numbers = draws.arrays["labels"].max(axis=2).astype(np.int64) + 1
-    require(np.array_equal(draws.arrays["n_clusters"], numbers), "n_clusters")
-    require(len(draws.seeds) == sizes["chains"], "seeds")
+    draws, estimate = parts.partitions_of(saved, isinstance(settings.concentration, Gamma))
     clusters = _clusters(under("clusters/", arrays), settings.discount)
     require(sizes["stages"] == min(int(rankings.lengths.max()), rankings.n_items - 1), "decays")
     settings.rates(sizes["stages"])
-    return DPMallowsFit(
-        settings=settings,
-        items=facts["items"],
-        rankings=rankings,
-        draws=draws,
-        estimate=estimate_of(saved),
-        clusters=clusters,
-    )
+    return DPMallowsFit(settings, facts["items"], rankings, draws, estimate, clusters)
 
 
 def _rankings(items: tuple[Any, ...], data: dict[str, Array]) -> Rankings:
@@ -99,11 +67,9 @@ def _agents(data: dict[str, Array]) -> Array | None:
     if "agents" not in data:
         return None
     names, numbers = data["agents"].tolist(), data["agents_are_numbers"].tolist()
-    ids = np.empty(len(names), dtype=object)
-    for row, (name, is_number) in enumerate(zip(names, numbers, strict=True)):
-        ids[row] = int(name) if is_number else name
-        require(str(ids[row]) == name, "agents")
-    return ids
+    ids = [int(name) if number else name for name, number in zip(names, numbers, strict=True)]
+    require([str(name) for name in ids] == names, "agents")
+    return np.array(ids, dtype=object)
 
 
 def _clusters(found: dict[str, Array], discount: float) -> ClusterDraws:
@@ -124,26 +90,20 @@ SCHEMA = Schema(
     parameters=DPMallowsParameters,
     pack=_pack,
     build=_build,
-    facts={"items": ITEMS, **DRAW_FACTS, **ESTIMATE_FACTS},
+    facts={"items": parts.ITEMS, **parts.PARTITION_FACTS},
     arrays={
-        **draw_fields(
-            labels=field("int", "observations", where=below("observations")),
-            n_clusters=number(),
-            largest_cluster=number(),
-            log_likelihood=number(),
-            log_joint=number(),
-        ),
-        "draws/concentration": field("number", "chains", "draws", where=positive, optional=True),
-        **ESTIMATE_FIELDS,
+        **parts.PARTITION_FIELDS,
         "data/orders": field("int32", "rows", "places"),
-        "data/counts": field("int64", "rows", where=counts),
+        "data/counts": field("int64", "rows", where=fields.counts),
         "data/agents": field("text", "rows", optional=True),
         "data/agents_are_numbers": field("bool", "rows", optional=True),
         "clusters/starts": field("int64", "starts"),
-        "clusters/sizes": field("int64", "clusters", where=positive),
-        "clusters/centers": field("int32", "clusters", "items", where=permutations),
-        "clusters/theta": field("real", "clusters", "stages", where=not_negative),
-        "clusters/labels": field("int32", "cluster draws", "observations", where=below("observations")),
-        "clusters/concentration": field("real", "cluster draws", where=finite),
+        "clusters/sizes": field("int64", "clusters", where=fields.positive),
+        "clusters/centers": field("int32", "clusters", "items", where=fields.permutations),
+        "clusters/theta": field("real", "clusters", "stages", where=fields.not_negative),
+        "clusters/labels": field(
+            "int32", "cluster draws", "observations", where=fields.below("observations")
+        ),
+        "clusters/concentration": field("real", "cluster draws", where=fields.finite),
     },
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from permix.cli.command import Answering, ModelCommand
+from permix.cli.command import AGENT_LABELS, Answering, ModelCommand
 from permix.cli.votes import VOTES
 from permix.dp_mallows.parameters import DPMallowsParameters
 
@@ -19,15 +19,12 @@ COMMAND = ModelCommand(
     ),
     parameters=DPMallowsParameters,
     source=VOTES,
-    fit="permix.dp_mallows.answers:fit_votes",
-    report="permix.dp_mallows.tables:dp_mallows_report",
-    show="permix.dp_mallows.tables:print_dp_mallows",
-    labels="permix.dp_mallows.answers:labels",
+    labels=AGENT_LABELS,
     answers={
-        "groups": Answering("permix.dp_mallows.answers:groups"),
-        "ranking": Answering("permix.dp_mallows.answers:ranking", ("length",), rankings=True),
-        "pairwise": Answering("permix.dp_mallows.answers:pairwise", ("top", "samples", "seed")),
+        "groups": Answering(),
+        "ranking": Answering(("length",), rankings=True),
+        "pairwise": Answering(("top", "samples", "seed")),
     },
-    sample="permix.dp_mallows.answers:sample",
-    sample_takes_length=True,
+    draws=True,
+    draws_lengths=True,
 )

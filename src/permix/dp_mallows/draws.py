@@ -7,49 +7,32 @@ drawn given the labels, and stay with the fit.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from permix.data.labels import Array
 
 
 @dataclasses.dataclass(frozen=True)
 class ClusterDraws:
     """Clusters of D posterior draws, one after another.
 
-    Attributes
-    ----------
-    starts : int64 array (D + 1,)
-        Clusters of draw d are rows ``starts[d]`` to ``starts[d + 1]``, end excluded.
-    sizes : int64 array (rows,)
-        Members of each cluster, all agents counted.
-    centers : int32 array (rows, n_items)
-        Central ordering of each, best first.
-    theta : float array (rows, n_stages)
-        Decay of each stage, as many as the longest list has (at most n_items - 1). Stages that no list of a
-        cluster reached are draws from the prior.
-    labels : int32 array (D, n_agents)
-        Cluster of each agent, 0 ... within its draw; agents in the order of ``Rankings.expand()``.
-    concentration : float array (D,)
-        α of each draw.
-    discount : float
-        d of the Pitman–Yor process, 0 for a Dirichlet process. A new agent joins cluster k with weight
-        ``sizes[k] - discount`` and a cluster of its own with weight ``concentration + discount * K``.
+    A new agent joins cluster k of a draw with weight ``sizes[k] - discount`` and a cluster of its own with
+    weight ``concentration + discount * K``.
     """
 
-    starts: Array
-    sizes: Array
-    centers: Array
+    starts: Array  # int64 (D + 1,): clusters of draw d are rows starts[d] to starts[d + 1], end excluded
+    sizes: Array  # int64 (rows,): members of each cluster, all agents counted
+    centers: Array  # int32 (rows, n_items): central ordering of each, best first
+    # (rows, n_stages): decay of each stage, as many as the longest list has (at most n_items - 1). Those of
+    # stages that no list of a cluster reached are draws from the prior.
     theta: Array
-    labels: Array
-    concentration: Array
-    discount: float = 0.0
+    labels: Array  # int32 (D, n_agents): within the draw; agents in the order of Rankings.expand()
+    concentration: Array  # (D,): α of each draw
+    discount: float = 0.0  # d of the Pitman–Yor process, 0 for a Dirichlet process
 
     @property
     def n_draws(self) -> int:
-        """Number of draws."""
         return len(self.starts) - 1
 
     def of_draw(self, d: int) -> slice:
@@ -63,3 +46,52 @@ class ClusterDraws:
         weights = np.append(sizes - self.discount, new)
         logs: Array = np.log(weights) - np.log(weights.sum())
         return logs
+
+
+@dataclasses.dataclass(frozen=True)
+class Overlap:
+    """Links from the clusters of all draws, row by row, to the estimated ones.
+
+    Labels of draws mean nothing by themselves. What a draw says about an estimated cluster it says through
+    the agents they have in common: a cluster of a draw speaks for the estimated one it is most like, by the
+    cosine similarity of the two sets, n_common² / (n_1 n_2). All results go through these links. (Averaging
+    over agents instead blurs groups that overlap: where it is unsure who belongs where, members of all groups
+    are in all.)
+    """
+
+    linked: Array  # int32 (rows,): the estimated cluster that each row speaks for
+    counts: Array  # int64 (rows,): agents they have in common
+    nearest: Array  # int64 (draws, estimated clusters): the row of the draw that is most like it
+    in_nearest: Array  # int64 (draws, estimated clusters): agents they have in common
+
+    @classmethod
+    def of(cls, clusters: ClusterDraws, labels: Array) -> Overlap:
+        """Compare all draws with the estimated ``labels`` of the agents."""
+        sizes = np.bincount(labels)
+        n_estimated = len(sizes)
+        linked, counts, nearest, in_nearest = [], [], [], []
+        for d in range(clusters.n_draws):
+            here = clusters.of_draw(d)
+            n = here.stop - here.start
+            cells = clusters.labels[d].astype(np.int64) * n_estimated + labels
+            common = np.bincount(cells, minlength=n * n_estimated).reshape(n, n_estimated)
+            likeness = common.astype(float) ** 2 / (clusters.sizes[here][:, None] * sizes)
+            best = likeness.argmax(axis=1)
+            linked.append(best.astype(np.int32))
+            counts.append(common[np.arange(n), best])
+            row = likeness.argmax(axis=0)
+            nearest.append(here.start + row)
+            in_nearest.append(common[row, np.arange(n_estimated)])
+        rows = np.array(nearest, dtype=np.int64), np.array(in_nearest, dtype=np.int64)
+        return cls(np.concatenate(linked), np.concatenate(counts), *rows)
+
+    def of_estimated(self, e: int) -> tuple[Array, Array]:
+        """Rows that speak for ``e``, and the agents each has in common with it.
+
+        A cluster for which none speaks, because all that are like it are more like another, is spoken for by
+        the nearest of every draw.
+        """
+        rows = np.flatnonzero(self.linked == e)
+        if len(rows):
+            return rows, self.counts[rows]
+        return self.nearest[:, e], self.in_nearest[:, e]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from sklearn.base import ClusterMixin
-from sklearn.utils.validation import check_is_fitted
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
@@ -15,16 +13,17 @@ from permix.dp_mallows.pairs import predict_pairwise
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.predict import ListCompletions, ListPredictive
 from permix.dp_mallows.results import ClusterSummaries
+from permix.estimators.base import DrawsMixin, of_fitted
 from permix.estimators.ranking_estimator import RankingMixture
 from permix.estimators.ranking_lists import as_top_lists
-from permix.posterior import summary, to_datatree
 
 if TYPE_CHECKING:
     import pandas as pd
-    import xarray as xr
+
+Method = Literal["auto", "exact", "sampled"]
 
 
-class DPMallowsMixture(ClusterMixin, RankingMixture, parameters=DPMallowsParameters):  # type: ignore[misc]
+class DPMallowsMixture(DrawsMixin, RankingMixture, parameters=DPMallowsParameters):
     """Groups of people, as many as the data ask for, from full rankings and top lists (Meilă & Chen 2010).
 
     Every group has a central ranking and a decay for each place: how surely its people choose, first, second,
@@ -53,10 +52,6 @@ class DPMallowsMixture(ClusterMixin, RankingMixture, parameters=DPMallowsParamet
     log_likelihood_ : Estimate
         Posterior mean of ln p(data | partition, centers); ``log_likelihood_.standard_error`` is its Monte
         Carlo error.
-    items_ : tuple
-        Item names.
-    n_features_in_ : int
-        Number of columns, where the data were an array.
 
     Notes
     -----
@@ -84,28 +79,14 @@ class DPMallowsMixture(ClusterMixin, RankingMixture, parameters=DPMallowsParamet
       0: 3 ≻ 4 ≻ 0 ≻ rest
     """
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Run the chains and summarize them.
-
-        Parameters
-        ----------
-        X : Rankings, Preferences that are top lists, or 2-D integer array
-            Rows of an array are orderings, best first, padded by -1; what a row leaves out is below.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        settings = self._settings()
-        return self._adopt(fit_dp_mallows(self._lists(X, reset=True), settings))
+    _read = staticmethod(as_top_lists)
+    _fit_to = staticmethod(fit_dp_mallows)
 
     def _adopt(self, fit: DPMallowsFit) -> Self:
-        """Show a fit under scikit-learn's names; what takes longer is computed when asked for."""
         self._fit = fit
-        self._predictive = ListPredictive.of(fit)
+        self._predictive = ListPredictive(fit)
         self._summaries = ClusterSummaries(fit)
-        self._tree: xr.DataTree | None = None  # made when asked for: xarray takes a second to import
+        self._tree = None
         self.items_ = fit.items
         self.point_estimate_ = fit.estimate
         self.n_clusters_ = fit.n_clusters
@@ -113,61 +94,22 @@ class DPMallowsMixture(ClusterMixin, RankingMixture, parameters=DPMallowsParamet
         self.log_likelihood_ = fit.log_likelihood
         return self
 
-    @property
-    def labels_(self) -> Array:
-        """Most probable group of every row fitted."""
-        check_is_fitted(self)
-        return self._fit.row_labels
-
-    @property
-    def weights_(self) -> Array:
-        """Posterior mean share of each group."""
-        check_is_fitted(self)
-        return self._summaries.shares
-
-    @property
-    def centers_(self) -> Rankings:
-        """Consensus ranking of each group."""
-        check_is_fitted(self)
-        return self._summaries.centers
-
-    @property
-    def theta_(self) -> Array:
-        """Mean decay of each place in each group."""
-        check_is_fitted(self)
-        return self._summaries.theta
-
-    @property
-    def posterior_(self) -> xr.DataTree:
-        """All draws in ArviZ's schema."""
-        check_is_fitted(self)
-        if self._tree is None:
-            self._tree = to_datatree(self._fit.draws)
-        return self._tree
-
-    def _lists(self, X: Any, *, reset: bool) -> Rankings:
-        """Return the data as top lists over the fitted items, where there are any."""
-        return as_top_lists(self._checked(X, reset=reset), None if reset else self.items_)
+    labels_ = of_fitted(lambda self: self._fit.row_labels, "Most probable group of every row fitted.")
+    weights_ = of_fitted(lambda self: self._summaries.shares, "Posterior mean share of each group.")
+    centers_ = of_fitted(lambda self: self._summaries.centers, "Consensus ranking of each group.")
+    theta_ = of_fitted(lambda self: self._summaries.theta, "Mean decay of each place in each group.")
 
     def _asked(self, X: Any) -> tuple[ListPredictive, Rankings]:
         """Return who answers, and new lists."""
-        check_is_fitted(self)
-        return self._predictive, self._lists(X, reset=False)
+        lists = self._new_data(X)
+        return self._predictive, lists
 
     def predict_proba(self, X: Any) -> Array:
         """Return P(group | list) for a new agent of a group that the data have.
 
         Averaged over draws, each counted by how probable it makes the list: the agent is in a group of the
-        draw, which is matched with the estimated group it is most like.
-
-        Parameters
-        ----------
-        X : Rankings, Preferences that are top lists, or 2-D integer array
-
-        Returns
-        -------
-        ndarray (rows, groups)
-            Rows sum to one.
+        draw, which is matched with the estimated group it is most like. ``X`` is as in :meth:`fit`, over the
+        fitted items; the result is (rows, groups).
         """
         predictive, lists = self._asked(X)
         joint = predictive.assign(lists)[:, :-1]
@@ -180,30 +122,16 @@ class DPMallowsMixture(ClusterMixin, RankingMixture, parameters=DPMallowsParamet
         predictive, lists = self._asked(X)
         return np.asarray(predictive.assign(lists)[:, -1])
 
-    def score_samples(self, X: Any, *, return_error: bool = False) -> Any:
-        """Return ln of the posterior predictive probability of each row, averaged over draws.
-
-        Parameters
-        ----------
-        X : Rankings, Preferences that are top lists, or 2-D integer array
-        return_error : bool
-            Return the Monte Carlo errors as well, from the spread between draws taken as independent.
-
-        Returns
-        -------
-        ndarray (rows,), or two of them
-            Each row once, whatever its count.
-        """
+    def _log_densities(self, X: Any) -> tuple[Array, Array]:
         predictive, lists = self._asked(X)
-        scores, errors = predictive.log_predictive(lists)
-        return (scores, errors) if return_error else scores
+        return predictive.log_predictive(lists)
 
     def predict_next(self, X: Any) -> Array:
         """Return P(next item | list).
 
         Parameters
         ----------
-        X : Rankings, Preferences that are top lists, or 2-D integer array
+        X : top lists, as in :meth:`fit`
 
         Returns
         -------
@@ -222,7 +150,7 @@ class DPMallowsMixture(ClusterMixin, RankingMixture, parameters=DPMallowsParamet
 
         Parameters
         ----------
-        X : Rankings, Preferences that are top lists, or 2-D integer array
+        X : top lists, as in :meth:`fit`
         length : int, optional
             Continue to this many items; by default to the longest list fitted. Beyond that the decays follow
             the prior. Longer lists stay as they are.
@@ -242,7 +170,7 @@ class DPMallowsMixture(ClusterMixin, RankingMixture, parameters=DPMallowsParamet
 
         Parameters
         ----------
-        X : Rankings, Preferences that are top lists, or 2-D integer array
+        X : top lists, as in :meth:`fit`
         size : int
             Draws per row.
         random_state : int, SeedSequence, Generator or None
@@ -257,53 +185,27 @@ class DPMallowsMixture(ClusterMixin, RankingMixture, parameters=DPMallowsParamet
         predictive, lists = self._asked(X)
         return predictive.sample_completions(lists, size, length, random_state)
 
-    def predict_pairwise(
-        self,
-        X: Any,
-        pairs: Any = None,
-        *,
-        method: Literal["auto", "exact", "sampled"] = "auto",
-        n_samples: int = 400,
-        random_state: Any = 0,
-        return_error: bool = False,
-    ) -> Any:
+    def predict_pairwise(self, X: Any, pairs: Any = None, *, method: Method = "auto", **sampling: Any) -> Any:
         """Return P(a ≻ b | list).
 
         Parameters
         ----------
-        X : Rankings, Preferences that are top lists, or 2-D integer array
-        pairs : array or list of (row, a, b), optional
-            Rows of ``X``, counted from 0, and items by name. Left out, all pairs for all rows.
+        X, pairs
+            As in :meth:`permix.MallowsMixture.predict_pairwise`.
         method : {"auto", "exact", "sampled"}
             Exact given the draws, by recursion over the places that are left, or from sampled full rankings;
             "auto" is exact where that takes seconds.
-        n_samples : int
-            Rankings per row for "sampled".
-        random_state : int, SeedSequence, Generator or None
-            For those.
-        return_error : bool
-            Return Monte Carlo errors as well, 0 where exact.
+        **sampling
+            ``n_samples=400``, ``random_state=0`` and ``return_error=False``, as there.
 
         Returns
         -------
         ndarray (rows, items, items) with zeros on the diagonal, or ndarray (pairs,); or two of them
         """
-        return predict_pairwise(
-            *self._asked(X),
-            pairs,
-            method=method,
-            n_samples=n_samples,
-            random_state=random_state,
-            return_error=return_error,
-        )
+        return predict_pairwise(*self._asked(X), pairs, method=method, **sampling)
 
     def sample(
-        self,
-        size: int = 1,
-        random_state: Any = None,
-        *,
-        lengths: Any = None,
-        return_labels: bool = False,
+        self, size: int = 1, random_state: Any = None, *, lengths: Any = None, return_labels: bool = False
     ) -> Any:
         """Draw lists of new agents from the posterior predictive.
 
@@ -321,34 +223,25 @@ class DPMallowsMixture(ClusterMixin, RankingMixture, parameters=DPMallowsParamet
         -------
         Rankings, or (Rankings, ndarray of int)
         """
-        check_is_fitted(self)
-        rankings, labels = self._predictive.sample(size, lengths, random_state)
-        return (rankings, labels) if return_labels else rankings
+        self._fitted()
+        drawn = self._predictive.sample(size, lengths, random_state)
+        return drawn if return_labels else drawn[0]
 
     def summary(self) -> pd.DataFrame:
         """Return size with interval, tightness and center of every group."""
-        check_is_fitted(self)
+        self._fitted()
         return self._summaries.group_table()
-
-    def diagnostics(self) -> pd.DataFrame:
-        """Return mean, spread, effective sample size and R-hat of every scalar quantity of the chains."""
-        check_is_fitted(self)
-        return summary(self._fit.draws)
 
     def center(self, group: int, top: int | None = None) -> pd.DataFrame:
         """Return the items of one group in consensus order, with intervals of their ranks.
 
-        Parameters
-        ----------
-        group : int
-            Counted from 0, the largest.
-        top : int, optional
-            The column ``in_top`` is P(rank ≤ top); by default the number of places that lists reach.
+        Groups are counted from 0, the largest. Column ``in_top`` is P(rank ≤ top); ``top`` is by default the
+        number of places that lists reach.
         """
-        check_is_fitted(self)
+        self._fitted()
         return self._summaries.center_table(group, top)
 
     def decays(self) -> pd.DataFrame:
         """Return the decay of every place in every group, with intervals and the lists that reach it."""
-        check_is_fitted(self)
+        self._fitted()
         return self._summaries.decay_table()

@@ -15,15 +15,14 @@ from permix.data.agent_table import refuse_too_many_agents
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate
-from permix.dp_mallows.draws import ClusterDraws
+from permix.dp_mallows.draws import ClusterDraws, Overlap
 from permix.dp_mallows.lists.top_lists_jit import top_lists
-from permix.dp_mallows.overlap import Overlap
+from permix.dp_mallows.moves import Centers, Climb, CollapsedSeating, ListSplitMerge, ParallelSeating, seat
 from permix.dp_mallows.parameters import DPMallowsParameters
-from permix.dp_mallows.seating import Centers, CollapsedSeating, ParallelSeating, seat
-from permix.dp_mallows.split_merge import ListClimb, ListSplitMerge
 from permix.dp_mallows.state import ListModel, ListState, list_model
-from permix.errors import Argument, DataError, Message, PermixWarning
+from permix.errors import Argument, DataError, PermixWarning
 from permix.moves import Concentration, Cycle, Move
+from permix.moves.balance import Opening
 from permix.partitions.point_estimate import PointEstimate, point_estimate
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.diagnostics import FEWEST_DRAWS
@@ -56,32 +55,16 @@ TYPICAL = 0.75
 
 @dataclasses.dataclass
 class DPMallowsFit(EstimatedPartition):
-    """Draws of a mixture of generalized Mallows models with all that is needed to use them.
-
-    Attributes
-    ----------
-    settings : DPMallowsParameters
-        As asked for.
-    items : tuple
-        Item names.
-    rankings : Rankings
-        The top lists fitted; a row with a count stands for that many agents.
-    draws : Draws
-        Kept draws of all chains: labels of agents in the order of ``rankings.expand()``, and scalars.
-    estimate : PointEstimate
-        Partition of the agents that minimizes the posterior expected loss.
-    clusters : ClusterDraws
-        Centers and decays of the clusters in evenly spaced draws.
-    """
+    """Draws of a mixture of generalized Mallows models with all that is needed to use them."""
 
     model: ClassVar[str] = "DPMallowsMixture"
 
     settings: DPMallowsParameters
     items: tuple[Label, ...]
-    rankings: Rankings
-    draws: Draws
-    estimate: PointEstimate
-    clusters: ClusterDraws
+    rankings: Rankings  # the top lists fitted; a row with a count stands for that many agents
+    draws: Draws  # of all chains: labels of agents in the order of rankings.expand(), and scalars
+    estimate: PointEstimate  # partition of the agents that minimizes the posterior expected loss
+    clusters: ClusterDraws  # centers and decays of the clusters in evenly spaced draws
 
     @property
     def shows_a_draw(self) -> bool:
@@ -132,20 +115,13 @@ class DPMallowsFit(EstimatedPartition):
 
 
 def fit_dp_mallows(rankings: Rankings, settings: DPMallowsParameters) -> DPMallowsFit:
-    """Run chains on top lists, summarize them, and warn where chains disagree.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Full rankings and top lists, as :func:`permix.estimators.ranking_lists.as_top_lists` returns them.
-    settings : DPMallowsParameters
-    """
+    """Run chains on top lists (``as_top_lists``), summarize them, and warn where chains disagree."""
     exact = exact_model(rankings, settings)
     model = of_sampler(exact, settings)
-    move = sweep_move(settings, model.n_agents)
+    lists = model.lists
     draws = run_chains(
         lambda rng: first_state(model, settings, rng),
-        move,
+        sweep_move(settings, model.n_agents),
         **settings.for_chains(),
         burn_in_move=burn_in_move(settings, model.n_agents),
         fingerprint={
@@ -157,9 +133,7 @@ def fit_dp_mallows(rankings: Rankings, settings: DPMallowsParameters) -> DPMallo
             "prior": settings.prior().describe(),
             "prior_strength": float(settings.prior_strength),
             "prior_rate": settings.rates(model.n_stages).tolist(),
-            "data": digest(
-                {"starts": model.lists.starts, "items": model.lists.items, "of": model.lists.list_of}
-            ),
+            "data": digest({"starts": lists.starts, "items": lists.items, "of": lists.list_of}),
         },
     )
     n_kept = max(MIN_ESTIMATE_DRAWS, min(MAX_ESTIMATE_DRAWS, MAX_ESTIMATE_LABELS // model.n_agents))
@@ -193,14 +167,9 @@ def readable(estimate: PointEstimate, draws: npt.NDArray[np.int64]) -> PointEsti
     found = effective_number(estimate.sizes)
     if best is None or TYPICAL * usual <= found <= usual / TYPICAL + 1.0:
         return estimate
-    sizes = np.bincount(best)
-    return dataclasses.replace(
-        estimate,
-        labels=best,
-        n_clusters=len(sizes),
-        sizes=sizes,
-        expected_loss=estimate.best_draw_loss,
-        n_runs=0,  # found by no search
+    sizes, loss = np.bincount(best), estimate.best_draw_loss
+    return dataclasses.replace(  # no runs: found by no search
+        estimate, labels=best, n_clusters=len(sizes), sizes=sizes, expected_loss=loss, n_runs=0
     )
 
 
@@ -210,28 +179,16 @@ def effective_number(sizes: npt.NDArray[np.int64]) -> float:
     return float(np.exp(-np.sum(shares * np.log(shares))))
 
 
-def prepared(rankings: Rankings, settings: DPMallowsParameters) -> ListModel:
-    """Return data and prior as the chosen sampler sees them."""
-    return of_sampler(exact_model(rankings, settings), settings)
-
-
 def exact_model(rankings: Rankings, settings: DPMallowsParameters) -> ListModel:
     """Return data and prior as the exact sampler sees them."""
     refuse_too_many_agents(np.asarray(rankings.counts))
     initial = settings.n_initial_clusters
     if initial is not None and initial > rankings.n_agents:
-        raise DataError(
-            Message(Argument("n_initial_clusters", initial), f" are more than the {rankings.n_agents} agents")
-        )
-    return list_model(
-        np.asarray(rankings.orders),
-        np.asarray(rankings.lengths),
-        np.asarray(rankings.counts),
-        rankings.n_items,
-        settings.rates,
-        settings.prior_strength,
-        settings.prior(),
-    )
+        asked = Argument("n_initial_clusters", initial)
+        raise DataError(asked, f" are more than the {rankings.n_agents} agents")
+    orders, lengths, counts = (np.asarray(a) for a in (rankings.orders, rankings.lengths, rankings.counts))
+    known = (settings.rates, settings.prior_strength, settings.prior())
+    return list_model(orders, lengths, counts, rankings.n_items, *known)
 
 
 def of_sampler(model: ListModel, settings: DPMallowsParameters) -> ListModel:
@@ -255,12 +212,10 @@ def sweep_move(settings: DPMallowsParameters, n_agents: int = 0) -> Cycle:
     if settings.sampler != "exact":
         from permix.dp_mallows.published import published_moves
 
-        return Cycle([*published_moves(settings.sampler), Concentration()])
-    moves: list[Move] = []
+        return Cycle([*published_moves(), Concentration()])
+    moves: list[Move] = [CollapsedSeating()]
     if chosen_assignments(settings, n_agents) == "parallel":
-        moves += [ParallelSeating(), CollapsedSeating(VISITED_SHARE)]
-    else:
-        moves += [CollapsedSeating()]
+        moves = [ParallelSeating(), CollapsedSeating(VISITED_SHARE)]
     if settings.split_merge:
         moves += [ListSplitMerge(chance=SPLIT_MERGE_CHANCE if n_agents >= MANY_AGENTS else 1.0)]
     return Cycle([*moves, Centers(), Concentration()])
@@ -270,12 +225,13 @@ def burn_in_move(settings: DPMallowsParameters, n_agents: int = 0) -> Move | Non
     """Return what an iteration of burn-in does, where that differs from later ones: the first also climb."""
     if settings.sampler != "exact" or not settings.split_merge:
         return None
-    return ListClimb(min(settings.n_burn_in // 2, MAX_CLIMBS), sweep_move(settings, n_agents))
+    sweep = sweep_move(settings, n_agents)
+    return Opening(Cycle([sweep, Climb()]), min(settings.n_burn_in // 2, MAX_CLIMBS), sweep)
 
 
 def start_state(rankings: Rankings, settings: DPMallowsParameters, rng: np.random.Generator) -> ListState:
     """Return the state that a chain on these rankings starts from."""
-    return first_state(prepared(rankings, settings), settings, rng)
+    return first_state(of_sampler(exact_model(rankings, settings), settings), settings, rng)
 
 
 def first_state(model: ListModel, settings: DPMallowsParameters, rng: np.random.Generator) -> ListState:
@@ -287,9 +243,7 @@ def first_state(model: ListModel, settings: DPMallowsParameters, rng: np.random.
     else:
         state.set_labels(rng.integers(settings.n_initial_clusters, size=state.n), rng)
     if settings.sampler != "exact":
-        from permix.dp_mallows.published import PublishedCenters
-
-        PublishedCenters(settings.sampler, 1).step(rng, state)
+        state.update_centers(rng, 1)
     return state
 
 

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.dp_mallows.predict import BLOCK_BYTES, ListPredictive, blocks, distinct, plain
-from permix.estimators.agent_answers import (
-    Questions,
-    one_of,
-    questions_about,
-    refuse_too_large,
-    whole_number,
-)
+from permix.estimators.agent_answers import Questions, one_of, questions_about, refuse_too_large, whole_number
 from permix.runtime.seeds import RandomState, stream_key
 from permix.runtime.threads import over_rows
 
 # "auto" is exact up to this many elementary steps, a few seconds on one core.
 EXACT_STEPS = 2e9
-METHODS = ("auto", "exact", "sampled")
 
 
 def predict_pairwise(
@@ -29,41 +22,30 @@ def predict_pairwise(
     rankings: Rankings,
     pairs: Any = None,
     *,
-    method: Literal["auto", "exact", "sampled"] = "auto",
+    method: str = "auto",
     n_samples: int = 400,
     random_state: RandomState = 0,
     return_error: bool = False,
 ) -> Any:
-    """P(a ≻ b | list) for some pairs of rows and items, or for all.
+    """P(a ≻ b | list) for some (row, a, b), or for all pairs of all rows.
 
-    Parameters
-    ----------
-    predictive : ListPredictive
-    rankings : Rankings
-        Top lists over its items.
-    pairs : array or list of (row, a, b), optional
-        Rows counted from 0, items by name. Left out, all pairs of all rows.
-    method : {"auto", "exact", "sampled"}
-        "exact" sums over clusters, in each by recursion over the stages that are left (n³/6 steps for n
-        items); "sampled" draws ``n_samples`` full rankings that begin as the row does; "auto" is exact where
-        that takes seconds.
-    n_samples, random_state
-        For "sampled".
-    return_error : bool
-        Return Monte Carlo errors too, 0 where exact.
-
-    Returns
-    -------
-    ndarray (rows, items, items), 0 on the diagonal; or ndarray (pairs,); or two of these
+    "exact" sums over clusters, in each by recursion over the stages that are left (n³/6 steps for n items);
+    "sampled" draws ``n_samples`` full rankings that begin as the row does; "auto" is exact where that takes
+    seconds.
     """
-    one_of("method", method, METHODS)
+    one_of("method", method, ("auto", "exact", "sampled"))
     n_samples = whole_number("n_samples", n_samples, 2)
-    key = stream_key(random_state)
-    n, n_items = len(rankings), predictive.n_items
+    key, n, n_items = stream_key(random_state), len(rankings), predictive.n_items
+
+    def answered(orders: Array, lengths: Array, questions: Questions) -> tuple[Array, bool]:
+        exact = method == "exact" or (method == "auto" and takes_seconds(predictive, questions.n_answers))
+        if exact:
+            return _exact(predictive, orders, lengths, questions), True
+        return _sampled(predictive, orders, lengths, questions, key, n_samples), False
+
     if pairs is not None:
         questions, order = questions_about(pairs, rankings)
-        orders, lengths = plain(rankings)
-        values, exact = _answered(predictive, orders, lengths, questions, method, n_samples, key)
+        values, exact = answered(*plain(rankings), questions)
         answer = np.empty(len(order))
         answer[order] = values
     else:
@@ -71,7 +53,7 @@ def predict_pairwise(
         refuse_too_large(size, f"{n} rows × {n_items} × {n_items} items", "pairs=[(row, a, b), ...]")
         orders, lengths, inverse = distinct(rankings)
         questions = Questions.all_pairs(len(orders), n_items)
-        values, exact = _answered(predictive, orders, lengths, questions, method, n_samples, key)
+        values, exact = answered(orders, lengths, questions)
         values = values.reshape(len(orders), -1)[inverse]
         answer = np.zeros((n, n_items, n_items))
         answer[:, questions.first, questions.second] = values
@@ -88,22 +70,29 @@ def takes_seconds(predictive: ListPredictive, n_answers: int) -> bool:
     return n_clusters * (n_items**3 / 6.0 + float(n_answers)) <= EXACT_STEPS
 
 
-def _answered(
+def _over(kernel: Any, work: tuple[Any, ...], n: int, steps: int) -> None:
+    over_rows(lambda first, last: kernel(first, last, *work), n, steps)
+
+
+def _sampled(
     predictive: ListPredictive,
     orders: Array,
     lengths: Array,
     questions: Questions,
-    method: str,
-    n_samples: int,
     key: Array,
-) -> tuple[Array, bool]:
-    """Return P(a before b) of all questions, and whether it is exact."""
-    exact = method == "exact" or (method == "auto" and takes_seconds(predictive, questions.n_answers))
-    answer = _exact if exact else _sampled
-    return answer(predictive, orders, lengths, questions, n_samples, key), exact
+    n_samples: int,
+) -> Array:
+    from permix.dp_mallows.lists.pairs_jit import sampled_pairs_rows
+
+    n_items, n = predictive.n_items, len(orders)
+    out = np.empty(questions.n_answers)
+    tables, beyond = predictive.tables(int(lengths.max())), predictive.beyond(n_items)
+    work = (key, orders, lengths, n_samples, tables, beyond, *questions.of(np.arange(n)), out)
+    _over(sampled_pairs_rows, work, n, n_samples * n_items)
+    return out
 
 
-def _exact(predictive: ListPredictive, orders: Array, lengths: Array, questions: Questions, *_: Any) -> Array:
+def _exact(predictive: ListPredictive, orders: Array, lengths: Array, questions: Questions) -> Array:
     from permix.dp_mallows.lists.pairs_jit import add_pairs_rows, pair_chances, settle_pairs_rows
     from permix.dp_mallows.lists.scores_jit import weight_rows
 
@@ -115,61 +104,16 @@ def _exact(predictive: ListPredictive, orders: Array, lengths: Array, questions:
         weights, new = np.empty((size, n_clusters)), np.empty(size)
         scored = (block, lengths[rows], tables, weights, new)
         predictive._over(weight_rows, scored, size, lengths[rows])
-        span, first, second, starts = questions.of(np.arange(rows.start, rows.stop))
-        asked = (span, first, second, starts, out)
+        asked = (*questions.of(np.arange(rows.start, rows.stop)), out)
         settle_pairs_rows(0, size, block, lengths[rows], new, n_items, *asked)
         distinct_lengths, length_of = np.unique(lengths[rows], return_inverse=True)
         active = np.flatnonzero(weights.any(axis=0))
         step = max(1, BLOCK_BYTES // (8 * len(distinct_lengths) * n_items * n_items))
         for at in range(0, len(active), step):
             clusters = active[at : at + step]
-            all_chances = np.empty((len(clusters), len(distinct_lengths), n_items, n_items))
-
-            chances_work = (clusters, tables, distinct_lengths, all_chances)
-
-            def fill(low: int, high: int, work: Any = chances_work) -> None:
-                pair_chances(low, high, *work)
-
-            over_rows(fill, len(clusters), n_items**3)
-            work = (
-                block,
-                lengths[rows],
-                length_of.reshape(-1),
-                clusters,
-                weights,
-                tables,
-                all_chances,
-                *asked,
-            )
-
-            def add(low: int, high: int, work: Any = work) -> None:
-                add_pairs_rows(low, high, *work)
-
-            over_rows(add, size, len(clusters) * n_items)
+            chances = np.empty((len(clusters), len(distinct_lengths), n_items, n_items))
+            fill = (clusters, tables, distinct_lengths, chances)
+            _over(pair_chances, fill, len(clusters), n_items**3)
+            add = (block, lengths[rows], length_of.reshape(-1), clusters, weights, tables, chances, *asked)
+            _over(add_pairs_rows, add, size, len(clusters) * n_items)
     return np.clip(out, 0.0, 1.0)
-
-
-def _sampled(
-    predictive: ListPredictive,
-    orders: Array,
-    lengths: Array,
-    questions: Questions,
-    n_samples: int,
-    key: Array,
-) -> Array:
-    from permix.dp_mallows.lists.pairs_jit import sampled_pairs_rows
-
-    n_items, n = predictive.n_items, len(orders)
-    out = np.empty(questions.n_answers)
-    work = (
-        key,
-        orders,
-        lengths,
-        n_samples,
-        predictive.tables(int(lengths.max())),
-        *predictive._prior(n_items),
-        *questions.of(np.arange(n)),
-        out,
-    )
-    over_rows(lambda first, last: sampled_pairs_rows(first, last, *work), n, n_samples * n_items)
-    return out

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from permix.errors import Argument, DataError, Message
-from permix.estimators.checks import Check, Choice, Real, Switch, Whole
-from permix.estimators.parameters import ChainParameters, declare
+from permix.errors import Argument, DataError
+from permix.estimators.checks import Check, Choice, Concentration, Real, Switch, Whole
+from permix.estimators.parameters import LOSS, ChainParameters, declare
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,37 +18,10 @@ if TYPE_CHECKING:
 LEAST, MOST = 1e-4, 1e6
 
 
-class ConcentrationCheck(Check):
-    """A number, or a Gamma prior that learns it; which numbers may be depends on the discount."""
-
-    def convert(self, value: Any) -> Any:
-        from permix.partitions import Gamma
-
-        return value if isinstance(value, Gamma) else Real().convert(value)
-
-    def must_be(self) -> str:
-        return "a number or Gamma(shape, rate)"
-
-    def kind(self) -> str:
-        return "float or Gamma"
-
-    def to_json(self, value: Any) -> Any:
-        return value if isinstance(value, float | int) else value.describe()
-
-    def from_json(self, value: Any) -> Any:
-        from permix.partitions import prior_from_description
-
-        return prior_from_description(value) if isinstance(value, dict) else value
-
-    def parse(self, text: str) -> Any:
-        from permix.partitions.concentration_text import concentration_of
-
-        return concentration_of(text)
-
-
 class RateCheck(Check):
     """A number, or several, one for each place."""
 
+    noun = "float or sequence of float"
     _one = Real(least=LEAST, most=MOST)
 
     def convert(self, value: Any) -> Any:
@@ -60,9 +33,6 @@ class RateCheck(Check):
 
     def must_be(self) -> str:
         return f"{self._one.must_be()}, or several, one for each place"
-
-    def kind(self) -> str:
-        return "float or sequence of float"
 
     def to_json(self, value: Any) -> Any:
         return list(value) if isinstance(value, tuple) else value
@@ -88,15 +58,12 @@ class DPMallowsParameters(ChainParameters):
     )
     concentration: float | Gamma = declare(
         1.0,
-        ConcentrationCheck(),
+        Concentration(),
         "Concentration of the Dirichlet process: the larger, the more groups; Gamma(shape, rate) learns it.",
         positional=True,
     )
     prior_strength: float = declare(
-        1.0,
-        Real(least=LEAST, most=MOST),
-        "How many lists the prior of the decays is worth.",
-        positional=True,
+        1.0, Real(least=LEAST, most=MOST), "How many lists the prior of the decays is worth.", positional=True
     )
     prior_rate: Any = declare(
         1.0,
@@ -105,9 +72,7 @@ class DPMallowsParameters(ChainParameters):
         positional=True,
     )
     discount: float = declare(
-        0.0,
-        Real(least=0.0, below=1.0),
-        "Discount of a Pitman–Yor process; 0 is the Dirichlet process.",
+        0.0, Real(least=0.0, below=1.0), "Discount of a Pitman–Yor process; 0 is the Dirichlet process."
     )
     assignments: Literal["auto", "collapsed", "parallel"] = declare(
         "auto",
@@ -128,39 +93,30 @@ class DPMallowsParameters(ChainParameters):
         "Groups that chains start from; by default agents are seated one after another.",
         flag="--initial-groups",
     )
-    loss: Literal["vi", "binder"] = declare(
-        "vi",
-        Choice("vi", "binder"),
-        "The loss whose posterior expectation the estimated partition minimizes.",
-    )
+    loss: Literal["vi", "binder"] = LOSS
 
     def check_together(self) -> None:
         """Refuse combinations that make no sense."""
         if self.sampler != "exact" and self.assignments == "parallel":
             raise DataError(
-                Message(
-                    Argument("sampler", self.sampler),
-                    " visits one ranking after another, as published; ",
-                    Argument("assignments", "parallel"),
-                    " belongs to ",
-                    Argument("sampler", "exact"),
-                )
+                Argument("sampler", self.sampler),
+                " visits one ranking after another, as published; ",
+                Argument("assignments", "parallel"),
+                " belongs to ",
+                Argument("sampler", "exact"),
             )
         from permix.partitions import Gamma
 
         alpha = self.concentration
         if isinstance(alpha, Gamma):
             if self.discount > 0.0:
+                number = "; for a Pitman–Yor process give the concentration as a number"
                 raise DataError(
-                    Message(
-                        "a Gamma prior of the concentration goes with ",
-                        Argument("discount", 0),
-                        "; for a Pitman–Yor process give the concentration as a number",
-                    )
+                    "a Gamma prior of the concentration goes with ", Argument("discount", 0), number
                 )
         elif alpha <= -self.discount:
             least = f"above {-self.discount:g}, minus the discount" if self.discount else "positive"
-            raise DataError(Message(Argument("concentration", alpha), f" must be {least}"))
+            raise DataError(Argument("concentration", alpha), f" must be {least}")
 
     def prior(self) -> PartitionPrior:
         """Return the prior over partitions that concentration and discount describe."""
@@ -177,10 +133,6 @@ class DPMallowsParameters(ChainParameters):
         if isinstance(self.prior_rate, float):
             return np.full(n_stages, self.prior_rate)
         if len(self.prior_rate) < n_stages:
-            raise DataError(
-                Message(
-                    Argument("prior_rate"),
-                    f" has {len(self.prior_rate)} numbers, but {n_stages} places need one each",
-                )
-            )
+            said = f" has {len(self.prior_rate)} numbers, but {n_stages} places need one each"
+            raise DataError(Argument("prior_rate"), said)
         return np.array(self.prior_rate[:n_stages])

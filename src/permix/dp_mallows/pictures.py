@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from permix.data.labels import Array
 from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.results import ClusterSummaries, weighted_quantiles
-from permix.errors import DataError
-from permix.plots.partition_pictures import draw_number, draw_similarity, draw_traces
-from permix.plots.ranks import DARK, MAX_PANELS, draw_ranks, rank_ticks
+from permix.plots.partition_pictures import draw_similarity, n_groups, traces
+from permix.plots.ranks import DARK, MAX_PANELS, checked_max_items, draw_ranks, groups_title, rank_ticks
 from permix.plots.style import checked_figure
 
 if TYPE_CHECKING:
@@ -32,27 +30,13 @@ def groups(fit: DPMallowsFit, *, figure: Figure | None = None, max_items: int = 
     how sure we are where an item stands in it. The decay says how surely members choose, at each rank, what
     the center has next. Hollow dots are ranks that no list of the group reaches: there the prior speaks.
 
-    Parameters
-    ----------
-    fit : DPMallowsFit
-    figure : matplotlib figure, optional
-        Where to draw.
-    max_items : int
-        Draw at most this many items, those at the top of each center.
-
-    Returns
-    -------
-    matplotlib figure
-
-    Notes
-    -----
+    At most ``max_items`` items are drawn, those at the top of each center.
     The largest groups are drawn, twelve at most. Groups of one agent are left out where others are not.
     """
-    if max_items < 1:
-        raise DataError(f"max_items={max_items!r} must be 1 or more")
     summaries = ClusterSummaries(fit)
     n_panels = min(max(int((fit.cluster_sizes > 1).sum()), 1), MAX_PANELS)
-    n_items, n_shown = len(fit.items), min(len(fit.items), max_items)
+    n_items = len(fit.items)
+    n_shown = min(n_items, checked_max_items(max_items))
     n_columns = min(n_panels, 3)
     n_rows = -(-n_panels // n_columns)
     heights = [0.7 + LINE * max(n_shown, 4), DECAYS]
@@ -60,53 +44,31 @@ def groups(fit: DPMallowsFit, *, figure: Figure | None = None, max_items: int = 
     panels = figure.subplots(2 * n_rows, n_columns, squeeze=False, height_ratios=heights * n_rows)
     tables = [summaries.center_table(e).head(n_shown) for e in range(n_panels)]
     # One scale for all panels, so that lengths compare; of long lists the part that most of the lines need.
-    last = n_items
+    informed = summaries.lists_at_stage[:n_panels] >= INFORMED
+    ends = np.where(informed, summaries.theta_intervals[1, :n_panels], summaries.theta[:n_panels])
+    highest, last = 1.1 * float(ends.max()), n_items
     if n_shown < n_items:
         last = min(max(int(table["rank_high"].max()) for table in tables), n_items, 3 * n_shown)
     for e, table in enumerate(tables):
         upper, lower = panels[2 * (e // n_columns) : 2 * (e // n_columns) + 2, e % n_columns]
         color = DARK[e % len(DARK)]
+        rows, shares = summaries.members(e)
+        # Medians: a few members in clusters far away move a mean out of the interval.
+        ranks = summaries.ranks[summaries.centers.orders[e, :n_shown]][:, rows]
+        median = weighted_quantiles(ranks, shares, (0.5,))[0].astype(np.int64) + 1
         low, high = (table[name].to_numpy() for name in ("rank_low", "rank_high"))
-        draw_ranks(
-            upper, table["item"].tolist(), (_median_ranks(summaries, e, n_shown), low, high), last, color
-        )
-        upper.set_title(_title(summaries, e), fontsize="medium")
-        _draw_decays(lower, summaries, e, color, _highest(summaries, n_panels))
+        draw_ranks(upper, table["item"].tolist(), (median, low, high), last, color)
+        low, high = 100 * summaries.size_intervals[:, e] / len(fit.labels)
+        share = f"{100 * summaries.shares[e]:.1f} % ({low:.1f}–{high:.1f})"
+        upper.set_title(f"group {e + 1} · {share}", fontsize="medium")
+        _draw_decays(lower, summaries, e, color, highest)
     for axes in panels.ravel(order="F"):
         if not axes.has_data():
             axes.set_visible(False)
-    figure.suptitle(_suptitle(fit, n_panels, n_shown), fontsize="medium")
+    title = groups_title(n_panels, fit.n_clusters, n_shown, n_items)
+    what = "rank in the center and decay by rank: median and 90 % interval"
+    figure.suptitle(f"{title}:\n{what}", fontsize="medium")
     return figure
-
-
-def _median_ranks(summaries: ClusterSummaries, e: int, n_shown: int) -> Array:
-    """Return medians, 1 = best: a few members in clusters far away move a mean out of the interval."""
-    rows, shares = summaries.members(e)
-    ranks = summaries.ranks[summaries.centers.orders[e, :n_shown]][:, rows]
-    return weighted_quantiles(ranks, shares, (0.5,))[0].astype(np.int64) + 1
-
-
-def _title(summaries: ClusterSummaries, e: int) -> str:
-    n = len(summaries.fit.labels)
-    low, high = 100 * summaries.size_intervals[:, e] / n
-    return f"group {e + 1} · {100 * summaries.shares[e]:.1f} % ({low:.1f}–{high:.1f})"
-
-
-def _suptitle(fit: DPMallowsFit, n_panels: int, n_shown: int) -> str:
-    many = f"the {n_panels} largest of " if n_panels < fit.n_clusters else ""
-    some = f"top {n_shown} of " if n_shown < len(fit.items) else ""
-    plural = "s" if fit.n_clusters > 1 else ""
-    return (
-        f"{many}{fit.n_clusters} group{plural}, {some}{len(fit.items):,} items:\n"
-        "rank in the center and decay by rank: median and 90 % interval"
-    )
-
-
-def _highest(summaries: ClusterSummaries, n_panels: int) -> float:
-    """Return the top of the scale of decays: all intervals that data inform fit below it."""
-    informed = summaries.lists_at_stage[:n_panels] >= INFORMED
-    ends = np.where(informed, summaries.theta_intervals[1, :n_panels], summaries.theta[:n_panels])
-    return 1.1 * float(ends.max())
 
 
 def _draw_decays(axes: Axes, summaries: ClusterSummaries, e: int, color: str, highest: float) -> None:
@@ -131,22 +93,9 @@ def _draw_decays(axes: Axes, summaries: ClusterSummaries, e: int, color: str, hi
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def n_groups(fit: DPMallowsFit, *, ax: Axes | None = None) -> Axes:
-    """Draw the posterior of the number of groups, one bar a number, chains side by side."""
-    return draw_number(fit.draws.arrays["n_clusters"], ax=ax)
-
-
 def similarity(fit: DPMallowsFit, *, ax: Axes | None = None) -> Axes:
     """Draw the probability that two agents are in one group, agents sorted by group."""
     return draw_similarity(fit.labels, fit.draws.arrays["labels"], "agents", ax=ax)
-
-
-def traces(fit: DPMallowsFit, *, figure: Figure | None = None) -> Figure:
-    """Draw the number of groups and the log joint of every draw, a line for each chain."""
-    draws = fit.draws.arrays
-    return draw_traces(
-        [("number of groups", draws["n_clusters"]), ("log joint", draws["log_joint"])], figure=figure
-    )
 
 
 PICTURES = {

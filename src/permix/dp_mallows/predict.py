@@ -10,22 +10,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permix.data.labels import Array, Label
+from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate, sample_size, whole_number
+from permix.distributions.generalized.generalized_mallows import list_lengths
 from permix.dp_mallows.draws import ClusterDraws
 from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.lists.scores_jit import ListTables
-from permix.dp_mallows.overlap import Overlap
-from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.errors import DataError
 from permix.estimators.agent_answers import refuse_too_large
 from permix.runtime.seeds import RandomState, generator, stream_key
 from permix.runtime.threads import over_rows
+
+if TYPE_CHECKING:
+    from permix.dp_mallows.lists.continuations_jit import Beyond
 
 # Rows are answered in blocks that take no more than this.
 BLOCK_BYTES = 2**26
@@ -51,100 +53,37 @@ class ListCompletions:
 
     def to_rankings(self) -> Rankings:
         """All draws as :class:`permix.Rankings`, those of one agent together under the agent's id."""
-        n, size, length = self.orders.shape
-        return Rankings._from_arrays(
-            self.orders.reshape(n * size, length),
-            self.rankings.items,
-            agents=np.repeat(self.rankings.agents, size),
-        )
+        agents = np.repeat(self.rankings.agents, self.orders.shape[1])
+        return Rankings._from_arrays(np.concatenate(self.orders), self.rankings.items, agents=agents)
 
 
+@dataclass(eq=False)
 class ListPredictive:
     """Clusters of posterior draws, ready to be asked about lists.
 
-    Parameters
-    ----------
-    clusters : ClusterDraws
-    labels : ndarray of int
-        Estimated cluster of every agent.
-    items : tuple
-        Item names.
-    settings : DPMallowsParameters
-        Its prior of the decays rules stages beyond the longest list of the data.
-    lengths, counts : ndarray of int
-        Lengths of the lists fitted and how many agents gave each.
-
-    Notes
-    -----
     All methods take top lists over ``items`` (:func:`permix.estimators.ranking_lists.as_top_lists`).
     """
 
-    def __init__(
-        self,
-        clusters: ClusterDraws,
-        labels: Array,
-        items: tuple[Label, ...],
-        settings: DPMallowsParameters,
-        lengths: Array,
-        counts: Array,
-    ) -> None:
-        self.clusters = clusters
-        self.labels = labels
-        self.items = items
-        self.settings = settings
-        self.lengths = lengths
-        self.counts = counts
+    fit: DPMallowsFit  # the prior of the decays in its settings rules stages beyond the longest list
 
-    @classmethod
-    def of(cls, fit: DPMallowsFit) -> ListPredictive:
-        """Make one from a fit."""
-        data = fit.rankings
-        return cls(fit.clusters, fit.labels, fit.items, fit.settings, data.lengths, data.counts)
-
-    @property
-    def n_items(self) -> int:
-        """Number of items."""
-        return len(self.items)
-
-    @property
-    def n_estimated(self) -> int:
-        """Number of estimated clusters."""
-        return len(self.overlap.sizes)
-
-    @property
-    def longest(self) -> int:
-        """Length of the longest list of the data; a list that leaves one item out is as good as full."""
-        longest = int(self.lengths.max())
-        return self.n_items if longest >= self.n_items - 1 else longest
-
-    @cached_property
-    def overlap(self) -> Overlap:
-        """Agents that clusters of draws share with estimated ones."""
-        return Overlap.of(self.clusters, self.labels)
-
-    @cached_property
-    def _shared(self) -> tuple[Array, Array, Array]:
-        linked = self.overlap.linked
-        return np.arange(len(linked) + 1), linked, np.ones(len(linked))
+    def __post_init__(self) -> None:
+        self.clusters, self.items, self.n_items = self.fit.clusters, self.fit.items, len(self.fit.items)
 
     @cached_property
     def _tables(self) -> ListTables:
         """Tables for stages that the data reach."""
-        from permix.dp_mallows.lists.scores_jit import fill_normalizers
+        from permix.distributions.generalized.generalized_mallows_jit import log_psi
 
         clusters, n = self.clusters, self.n_items
-        n_rows = len(clusters.centers)
         theta = np.array(clusters.theta.T, dtype=np.float64, order="C")
-        log_psi = np.empty_like(theta)
-        log_norms = np.empty((len(theta) + 1, n_rows))
-        fill_normalizers(theta, n, log_psi, log_norms)
+        norms = log_psi(theta, n - np.arange(len(theta))[:, None])
         logs = [clusters.log_weights(d) for d in range(clusters.n_draws)]
         return ListTables(
             ranks=rank_table(clusters),
             centers=np.array(clusters.centers, dtype=np.int32, order="C"),
             theta=theta,
-            log_psi=log_psi,
-            log_norms=log_norms,
+            log_psi=norms,
+            log_norms=np.cumsum(np.pad(norms, ((1, 0), (0, 0))), axis=0),
             log_weights=np.concatenate([log[:-1] for log in logs]),
             log_new=np.array([log[-1] for log in logs]),
             starts=np.array(clusters.starts, dtype=np.int64),
@@ -154,28 +93,31 @@ class ListPredictive:
     def tables(self, length: int) -> ListTables:
         """Tables for lists of up to ``length`` items; what lies beyond the data follows the prior."""
         from permix.distributions.generalized.finite_beta_jit import stage_tables
-        from permix.dp_mallows.lists.scores_jit import fill_prior_chances
+        from permix.dp_mallows.lists.predictive_rows_jit import log_prior_chances
 
         tables, n = self._tables, self.n_items
         first, last = len(tables.theta), min(length, n - 1)
         if last - first > len(tables.beyond):
-            refuse_too_large(
-                8 * (last - first) * n, f"probabilities of {last} places of {n} items", "shorter lists"
-            )
-            rates = self.settings.rates(last)[first:]
-            stages = stage_tables(n - first, last - first, rates, self.settings.prior_strength, 2)
-            beyond = np.full((last - first, n), -np.inf)
-            fill_prior_chances(stages, beyond)
-            tables = tables._replace(beyond=beyond)
+            what = f"probabilities of {last} places of {n} items"
+            refuse_too_large(8 * (last - first) * n, what, "shorter lists")
+            settings = self.fit.settings
+            rates = settings.rates(last)[first:]
+            stages = stage_tables(n - first, last - first, rates, settings.prior_strength, 2)
+            tables = tables._replace(beyond=log_prior_chances(stages, n))
             self.__dict__["_tables"] = tables  # longer tables serve shorter lists too
         return tables
 
-    def _prior(self, length: int) -> tuple[Array, float]:
-        """Return ν r_j of the stages beyond the data, and ν."""
+    def beyond(self, length: int) -> Beyond:
+        """Return the prior of the decays of stages beyond the data."""
+        from permix.dp_mallows.lists.continuations_jit import Beyond
+
         first, last = len(self._tables.theta), min(length, self.n_items - 1)
-        strength = float(self.settings.prior_strength)
-        rates = self.settings.rates(last)[first:] if last > first else np.empty(0)
-        return strength * rates, strength
+        strength = float(self.fit.settings.prior_strength)
+        return Beyond(strength * self.fit.settings.rates(max(first, last))[first:], strength)
+
+    def _estimated(self, clusters: Array) -> Array:
+        """Return the estimated clusters that clusters of draws speak for; -1 for new ones."""
+        return np.where(clusters < 0, -1, self.fit.overlap.linked[clusters].astype(np.int64))
 
     # What a list is worth.
 
@@ -184,13 +126,11 @@ class ListPredictive:
 
         Each row counts once, whatever its count. The error takes draws as independent.
         """
-        values, errors = np.empty(len(rankings)), np.empty(len(rankings))
         orders, lengths, inverse = distinct(rankings)
+        values, errors = np.empty((2, len(orders)))
         for rows, by_draw in self._by_draw(orders, lengths):
-            value, ratio = _averaged(by_draw)
-            n_draws = by_draw.shape[1]
-            spread = ratio.std(axis=1, ddof=1) if n_draws > 1 else np.full(len(ratio), np.nan)
-            values[rows], errors[rows] = value, spread / np.sqrt(n_draws)
+            values[rows], ratio = _averaged(by_draw)
+            errors[rows] = _error_of_mean(ratio)
         return values[inverse], errors[inverse]
 
     def mean_log_predictive(self, rankings: Rankings) -> Estimate:
@@ -202,9 +142,7 @@ class ListPredictive:
             value, ratio = _averaged(by_draw)
             total += float(agents[rows] @ value)
             influence += agents[rows] @ ratio
-        n_draws = len(influence)
-        error = float(influence.std(ddof=1)) / np.sqrt(n_draws) if n_draws > 1 else np.nan
-        return Estimate(total, error)
+        return Estimate(total, float(_error_of_mean(influence)))
 
     def _by_draw(self, orders: Array, lengths: Array) -> Iterator[tuple[slice, Array]]:
         """Blocks of rows with ln P(list) under each draw."""
@@ -225,8 +163,8 @@ class ListPredictive:
         from permix.dp_mallows.lists.scores_jit import assignment_rows
 
         orders, lengths, inverse = distinct(rankings)
-        out = np.empty((len(orders), self.n_estimated + 1))
-        work = (orders, lengths, self.tables(int(lengths.max())), *self._shared, out)
+        out = np.empty((len(orders), self.fit.n_clusters + 1))
+        work = (orders, lengths, self.tables(int(lengths.max())), self.fit.overlap.linked, out)
         self._over(assignment_rows, work, len(orders), lengths)
         return out[inverse]
 
@@ -261,11 +199,7 @@ class ListPredictive:
         return Rankings._from_arrays(out[inverse], self.items, rankings.counts, rankings._agents)
 
     def sample_completions(
-        self,
-        rankings: Rankings,
-        size: int = 1,
-        length: int | None = None,
-        random_state: RandomState = None,
+        self, rankings: Rankings, size: int = 1, length: int | None = None, random_state: RandomState = None
     ) -> ListCompletions:
         """Draw continuations of every list, independently and exactly from the posterior predictive."""
         from permix.dp_mallows.lists.continuations_jit import completion_rows
@@ -277,11 +211,11 @@ class ListPredictive:
         n = len(orders)
         refuse_too_large(4 * n * size * longest, f"{n} rows × {size} draws × {longest} items", "fewer rows")
         out = np.repeat(_padded(orders, longest)[:, None, :], size, axis=1)
-        labels = np.empty((n, size), dtype=np.int64)
+        clusters = np.empty((n, size), dtype=np.int64)
         tables = self.tables(int(lengths.max()))
-        work = (key, orders, lengths, wanted, tables, *self._prior(longest), *self._shared, out, labels)
+        work = (key, orders, lengths, wanted, tables, self.beyond(longest), out, clusters)
         self._over(completion_rows, work, n, lengths + size)
-        return ListCompletions(out, labels, rankings)
+        return ListCompletions(out, self._estimated(clusters), rankings)
 
     def sample(
         self, size: int = 1, lengths: Any = None, random_state: RandomState = None
@@ -293,35 +227,26 @@ class ListPredictive:
         """
         from permix.dp_mallows.lists.continuations_jit import sample_rows
 
-        size, rng = sample_size(size), generator(random_state)
-        wanted = self._wanted_lengths(size, lengths, rng)
+        size, rng, data = sample_size(size), generator(random_state), self.fit.rankings
+        if lengths is None:
+            wanted = data.lengths[rng.choice(len(data), size=size, p=data.counts / data.counts.sum())]
+            wanted = np.asarray(wanted, dtype=np.int64)
+        else:
+            wanted = list_lengths(lengths, size, self.n_items)
         out = np.full((size, int(wanted.max(initial=1))), -1, dtype=np.int32)
-        labels = np.empty(size, dtype=np.int64)
+        clusters = np.empty(size, dtype=np.int64)
         tables = self._tables
         cumulated = np.cumsum(np.exp(tables.log_weights) / self.clusters.n_draws)
         key = rng.integers(0, 2**64, size=2, dtype=np.uint64)
-        work = (key, wanted, tables, cumulated, *self._prior(out.shape[1]), *self._shared, out, labels)
+        work = (key, wanted, tables, cumulated, self.beyond(out.shape[1]), out, clusters)
         over_rows(lambda first, last: sample_rows(first, last, *work), size, self.n_items)
-        return Rankings._from_arrays(out, self.items), labels
-
-    def _wanted_lengths(self, size: int, lengths: Any, rng: np.random.Generator) -> Array:
-        if lengths is None:
-            shares = self.counts / self.counts.sum()
-            return np.asarray(self.lengths[rng.choice(len(shares), size=size, p=shares)], dtype=np.int64)
-        try:
-            wanted = np.asarray(lengths)
-        except ValueError:
-            wanted = np.empty(0)
-        if wanted.dtype.kind not in "iu" or wanted.shape not in ((), (size,)):
-            raise DataError(f"lengths={lengths!r} must be a whole number, or one for each of {size} lists")
-        wanted = np.broadcast_to(wanted, (size,)).astype(np.int64)
-        if size and not (wanted.min() >= 1 and wanted.max() <= self.n_items):
-            raise DataError(f"lengths={lengths!r} must lie between 1 and {self.n_items}, the number of items")
-        return wanted
+        return Rankings._from_arrays(out, self.items), self._estimated(clusters)
 
     def _length(self, length: int | None) -> int:
+        """Return a length, or that of the longest list; one that leaves one item out is as good as full."""
         if length is None:
-            return self.longest
+            longest = int(self.fit.rankings.lengths.max())
+            return self.n_items if longest >= self.n_items - 1 else longest
         asked = whole_number("length", length, 1)
         if asked > self.n_items:
             raise DataError(f"length={asked} is more than the {self.n_items} items")
@@ -335,11 +260,9 @@ class ListPredictive:
 
 def rank_table(clusters: ClusterDraws) -> Array:
     """Return the rank of every item in every center, (items, clusters), in small integers."""
-    from permix.dp_mallows.lists.scores_jit import fill_ranks
-
     n_rows, n = clusters.centers.shape
     ranks = np.empty((n, n_rows), dtype=np.int16 if n <= np.iinfo(np.int16).max else np.int32)
-    fill_ranks(np.array(clusters.centers, dtype=np.int32, order="C"), ranks)
+    np.put_along_axis(ranks, clusters.centers.T.astype(np.int64), np.arange(n)[:, None], axis=0)
     return ranks
 
 
@@ -369,6 +292,13 @@ def _averaged(by_draw: Array) -> tuple[Array, Array]:
     terms = np.exp(by_draw - largest[:, None])
     mean = terms.mean(axis=1)
     return largest + np.log(mean), terms / mean[:, None]
+
+
+def _error_of_mean(draws: Array) -> Array:
+    n_draws = draws.shape[-1]
+    return np.asarray(
+        draws.std(axis=-1, ddof=1) / np.sqrt(n_draws) if n_draws > 1 else draws[..., 0] * np.nan
+    )
 
 
 def _padded(orders: Array, longest: int) -> Array:

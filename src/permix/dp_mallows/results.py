@@ -16,9 +16,9 @@ from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.base import whole_number
 from permix.dp_mallows.fit import DPMallowsFit
-from permix.dp_mallows.overlap import Overlap
 from permix.dp_mallows.predict import rank_table
 from permix.errors import DataError
+from permix.estimators.wording import listed
 from permix.posterior.diagnostics import largest_allowed, r_hat
 
 if TYPE_CHECKING:
@@ -38,11 +38,6 @@ class ClusterSummaries:
     def __init__(self, fit: DPMallowsFit) -> None:
         self.fit = fit
 
-    @property
-    def overlap(self) -> Overlap:
-        """Agents that clusters of draws share with estimated ones."""
-        return self.fit.overlap
-
     @cached_property
     def ranks(self) -> Array:
         """Rank of every item in every center of every draw, (items, clusters of all draws)."""
@@ -50,7 +45,7 @@ class ClusterSummaries:
 
     def members(self, e: int) -> tuple[Array, Array]:
         """Clusters of all draws that speak for ``e``, and the weight of each: the agents in common."""
-        rows, counts = self.overlap.of_estimated(e)
+        rows, counts = self.fit.overlap.of_estimated(e)
         return rows, counts / counts.sum()
 
     @cached_property
@@ -82,11 +77,10 @@ class ClusterSummaries:
     @cached_property
     def expected_distances(self) -> Array:
         """Mean number of pairs that a list as long as the data's longest orders against its center."""
-        from permix.dp_mallows.lists.scores_jit import fill_expected_skips
+        from permix.distributions.generalized.generalized_mallows_jit import mean_skip
 
-        skips = np.empty(self.fit.clusters.theta.shape)
-        theta = np.array(self.fit.clusters.theta, dtype=np.float64, order="C")
-        fill_expected_skips(theta, len(self.fit.items), skips)
+        theta = self.fit.clusters.theta
+        skips = mean_skip(theta, len(self.fit.items) - np.arange(theta.shape[1]))
         return self._mean_of(skips.sum(axis=1)[:, None])[:, 0]
 
     @cached_property
@@ -106,7 +100,7 @@ class ClusterSummaries:
         clusters = self.fit.clusters
         out = np.zeros((clusters.n_draws, self.fit.n_clusters))
         draw = np.repeat(np.arange(clusters.n_draws), np.diff(clusters.starts))
-        np.add.at(out, (draw, self.overlap.linked), clusters.sizes)
+        np.add.at(out, (draw, self.fit.overlap.linked), clusters.sizes)
         return out
 
     @cached_property
@@ -122,7 +116,7 @@ class ClusterSummaries:
     @cached_property
     def together(self) -> Array:
         """Mean share of a cluster's members that the cluster most like it holds in a draw."""
-        return np.asarray((self.overlap.in_nearest / self.fit.cluster_sizes).mean(axis=0))
+        return np.asarray((self.fit.overlap.in_nearest / self.fit.cluster_sizes).mean(axis=0))
 
     def _mean_of(self, values: Array) -> Array:
         """Means of numbers that clusters of draws have, over those that speak for each estimated one."""
@@ -147,8 +141,7 @@ class ClusterSummaries:
 
         fit = self.fit
         low, high = self.size_intervals
-        shown = min(SHOWN, len(fit.items))
-        more = " ≻ …" if shown < len(fit.items) else ""
+        more = " ≻ …" if len(fit.items) > SHOWN else ""
         return pd.DataFrame(
             {
                 "size": fit.cluster_sizes,
@@ -160,8 +153,8 @@ class ClusterSummaries:
                 "theta_first": self.theta[:, 0],
                 "theta_last": self.theta[:, -1],
                 "center": [
-                    " ≻ ".join(str(fit.items[item]) for item in order[:shown]) + more
-                    for order in self.centers.orders
+                    " ≻ ".join(str(fit.items[item]) for item in order) + more
+                    for order in self.centers.orders[:, :SHOWN]
                 ],
             },
             index=pd.RangeIndex(fit.n_clusters, name="group"),
@@ -170,38 +163,28 @@ class ClusterSummaries:
     def center_table(self, group: int, top: int | None = None) -> pd.DataFrame:
         """Items of one group in the order of its consensus, with the uncertainty of their ranks.
 
-        Parameters
-        ----------
-        group : int
-            Counted from 0, the largest.
-        top : int, optional
-            Column ``in_top`` is P(rank ≤ top); by default the length of the longest list, at most the number
-            of items less one.
-
-        Returns
-        -------
-        DataFrame
-            Index: rank 1, 2, … in the consensus. Columns ``item``; ``expected_rank``; ``rank_low`` and
-            ``rank_high``: better than low, and worse than high, with probability 5 % at most; ``in_top``.
+        ``in_top`` is P(rank ≤ top); by default the length of the longest list, at most the number of items
+        less one. An item is better than ``rank_low``, or worse than ``rank_high``, in 5 % of draws at most.
         """
         import pandas as pd
 
-        e = self._number(group)
-        n_items = len(self.fit.items)
+        e = whole_number("group", group, 0)
+        if e >= self.fit.n_clusters:
+            raise DataError(f"there is no group {e}; they are counted from 0 to {self.fit.n_clusters - 1}")
         top = self.fit.clusters.theta.shape[1] if top is None else whole_number("top", top, 1)
         rows, shares = self.members(e)
         order = self.centers.orders[e]
-        ranks = self.ranks[:, rows]
-        low, high = weighted_quantiles(ranks[order], shares, (TAIL, 1.0 - TAIL))
+        ranks = self.ranks[order][:, rows]
+        low, high = weighted_quantiles(ranks, shares, (TAIL, 1.0 - TAIL)).astype(np.int64) + 1
         return pd.DataFrame(
             {
                 "item": [self.fit.items[item] for item in order],
                 "expected_rank": self.expected_ranks[e, order] + 1.0,
-                "rank_low": low.astype(np.int64) + 1,
-                "rank_high": high.astype(np.int64) + 1,
-                "in_top": np.minimum((ranks[order] < top) @ shares, 1.0),
+                "rank_low": low,
+                "rank_high": high,
+                "in_top": np.minimum((ranks < top) @ shares, 1.0),
             },
-            index=pd.RangeIndex(1, n_items + 1, name="rank"),
+            index=pd.RangeIndex(1, len(order) + 1, name="rank"),
         )
 
     def decay_table(self) -> pd.DataFrame:
@@ -212,25 +195,13 @@ class ClusterSummaries:
         import pandas as pd
 
         n_clusters, n_stages = self.theta.shape
-        index = pd.MultiIndex.from_product(
-            [range(n_clusters), range(1, n_stages + 1)], names=["group", "rank"]
-        )
+        places = [range(n_clusters), range(1, n_stages + 1)]
         low, high = self.theta_intervals
+        columns = {"theta": self.theta, "theta_low": low, "theta_high": high, "lists": self.lists_at_stage}
         return pd.DataFrame(
-            {
-                "theta": self.theta.ravel(),
-                "theta_low": low.ravel(),
-                "theta_high": high.ravel(),
-                "lists": self.lists_at_stage.ravel(),
-            },
-            index=index,
+            {name: values.ravel() for name, values in columns.items()},
+            index=pd.MultiIndex.from_product(places, names=["group", "rank"]),
         )
-
-    def _number(self, group: int) -> int:
-        e = whole_number("group", group, 0)
-        if e >= self.fit.n_clusters:
-            raise DataError(f"there is no group {e}; they are counted from 0 to {self.fit.n_clusters - 1}")
-        return e
 
     def remarks(self) -> list[str]:
         """What a reader of the groups should know about them; they are counted from 1 here."""
@@ -242,9 +213,10 @@ class ClusterSummaries:
             )
         if fit.draws.interrupted:
             said.append(f"stopped by the user after {fit.draws.n_draws} draws of each chain")
-        apart = chains_apart(fit)
+        scalars = {name: x.astype(float) for name, x in fit.draws.arrays.items() if x.ndim == 2}
+        apart = [name for name, x in scalars.items() if r_hat(x) > largest_allowed(x)]
         if apart:
-            said.append(f"the chains disagree on {_listed(apart)}: more burn-in or draws are needed")
+            said.append(f"the chains disagree on {listed(apart)}: more burn-in or draws are needed")
         single = int((fit.cluster_sizes == 1).sum())
         if single:
             said.append(
@@ -253,10 +225,9 @@ class ClusterSummaries:
             )
         loose = np.flatnonzero((self.together < LOOSE) & (fit.cluster_sizes > 1)).tolist()
         if loose:
-            names = _listed([str(e + 1) for e in loose[:8]]) + (", …" if len(loose) > 8 else "")
+            names = listed([str(e + 1) for e in loose[:8]]) + (", …" if len(loose) > 8 else "")
             said.append(f"group{'' if len(loose) == 1 else 's'} {names}: draws often divide the members")
-        numbers = fit.draws.arrays["n_clusters"]
-        low, high = np.quantile(numbers, (TAIL, 1.0 - TAIL))
+        low, high = np.quantile(fit.draws.arrays["n_clusters"], (TAIL, 1.0 - TAIL))
         if fit.shows_a_draw:
             said.append(
                 "groups overlap, so that no partition is near all draws: shown is the draw nearest to all; "
@@ -275,17 +246,6 @@ class ClusterSummaries:
         return said
 
 
-def chains_apart(fit: DPMallowsFit) -> list[str]:
-    """Names of the quantities that chains disagree on."""
-    apart = []
-    for name, values in fit.draws.arrays.items():
-        if values.ndim == 2:
-            numbers = values.astype(np.float64)
-            if r_hat(numbers) > largest_allowed(numbers):
-                apart.append(name)
-    return apart
-
-
 def weighted_quantiles(values: Array, weights: Array, levels: tuple[float, ...]) -> Array:
     """Return the smallest value of each row whose cumulated weight reaches each level, (levels, rows)."""
     out = np.empty((len(levels), len(values)), dtype=values.dtype)
@@ -300,7 +260,3 @@ def weighted_quantiles(values: Array, weights: Array, levels: tuple[float, ...])
             place = np.argmax(cumulated >= level * cumulated[:, -1:] * (1.0 - 1e-12), axis=1)
             out[at, first : first + step] = np.take_along_axis(ascending, place[:, None], axis=1)[:, 0]
     return out
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

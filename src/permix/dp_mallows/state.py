@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from permix.distributions.generalized.finite_beta_jit import StageTables, stage_tables
-from permix.dp_mallows.lists.clusters_jit import log_likelihoods, start_centers, update_centers
-from permix.dp_mallows.lists.predictive_rows_jit import SkipBins, row_scratch, skip_bins
-from permix.dp_mallows.lists.seating_jit import ListClusters, Opening, write_opening
+from permix.dp_mallows.lists.clusters_jit import START, log_likelihoods, update_centers
+from permix.dp_mallows.lists.predictive_rows_jit import SkipBins, log_prior_chances, row_scratch, skip_bins
+from permix.dp_mallows.lists.seating_jit import ListClusters, Opening, fill_all_rows
 from permix.dp_mallows.lists.top_lists_jit import TopLists, collect_members, top_lists
 from permix.errors import DataError
 from permix.kernels.streams import draw_key
@@ -28,35 +28,20 @@ from permix.runtime.threads import over_rows
 
 @dataclasses.dataclass(frozen=True)
 class ListModel:
-    """Data and prior, shared by all chains and never written.
+    """Data and prior, shared by all chains and never written."""
 
-    Attributes
-    ----------
-    lists : TopLists
-        Distinct lists and who gave them.
-    n_items, n_stages : int
-        Items, and the length of the longest list (at most n_items - 1).
-    tables : StageTables
-        The integrals over the decays.
-    prior : PartitionPrior
-        Dirichlet process or Pitman–Yor process.
-    rows : callable
-        Makes room for rows of scores; its type says what scores a list in a cluster, here the finite-n
-        integral.
-    """
-
-    lists: TopLists
+    lists: TopLists  # distinct lists and who gave them
     n_items: int
-    n_stages: int
-    tables: StageTables
-    prior: PartitionPrior
+    n_stages: int  # length of the longest list, at most n_items - 1
+    tables: StageTables  # the integrals over the decays
+    prior: PartitionPrior  # Dirichlet process or Pitman–Yor process
     bins: SkipBins
     opening: Opening
+    # Makes room for rows of scores; its type says what scores a list in a cluster: the finite-n integral.
     rows: Callable[[], Any] = row_scratch
 
     @property
     def n_agents(self) -> int:
-        """Number of agents."""
         return len(self.lists.list_of)
 
     @property
@@ -79,9 +64,41 @@ def list_model(
     n_stages = int(np.diff(lists.starts).max())
     tables = stage_tables(n_items, n_stages, rates(n_stages), strength, len(lists.list_of))
     bins = skip_bins(n_items, exact=False)
-    opening = Opening(np.empty((n_stages, len(bins.middle))), np.empty((n_stages, n_items)))
-    write_opening(tables, bins, opening, row_scratch())
+    chances = np.exp(log_prior_chances(tables, n_items))
+    opening = new_cluster(row_scratch(), tables, bins, n_items, chances)
     return ListModel(lists, n_items, n_stages, tables, prior, bins, opening)
+
+
+def empty_slots(capacity: int, n_items: int, n_stages: int, bins: SkipBins) -> ListClusters:
+    """Return slots for clusters, all free."""
+    stages = (capacity, n_stages)
+    return ListClusters(
+        sizes=np.zeros(capacity, dtype=np.int64),
+        log_sizes=np.full(capacity, -np.inf),
+        places=np.zeros((n_items, capacity), dtype=np.int16),
+        totals=np.zeros(stages),
+        counts=np.zeros(stages),
+        log_integrals=np.zeros(stages),
+        joining=np.ones((*stages, len(bins.middle))),
+        own=np.ones((*stages, bins.n_exact)),
+        theta=np.zeros(stages),
+    )
+
+
+def new_cluster(
+    rows: Any, tables: StageTables, bins: SkipBins, n_items: int, chances: np.ndarray | None = None
+) -> Opening:
+    """Return rows of a cluster that nobody is in, and the distribution of its first list's skips.
+
+    These have ``chances`` (stages, items), by default those of the rows.
+    """
+    slot = empty_slots(1, n_items, len(tables.skips), bins)
+    fill_all_rows(rows, tables, bins, slot, 1)
+    weights = slot.joining[0] if chances is None else chances
+    last = tables.skips[:, None]
+    totals = np.cumsum(weights, axis=1)
+    cumulative = np.where(np.arange(n_items) < last, totals / np.take_along_axis(totals, last, axis=1), 1.0)
+    return Opening(slot.joining[0], cumulative)
 
 
 class ListState(PartitionState):
@@ -105,26 +122,14 @@ class ListState(PartitionState):
     # Slots.
 
     def make_clusters(self, capacity: int) -> ListClusters:
-        """Return empty slots."""
-        model = self.model
-        stages = (capacity, model.n_stages)
-        n_bins = len(model.bins.middle)
-        return ListClusters(
-            sizes=np.zeros(capacity, dtype=np.int64),
-            log_sizes=np.full(capacity, -np.inf),
-            places=np.zeros((model.n_items, capacity), dtype=np.int16),
-            totals=np.zeros(stages),
-            counts=np.zeros(stages),
-            log_integrals=np.zeros(stages),
-            joining=np.ones((*stages, n_bins)),
-            own=np.ones((*stages, model.bins.n_exact)),
-            theta=np.zeros(stages),
-        )
+        return empty_slots(capacity, self.model.n_items, self.model.n_stages, self.model.bins)
 
     def make_room(self, capacity: int) -> None:
         """Give the state at least ``capacity`` slots, and keep what is in those it has."""
         if capacity > len(self.clusters.sizes):
-            self.clusters = grown(self.clusters, self.make_clusters(roomy(capacity)))
+            old, self.clusters = self.clusters, self.make_clusters(roomy(capacity))
+            for name, source in old._asdict().items():
+                getattr(self.clusters, name)[tuple(map(slice, source.shape))] = source
 
     def compact(self) -> None:
         """Renumber slots so that those in use come first, in their order."""
@@ -146,14 +151,12 @@ class ListState(PartitionState):
     # Statistics.
 
     def count_members(self) -> None:
-        """Recompute sizes from the labels."""
         sizes = np.bincount(self.labels[self.labels >= 0], minlength=self.n_clusters)
         self.clusters.sizes[:] = 0
         self.clusters.sizes[: self.n_clusters] = sizes
+        held = self.clusters.sizes
         with np.errstate(divide="ignore"):
-            self.clusters.log_sizes[:] = np.log(
-                np.where(self.clusters.sizes > 0, self.clusters.sizes - self.model.discount, 0.0)
-            )
+            self.clusters.log_sizes[:] = np.log(np.where(held > 0, held - self.model.discount, 0.0))
 
     def set_labels(self, labels: np.ndarray, rng: np.random.Generator) -> None:
         """Put agents into the clusters named by ``labels`` (any integers), and give these plausible centers.
@@ -164,55 +167,26 @@ class ListState(PartitionState):
         self.n_clusters = int(self.labels.max()) + 1
         self.make_room(self.n_clusters + 1)
         self.count_members()
-        starts, members, multiplicity = self.members()
-        start_centers(self.model.lists, starts, members, multiplicity, self.clusters, self.n_clusters)
-        self.update_centers(rng, 0)
+        self.update_centers(rng, START)
 
-    def members(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the lists of each cluster: starts, list numbers, multiplicities."""
-        starts = np.empty(self.n_clusters + 2, dtype=np.int64)
-        members = np.empty(self.n, dtype=np.int32)
-        multiplicity = np.empty(self.n)
-        collect_members(self.model.lists, self.labels, self.n_clusters, starts, members, multiplicity)
-        return starts, members, multiplicity
-
-    def update_centers(
-        self,
-        rng: np.random.Generator,
-        n_rounds: int,
-        which: np.ndarray | None = None,
-        update: Callable[..., object] = update_centers,
-    ) -> int:
+    def update_centers(self, rng: np.random.Generator, n_rounds: int, which: np.ndarray | None = None) -> int:
         """Move centers ``n_rounds`` times and leave sums and decays right; 0 rounds recompute sums only.
 
-        All centers, or those of the clusters ``which``; ``update`` is the compiled move. Returns how many
-        stagewise proposals were accepted.
+        All centers, or those of the clusters ``which``. Returns how many stagewise proposals were accepted.
         """
-        starts, members, multiplicity = self.members()
-        key = draw_key(rng) if n_rounds else np.zeros(2, dtype=np.uint64)
+        model = self.model
+        starts, members = collect_members(model.lists, self.labels, self.n_clusters)
+        key = draw_key(rng) if n_rounds > 0 else np.zeros(2, dtype=np.uint64)
         taken = np.zeros(self.n_clusters, dtype=np.int64)
+        given = (model.rows(), model.lists, starts, members, model.tables, model.opening, self.clusters, key)
 
         def work(first: int, last: int) -> None:
-            update(
-                self.model.lists,
-                starts,
-                members,
-                multiplicity,
-                self.model.tables,
-                self.model.opening,
-                self.clusters,
-                key,
-                n_rounds,
-                first,
-                last,
-                taken,
-            )
+            update_centers(*given, n_rounds, first, last, taken)
 
         if which is None:
-            over_rows(work, self.n_clusters, self.n * self.model.n_stages)
-        else:
-            for k in which:
-                work(int(k), int(k) + 1)
+            over_rows(work, self.n_clusters, self.n * model.n_stages)
+        for k in () if which is None else which.tolist():
+            work(k, k + 1)
         return int(taken.sum())
 
     def refresh(self) -> None:
@@ -224,7 +198,6 @@ class ListState(PartitionState):
 
     @property
     def sizes_in_use(self) -> np.ndarray:
-        """Members of each cluster."""
         return self.clusters.sizes[: self.n_clusters]
 
     def log_prior(self) -> float:
@@ -234,11 +207,10 @@ class ListState(PartitionState):
     def cluster_log_likelihoods(self) -> np.ndarray:
         """Return ln p(lists | center) of every cluster, decays integrated out."""
         values = np.zeros(self.n_clusters)
-        log_likelihoods(self.model.tables, self.clusters, self.n_clusters, values)
+        log_likelihoods(self.model.tables, self.clusters.totals, self.clusters.counts, values)
         return values
 
     def log_likelihood(self) -> float:
-        """Log likelihood of the lists given partition and centers, decays integrated out."""
         return float(self.cluster_log_likelihoods().sum())
 
     def centers(self) -> np.ndarray:
@@ -255,21 +227,14 @@ class ListState(PartitionState):
         }
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take back what ``checkpoint`` gave."""
-        labels, places = np.asarray(arrays["labels"]), np.asarray(arrays["places"])
-        theta = np.asarray(arrays["theta"])
+        labels, places, theta = (np.asarray(arrays[name]) for name in ("labels", "places", "theta"))
         if labels.shape != (self.n,) or places.ndim != 2 or len(places) != self.model.n_items:
             raise DataError(f"the checkpoint is of {labels.shape} agents, these are {self.n}")
         n_clusters = places.shape[1]
         # Compiled code does not check: a damaged checkpoint must not get there.
-        proper = (
-            np.array_equal(np.unique(labels), np.arange(n_clusters))
-            and np.array_equal(
-                np.sort(places, axis=0), np.tile(np.arange(len(places))[:, None], (1, n_clusters))
-            )
-            and theta.shape == (n_clusters, self.model.n_stages)
-        )
-        if not proper:
+        proper = np.array_equal(np.unique(labels), np.arange(n_clusters))
+        proper = proper and bool((np.sort(places, axis=0) == np.arange(len(places))[:, None]).all())
+        if not proper or theta.shape != (n_clusters, self.model.n_stages):
             raise DataError("the checkpoint's labels, centers and decays do not fit together")
         self.labels[:] = labels
         self.n_clusters = n_clusters
@@ -278,14 +243,3 @@ class ListState(PartitionState):
         self.clusters.theta[:n_clusters] = theta
         self.concentration = float(arrays["concentration"])
         self.refresh()
-
-
-def grown(old: ListClusters, new: ListClusters) -> ListClusters:
-    """Copy slots into a larger set."""
-    for name, source in old._asdict().items():
-        target: Any = getattr(new, name)
-        if name == "places":
-            target[:, : source.shape[1]] = source
-        else:
-            target[: len(source)] = source
-    return new

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from permix.cli.output import ORDER, count_of, print_if_not_converged, print_table, terminal_width
+from permix.cli import fit_tables
+from permix.cli.output import ORDER, count_of, print_table, terminal_width
 from permix.dp_mallows.fit import DPMallowsFit, chosen_assignments
 from permix.dp_mallows.results import ClusterSummaries
-from permix.posterior import summary
 
 # A terminal shows at most so many groups, and of a center so many items.
 MAX_GROUPS = 30
@@ -20,32 +18,22 @@ MAX_NUMBERS = 12
 DECAY_WIDTH = len("1.05 (0.91–1.20)  ")
 
 
-def dp_mallows_report(fit: DPMallowsFit) -> dict[str, Any]:
+def report(fit: DPMallowsFit) -> dict[str, Any]:
     """Everything ``summary`` shows, as plain values."""
-    draws = fit.draws.arrays["n_clusters"]
-    numbers, counts = np.unique(draws, return_counts=True)
     summaries, settings = ClusterSummaries(fit), fit.settings
-    n_agents = int(fit.rankings.n_agents)
     return {
-        "model": "DPMallowsMixture",
+        "model": fit.model,
         "sampler": settings.sampler,
-        "assignments": chosen_assignments(settings, n_agents),
+        "assignments": chosen_assignments(settings, int(fit.rankings.n_agents)),
         "loss": fit.estimate.loss,
-        "agents": n_agents,
-        "rows": len(fit.rankings),
-        "number_of_items": len(fit.items),
-        "items": [str(item) for item in fit.items],
+        **fit_tables.items_report(fit.items, fit.rankings.counts),
         "longest_list": int(fit.rankings.lengths.max()),
-        "chains": int(draws.shape[0]),
-        "draws_per_chain": int(draws.shape[1]),
+        **fit_tables.chains_report(fit.draws),
         "interrupted": fit.draws.interrupted,
         "shows_a_draw": fit.shows_a_draw,
         "number_of_groups": fit.n_clusters,
-        "posterior_number_of_groups": {
-            str(number): float(count / draws.size) for number, count in zip(numbers, counts, strict=True)
-        },
+        "posterior_number_of_groups": fit_tables.posterior_of_number(fit.draws.arrays["n_clusters"]),
         "groups": [_group_report(fit, summaries, e) for e in range(fit.n_clusters)],
-        "diagnostics": {str(name): row.to_dict() for name, row in summary(fit.draws).iterrows()},
         "remarks": summaries.remarks(),
     }
 
@@ -62,9 +50,7 @@ def _group_report(fit: DPMallowsFit, summaries: ClusterSummaries, e: int) -> dic
         "together": float(summaries.together[e]),
         "expected_distance": float(summaries.expected_distances[e]),
         "center": [str(item) for item in center["item"]],
-        "expected_rank": center["expected_rank"].tolist(),
-        "rank_low": center["rank_low"].tolist(),
-        "rank_high": center["rank_high"].tolist(),
+        **{name: center[name].tolist() for name in ("expected_rank", "rank_low", "rank_high")},
         "theta": summaries.theta[e].tolist(),
         "theta_low": summaries.theta_intervals[0, e].tolist(),
         "theta_high": summaries.theta_intervals[1, e].tolist(),
@@ -72,40 +58,28 @@ def _group_report(fit: DPMallowsFit, summaries: ClusterSummaries, e: int) -> dic
     }
 
 
-def print_dp_mallows(report: dict[str, Any], title: str) -> None:
+def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
     n, found = report["number_of_groups"], report["groups"][:MAX_GROUPS]
     groups = count_of(n, "group")
-    _print_numbers(
-        report,
-        f"{title}: {count_of(report['agents'], 'agent')}, {count_of(report['number_of_items'], 'item')}",
-    )
-    loss = "variation of information" if report["loss"] == "vi" else "Binder loss"
-    print_if_not_converged(report["diagnostics"])
-    which = (
-        "those of the draw nearest to all others"
-        if report["shows_a_draw"]
-        else "the partition nearest to all draws"
-    )
+    _print_numbers(report, fit_tables.data_title(report, title))
+    fit_tables.print_if_not_converged(report)
+    which = "the partition nearest to all draws"
+    if report["shows_a_draw"]:
+        which = "those of the draw nearest to all others"
     print(
-        f"The {groups} below {'is' if n == 1 else 'are'} {which} (least expected {loss}); shares are means "
-        "over draws of the groups most like each, intervals hold 90 %.\n"
+        f"The {groups} below {'is' if n == 1 else 'are'} {which} (least expected "
+        f"{fit_tables.LOSSES[report['loss']]}); shares are means over draws of the groups most like each, "
+        "intervals hold 90 %.\n"
     )
-    print_table(
-        "Groups",
-        ["group", "agents", "share", "from", "to", "together", "expected distance"],
-        [
-            [
-                k + 1,
-                part["agents"],
-                *(f"{part[name]:.1%}" for name in ("share", "share_low", "share_high", "together")),
-                round(part["expected_distance"], 2),
-            ]
-            for k, part in enumerate(found)
-        ],
-    )
-    _print_centers(report, found)
-    _print_decays(report, found)
+    rows = []
+    for k, part in enumerate(found):
+        shares = (f"{part[name]:.1%}" for name in ("share", "share_low", "share_high", "together"))
+        rows.append([k + 1, part["agents"], *shares, round(part["expected_distance"], 2)])
+    columns = ["group", "agents", "share", "from", "to", "together", "expected distance"]
+    print_table("Groups", columns, rows)
+    _print_centers(found)
+    _print_decays(found)
     if n > MAX_GROUPS:
         print(f"... and {count_of(n - MAX_GROUPS, 'smaller group')}; --json shows all\n")
     print(
@@ -113,12 +87,7 @@ def print_dp_mallows(report: dict[str, Any], title: str) -> None:
         f"expected distance: pairs that a list of {report['longest_list']} orders unlike the center\n"
         "decay: at 0 every item left is as likely to come next; the larger, the surer the center's next one\n"
     )
-    columns = ["mean", "sd", "ess_bulk", "r_hat", "note"]
-    print_table(
-        f"Chains ({report['chains']} × {report['draws_per_chain']:,} draws; --json has more)",
-        ["quantity", *columns],
-        [[name, *[row[column] for column in columns]] for name, row in report["diagnostics"].items()],
-    )
+    fit_tables.print_chains(report)
     for remark in report["remarks"]:
         print(f"note: {remark}")
 
@@ -126,18 +95,16 @@ def print_dp_mallows(report: dict[str, Any], title: str) -> None:
 def _print_numbers(report: dict[str, Any], title: str) -> None:
     """Write the posterior of the number of groups: a table, or what it comes to."""
     title = f"{title}, Dirichlet-process mixture of generalized Mallows models"
-    posterior = {int(number): share for number, share in report["posterior_number_of_groups"].items()}
-    shown = {number: share for number, share in posterior.items() if share >= 0.005}
+    shown = {int(n): share for n, share in report["posterior_number_of_groups"].items() if share >= 0.005}
     if len(shown) <= MAX_NUMBERS and sum(shown.values()) > 0.9:
         rows = [[number, f"{share:.3f}"] for number, share in shown.items()]
         print_table(title, ["number of groups", "posterior probability"], rows)
         return
-    upto = np.cumsum(list(posterior.values()))
-    low, middle, high = (list(posterior)[int(np.argmax(upto >= level - 1e-9))] for level in (0.05, 0.5, 0.95))
+    low, middle, high = fit_tables.number_interval(report["posterior_number_of_groups"])
     print_table(title, ["number of groups", "from", "to"], [[middle, low, high]])
 
 
-def _print_centers(report: dict[str, Any], found: list[dict[str, Any]]) -> None:
+def _print_centers(found: list[dict[str, Any]]) -> None:
     """Write the first items of every center, each with its interval of ranks where that is not one rank."""
     width = terminal_width() - len("group  ")
     rows = []
@@ -168,7 +135,7 @@ def from_the_top(names: list[str], width: int) -> str:
     return text
 
 
-def _print_decays(report: dict[str, Any], found: list[dict[str, Any]]) -> None:
+def _print_decays(found: list[dict[str, Any]]) -> None:
     """Write the decays of the first places, as many as fit, with their intervals."""
     n_places = len(found[0]["theta"])
     shown = max(1, min(n_places, (terminal_width() - len("group  ")) // DECAY_WIDTH))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import inspect
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,8 @@ def _settings_given(chosen: dict[str, Any], registry: Registry) -> tuple[str, di
                 f"not to {name}"
             )
         given[own[setting].argument or setting] = value
-    needed = {field.name for field in dataclasses.fields(registry[name]) if _must_be_given(field)}
+    parameters = inspect.signature(registry[name]).parameters
+    needed = {argument for argument, about in parameters.items() if about.default is about.empty}
     for setting, about in own.items():
         argument = about.argument or setting
         if argument in needed and argument not in given:
@@ -56,11 +57,7 @@ def _settings_given(chosen: dict[str, Any], registry: Registry) -> tuple[str, di
     return name, given
 
 
-def _must_be_given(field: Any) -> bool:
-    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-
-
-def fit_table(table: Table, settings: DPMixtureParameters) -> MixtureFit:
+def fit_data(table: Table, settings: DPMixtureParameters) -> MixtureFit:
     """Fit the mixture to a file of rows."""
     if not as_family(settings.family).accepts_categories:
         table.refuse_text()

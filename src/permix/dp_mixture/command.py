@@ -9,24 +9,20 @@ from permix.registries import FAMILIES, PRIORS, Registry
 
 
 def settings_of(registry: Registry) -> dict[str, Option]:
-    """Return an option for every setting of every class of a registry."""
-    owners: dict[str, list[str]] = {}
+    """Return an option for every setting of every class of a registry.
+
+    Its help says to whom it belongs, once where it means the same to all.
+    """
+    options: dict[str, Option] = {}
+    told: dict[str, dict[str, list[str]]] = {}
     for name, entry in registry.entries.items():
-        for setting in entry.settings:
-            owners.setdefault(setting, []).append(name)
-    return {setting: _option(registry, setting, names) for setting, names in owners.items()}
-
-
-def _option(registry: Registry, setting: str, owners: list[str]) -> Option:
-    """Return the option; its help says to whom it belongs, once where it means the same to all."""
-    told: dict[str, list[str]] = {}
-    for owner in owners:
-        about = registry.entries[owner].settings[setting]
-        default = f" [default: {about.default}]" if about.default else ""
-        told.setdefault(about.help + default, []).append(owner)
-    about = registry.entries[owners[0]].settings[setting]
-    text = "; ".join(f"{', '.join(names)}: {meaning}" for meaning, names in told.items())
-    return Option(about.type, f"{text}.", about.flags)
+        for setting, about in entry.settings.items():
+            default = f" [default: {about.default}]" if about.default else ""
+            told.setdefault(setting, {}).setdefault(about.help + default, []).append(name)
+            text = "; ".join(f"{', '.join(names)}: {help_}" for help_, names in told[setting].items())
+            first = options.get(setting, about)
+            options[setting] = Option(first.type, f"{text}.", first.flags)
+    return options
 
 
 COMMAND = ModelCommand(
@@ -50,17 +46,12 @@ COMMAND = ModelCommand(
         "prior": Option(
             str,
             "Prior over partitions: a mixture of finite mixtures (mfm), a Dirichlet process, a Pitman–Yor "
-            f"process, or a given number of components [default: {next(iter(PRIORS))}].",
+            f"process, or a given number of groups [default: {next(iter(PRIORS))}].",
             choices=tuple(PRIORS),
         ),
         **settings_of(PRIORS),
     },
-    choose="permix.dp_mixture.answers:choose",
-    fit="permix.dp_mixture.answers:fit_table",
-    report="permix.dp_mixture.tables:mixture_report",
-    show="permix.dp_mixture.tables:print_mixture",
-    labels="permix.dp_mixture.answers:labels",
-    labels_help="Also write each row's group and how sure that is to this CSV file.",
-    answers={"groups": Answering("permix.dp_mixture.answers:groups")},
-    sample="permix.dp_mixture.answers:sample",
+    labels="Also write each row's group and how sure that is to this CSV file.",
+    answers={"groups": Answering()},
+    draws=True,
 )

@@ -14,20 +14,18 @@ from permix.dp_mixture.fit import MixtureFit, fit_mixture, naming_columns
 from permix.dp_mixture.parameters import DPMixtureParameters, as_family
 from permix.dp_mixture.predict import log_density, membership_of, sample_rows
 from permix.errors import DataError
-from permix.estimators.base import Estimator
+from permix.estimators.base import DrawsMixin, Estimator, ScoreMixin, of_fitted
 from permix.families import Family
 from permix.families.base import DATES, refuse_odd_cells
-from permix.posterior import summary
 from permix.registries import FAMILIES
 
 if TYPE_CHECKING:
     import pandas as pd
-    import xarray as xr
 
 Array = npt.NDArray[Any]
 
 
-class DPMixture(ClusterMixin, Estimator, parameters=DPMixtureParameters):  # type: ignore[misc]
+class DPMixture(ClusterMixin, DrawsMixin, ScoreMixin, Estimator, parameters=DPMixtureParameters):  # type: ignore[misc]
     """Groups of rows of numbers, counts or categories, without being told how many there are.
 
     Attributes
@@ -58,7 +56,8 @@ class DPMixture(ClusterMixin, Estimator, parameters=DPMixtureParameters):  # typ
     Group parameters are integrated out (collapsed Gibbs, Neal 2000, algorithm 3); whole groups are split
     and merged (Dahl 2005); burn-in begins with the climb of Liang, Jordan & Taskar (2007, section 4.2); the
     concentration is updated as in Escobar & West (1995). ``fit`` warns, by name, about quantities on which
-    chains disagree.
+    chains disagree. ``score_samples`` averages densities over at most 200 draws, evenly spaced over all
+    chains, with errors from batches of successive draws.
 
     Examples
     --------
@@ -89,31 +88,19 @@ class DPMixture(ClusterMixin, Estimator, parameters=DPMixtureParameters):  # typ
         return self._adopt(fit_mixture(table, settings, None if names is None else tuple(map(str, names))))
 
     def _adopt(self, fit: MixtureFit) -> Self:
-        """Show a fit under scikit-learn's names."""
-        self._fit = fit
+        self._fit, self._tree = fit, None
         self.n_features_in_ = fit.family.n_features
         if fit.feature_names is not None:
             self.feature_names_in_ = np.array(fit.feature_names, dtype=object)
-        self.family_ = fit.family
-        self.prior_ = fit.prior
-        self.point_estimate_ = fit.estimate
-        self.labels_ = fit.labels
-        self.n_clusters_ = fit.n_clusters
-        self.cluster_sizes_ = fit.cluster_sizes
+        self.family_, self.prior_, self.point_estimate_ = fit.family, fit.prior, fit.estimate
+        self.labels_, self.n_clusters_, self.cluster_sizes_ = fit.labels, fit.n_clusters, fit.cluster_sizes
         self.log_likelihood_ = float(fit.draws.arrays["log_likelihood"].mean())
         return self
 
-    @property
-    def cluster_parameters_(self) -> dict[str, Array]:
-        """Posterior means of the groups' parameters given ``labels_``."""
-        check_is_fitted(self)
-        return self._fit.cluster_parameters
-
-    @property
-    def posterior_(self) -> xr.DataTree:
-        """All draws in ArviZ's schema, put together when they are first asked for."""
-        check_is_fitted(self)
-        return self._fit.posterior
+    cluster_parameters_ = of_fitted(
+        lambda self: self._fit.cluster_parameters,
+        "Posterior means of the groups' parameters given ``labels_``.",
+    )
 
     def _table(self, X: Any, family: Family, *, reset: bool) -> Any:
         """Check shape and names as scikit-learn does; cells are checked later, by messages that name them."""
@@ -135,72 +122,34 @@ class DPMixture(ClusterMixin, Estimator, parameters=DPMixtureParameters):  # typ
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Return the most probable group of ``labels_`` for each new row."""
-        labels: npt.NDArray[np.int64] = self.predict_proba(X).argmax(axis=1)
-        return labels
+        return self.predict_proba(X).argmax(axis=1)
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each group of ``labels_``, given that a new row is in one of them."""
-        data, m = self._new_data(X)
-        return membership_of(self._fit, data, m).known
+        return membership_of(self._fitted(), *self._new_data(X)).known
 
     def predict_novelty(self, X: Any) -> Array:
         """Return the probability that each new row belongs to no group of ``labels_``."""
-        data, m = self._new_data(X)
-        return membership_of(self._fit, data, m).novelty
+        return membership_of(self._fitted(), *self._new_data(X)).novelty
 
-    def score_samples(self, X: Any, *, return_error: bool = False) -> Any:
-        """Return ln of the posterior predictive density of each row, averaged over draws.
-
-        At most 200 draws, evenly spaced over all chains, enter the average.
-
-        Parameters
-        ----------
-        X : array, frame or sparse matrix of shape (n, d)
-        return_error : bool
-            Return the Monte Carlo errors as well, estimated from batches of successive draws.
-
-        Returns
-        -------
-        ndarray (rows,), or two of them
-        """
-        data, m = self._new_data(X)
-        scores, errors = log_density(self._fit, data, m)
-        return (scores, errors) if return_error else scores
+    def _log_densities(self, X: Any) -> tuple[Array, Array]:
+        return log_density(self._fitted(), *self._new_data(X))
 
     def sample(self, size: int = 1, random_state: Any = None) -> Array:
-        """Draw new rows from the posterior predictive.
-
-        Parameters
-        ----------
-        size : int
-            How many.
-        random_state : int, SeedSequence, Generator or None
-            Seed.
-
-        Returns
-        -------
-        ndarray of shape (size, d)
-        """
-        check_is_fitted(self)
-        return sample_rows(self._fit, size, random_state)
+        """Draw ``size`` new rows from the posterior predictive, (size, columns)."""
+        return sample_rows(self._fitted(), size, random_state)
 
     def summary(self) -> pd.DataFrame:
         """Return size, how sure its members are, and the main parameter of each group, the largest first."""
         import pandas as pd
 
-        check_is_fitted(self)
-        fit = self._fit
+        fit = self._fitted()
         index = pd.RangeIndex(fit.n_clusters, name="group")
         sure = pd.Series(fit.confidence).groupby(fit.labels).mean()
         main = fit.cluster_parameters[fit.family.main_parameter]
         names = fit.family.parameter_names(fit.columns)
         frame = pd.DataFrame({"size": fit.cluster_sizes, "how_sure": sure.to_numpy()}, index=index)
         return frame.join(pd.DataFrame(main, index=index, columns=names))
-
-    def diagnostics(self) -> pd.DataFrame:
-        """Return mean, spread, effective sample size and R-hat of every scalar quantity."""
-        check_is_fitted(self)
-        return summary(self._fit.draws)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -234,9 +183,7 @@ def _refuse_what_is_not_a_table(X: Any, family: Family) -> None:
         if dtype == nw.Object:
             with naming_columns([name]):
                 refuse_odd_cells(frame[name].to_numpy().reshape(-1, 1))
-        if family.accepts_categories:
-            continue
-        if dtype == nw.String or dtype == nw.Categorical or dtype == nw.Enum:
+        if not family.accepts_categories and dtype in (nw.String, nw.Categorical, nw.Enum):
             raise DataError(
                 f"column {name!r} holds text (row 1: {frame[name][0]!r}), and the {family.name} family takes "
                 "numbers: leave the column out, or use family='categorical'"

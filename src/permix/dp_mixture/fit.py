@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,14 +24,12 @@ from permix.moves.recipe import describe_burn_in, moves_of
 from permix.moves.start import Start, check_start, seat_all_data, start_of_chain
 from permix.moves.state import MixtureState, score_empty
 from permix.partitions import FiniteDirichlet, PartitionPrior
+from permix.partitions.geometry import assignment_confidence
 from permix.partitions.point_estimate import PointEstimate
-from permix.posterior import to_datatree, warn_if_chains_disagree
+from permix.posterior import warn_if_chains_disagree
 from permix.posterior.estimated import EstimatedPartition, nearest_partition
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 Array = npt.NDArray[Any]
 # Hyper-parameters are chosen by chains of at most this many iterations, two under each candidate.
@@ -40,22 +38,9 @@ MAX_TRIAL_STEPS = 20
 
 @dataclasses.dataclass
 class MixtureFit(EstimatedPartition):
-    """Draws of a mixture with all that is needed to use them.
+    """Draws of a mixture with all that is needed to use them; family and prior have their defaults filled in.
 
-    Attributes
-    ----------
-    settings : DPMixtureParameters
-        As asked for.
-    family, prior
-        As fitted, defaults filled in.
-    data
-        What ``family.encode`` made of the ``n`` observations.
-    draws : Draws
-        Kept draws of all chains.
-    estimate : PointEstimate
-        Partition that minimizes the posterior expected loss.
-    feature_names : tuple of str, optional
-        Names of the columns.
+    ``data`` are what ``family.encode`` made of the ``n`` observations.
     """
 
     model: ClassVar[str] = "DPMixture"
@@ -87,15 +72,8 @@ class MixtureFit(EstimatedPartition):
         return self.family.parameters(stats, self.n_clusters)
 
     @cached_property
-    def posterior(self) -> xr.DataTree:
-        """All draws in ArviZ's schema."""
-        return to_datatree(self.draws)
-
-    @cached_property
     def confidence(self) -> Array:
         """How sure the label of each row is: the mean probability that it is with its fellow members."""
-        from permix.partitions import assignment_confidence
-
         return np.asarray(assignment_confidence(self.draws.arrays["labels"], self.labels))
 
 
@@ -114,10 +92,9 @@ def fit_mixture(
     with naming_columns(feature_names):
         candidates = family.candidates(table)
         data = candidates[0].encode(table)
+    family = candidates[0]
     if len(candidates) > 1:
         family = _most_probable(candidates, data, n, prior, settings)
-    else:
-        family = candidates[0]
     for column, doubt in family.doubts(data)[:1]:
         name = repr(feature_names[column]) if feature_names else str(column + 1)
         warnings.warn(

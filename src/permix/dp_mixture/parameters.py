@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any, Literal
 
-from permix.errors import Argument, DataError, Message, PermixWarning
-from permix.estimators.checks import Choice, Made, Whole
-from permix.estimators.parameters import ChainParameters, declare
-from permix.registries import FAMILIES, PRIORS, move_names
+from permix.errors import Argument, DataError, PermixWarning
+from permix.estimators.checks import Made, Whole
+from permix.estimators.parameters import LOSS, ChainParameters, declare
+from permix.registries import FAMILIES, PRIORS, move_names, part
 
 STARTS = ("both", "sequential", "one-cluster", "random")
 
@@ -22,7 +22,7 @@ def as_family(family: Any) -> Any:
     if isinstance(family, str):
         return FAMILIES.find(family)()
     if not isinstance(family, Family):
-        raise DataError(Message(Argument("family", family), " must be a permix family or its name"))
+        raise DataError(Argument("family", family), " must be a permix family or its name")
     return family
 
 
@@ -38,68 +38,41 @@ def as_prior(prior: Any) -> Any:
             return cls.named()
         except TypeError:
             raise DataError(
-                Message(Argument("prior", prior), f" does not say enough: write permix.{cls.__name__}(...)")
+                Argument("prior", prior), f" does not say enough: write permix.{cls.__name__}(...)"
             ) from None
     if not isinstance(prior, PartitionPrior):
         names = ", ".join(cls.__name__ for cls in PRIORS.values())
         raise DataError(
-            Message(
-                Argument("prior", prior),
-                f" must be one of permix's priors ({names}) or its name; for a fixed concentration write "
-                "DirichletProcess(2.0)",
-            )
+            Argument("prior", prior),
+            f" must be one of permix's priors ({names}) or its name; for a fixed concentration write "
+            "DirichletProcess(2.0)",
         )
     return prior
 
 
-def _family(value: Any) -> Any:
-    as_family(value)
-    return value
+def _named_or(find: Any, kind: str, from_json: str) -> Made:
+    """Return what ``family`` or ``prior`` may be: nothing, a name, or an object that files describe."""
 
-
-def _prior(value: Any) -> Any:
-    as_prior(value)
-    return value
-
-
-def _described(value: Any) -> Any:
-    return value if isinstance(value, str) else value.describe()
-
-
-def _family_of_file(value: Any) -> Any:
-    if isinstance(value, str):
+    def convert(value: Any) -> Any:
+        find(value)
         return value
-    from permix.families import family_from_description
 
-    return family_from_description(value)
-
-
-def _prior_of_file(value: Any) -> Any:
-    if isinstance(value, str):
-        return value
-    from permix.partitions import prior_from_description
-
-    return prior_from_description(value)
+    return Made(
+        convert,
+        kind,
+        special=(None,),
+        to_json=lambda value: value if isinstance(value, str) else value.describe(),
+        from_json=lambda value: value if isinstance(value, str) else part(from_json)(value),
+    )
 
 
 def _moves(name: str) -> Made:
     """Return what ``moves`` or ``burn_in_moves`` may be."""
-
-    def check(value: Any) -> Any:
-        from permix.moves.recipe import checked_moves
-
-        return checked_moves(value, name)
-
-    def to_json(value: Any) -> Any:
-        from permix.moves.naming import described_moves
-
-        return described_moves(value)
-
     return Made(
-        check,
+        lambda value: part("permix.moves.recipe:checked_moves")(value, name),
         "a name, a move, or a sequence of these",
         special=("auto",),
-        to_json=to_json,
+        to_json=lambda value: part("permix.moves.naming:described_moves")(value),
         from_json=_moves_of_file,
     )
 
@@ -123,7 +96,7 @@ class DPMixtureParameters(ChainParameters):
 
     family: Any = declare(
         None,
-        Made(_family, "Family or name", special=(None,), to_json=_described, from_json=_family_of_file),
+        _named_or(as_family, "Family or name", "permix.families:family_from_description"),
         "What a group is made of: an object such as :class:`~permix.Gaussian`, or a name out of "
         f"{', '.join(FAMILIES)}. By default a :class:`~permix.GaussianNIW`, whose scale and degrees of "
         "freedom are chosen by the log joint, in short chains before those that are kept.",
@@ -131,9 +104,7 @@ class DPMixtureParameters(ChainParameters):
     )
     prior: Any = declare(
         None,
-        Made(
-            _prior, "partition prior or name", special=(None,), to_json=_described, from_json=_prior_of_file
-        ),
+        _named_or(as_prior, "partition prior or name", "permix.partitions:prior_from_description"),
         "How groups divide the data before these are seen: an object such as "
         f":class:`~permix.DirichletProcess`, or a name out of {', '.join(PRIORS)}. By default a "
         ":class:`~permix.MixtureOfFiniteMixtures`.",
@@ -163,9 +134,7 @@ class DPMixtureParameters(ChainParameters):
         "Sequential predicts the data one by one in random order, random draws from the prior, a number is "
         "so many groups at random. Where chains from many and from few groups do not meet, R-hat shows it.",
     )
-    loss: Literal["vi", "binder"] = declare(
-        "vi", Choice("vi", "binder"), "The loss whose posterior expectation ``labels_`` minimizes."
-    )
+    loss: Literal["vi", "binder"] = LOSS
 
     def check_together(self) -> None:
         """Refuse moves that do not go together."""

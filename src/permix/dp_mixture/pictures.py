@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from permix.dp_mixture.fit import MixtureFit
-from permix.plots.partition_pictures import draw_number, draw_similarity, draw_traces
+from permix.plots.partition_pictures import draw_similarity, n_groups, traces
 from permix.plots.style import COLORS, MARKERS, checked_figure, new_axes
 
 if TYPE_CHECKING:
@@ -20,34 +20,16 @@ def groups(fit: MixtureFit, *, ax: Axes | None = None) -> Axes:
     axes = new_axes(ax)
     points, names = _plane(fit)
     for k in range(fit.n_clusters):
-        members = fit.labels == k
-        axes.scatter(
-            points[members, 0],
-            points[members, 1],
-            s=14,
-            alpha=0.75,
-            linewidths=0,
-            color=COLORS[k % len(COLORS)],
-            marker=MARKERS[(k // len(COLORS)) % len(MARKERS)],
-            label=f"{k + 1} ({members.sum():,})",
-        )
-    axes.set_xlabel(names[0])
-    axes.set_ylabel(names[1])
-    axes.set_title(f"{fit.n_clusters} group{'s' if fit.n_clusters > 1 else ''} of {fit.n:,} observations")
+        x, y = points[fit.labels == k].T
+        color, marker = COLORS[k % len(COLORS)], MARKERS[(k // len(COLORS)) % len(MARKERS)]
+        label = f"{k + 1} ({len(x):,})"
+        axes.scatter(x, y, s=14, alpha=0.75, linewidths=0, color=color, marker=marker, label=label)
+    title = f"{fit.n_clusters} group{'s' if fit.n_clusters > 1 else ''} of {fit.n:,} observations"
+    axes.set(xlabel=names[0], ylabel=names[1], title=title)
     if fit.n_clusters <= 16:
-        axes.legend(
-            title="group (size)",
-            fontsize="small",
-            framealpha=0.9,
-            edgecolor="none",
-            ncols=1 + fit.n_clusters // 9,
-        )
+        columns = 1 + fit.n_clusters // 9
+        axes.legend(title="group (size)", fontsize="small", framealpha=0.9, edgecolor="none", ncols=columns)
     return axes
-
-
-def n_groups(fit: MixtureFit, *, ax: Axes | None = None) -> Axes:
-    """Draw the posterior of the number of groups, one bar a number, chains side by side."""
-    return draw_number(fit.draws.arrays["n_clusters"], ax=ax)
 
 
 def similarity(fit: MixtureFit, *, ax: Axes | None = None) -> Axes:
@@ -65,14 +47,6 @@ def overview(fit: MixtureFit, *, figure: Figure | None = None) -> Figure:
     return figure
 
 
-def traces(fit: MixtureFit, *, figure: Figure | None = None) -> Figure:
-    """Draw the number of groups and the log joint of every draw, a line for each chain."""
-    draws = fit.draws.arrays
-    return draw_traces(
-        [("number of groups", draws["n_clusters"]), ("log joint", draws["log_joint"])], figure=figure
-    )
-
-
 def _plane(fit: MixtureFit) -> tuple[np.ndarray, tuple[str, str]]:
     """Two coordinates for every observation and their names."""
     points, as_they_are = fit.family.points(fit.data)
@@ -83,8 +57,7 @@ def _plane(fit: MixtureFit) -> tuple[np.ndarray, tuple[str, str]]:
         return np.column_stack([points[:, 0], spread]), (names[0], "")
     if as_they_are and points.shape[1] == 2:
         return points, (names[0], names[1])
-    centered = points - points.mean(axis=0)
-    u, s, _ = np.linalg.svd(centered, full_matrices=False)
+    u, s, _ = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
     axes = u[:, :2] * s[:2]
     if axes.shape[1] < 2:
         axes = np.column_stack([axes, np.zeros(len(axes))])

@@ -9,21 +9,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from permix.cli.command import Option, Source
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.registries import FAMILIES
 
-TABLE_OPTIONS: Mapping[str, Option] = {
-    "row_column": Option(str, "Column that names the rows and is not data.", ("--id",)),
-    "header": Option(
-        bool,
-        "Whether the first line of a CSV file names the columns [default: what it looks like].",
-        ("--header/--no-header",),
-    ),
-    "ignore": Option(list[str], "Column of a CSV file to leave out; may be repeated."),
-}
 TABLES = Source(
     "CSV or TSV (plain or .gz), .npy, or scipy sparse .npz.",
-    TABLE_OPTIONS,
+    {
+        "row_column": Option(str, "Column that names the rows and is not data.", ("--id",)),
+        "header": Option(
+            bool,
+            "Whether the first line of a CSV file names the columns [default: what it looks like].",
+            ("--header/--no-header",),
+        ),
+        "ignore": Option(list[str], "Column of a CSV file to leave out; may be repeated."),
+    },
     "permix.dp_mixture.table_source:read_table",
 )
 
@@ -62,10 +61,9 @@ class Table(NamedTuple):
         import pandas as pd
         from pandas.api.types import is_numeric_dtype
 
-        text = [name for name in self.rows.columns if not is_numeric_dtype(self.rows[name])]
-        if not text:
+        column = next((self.rows[name] for name in self.rows if not is_numeric_dtype(self.rows[name])), None)
+        if column is None:
             return
-        column = self.rows[text[0]]
         bad = np.flatnonzero(pd.to_numeric(column, errors="coerce").isna() & column.notna())
         example = f" (row {bad[0] + 1}: {column.iloc[bad[0]]!r})" if len(bad) else ""
         said = way_out or (
@@ -74,12 +72,10 @@ class Table(NamedTuple):
             " if it labels the rows, leave it out with ",
             Argument("ignore", column.name),
             ", or use ",
-            Argument("family", _for_text()),
+            Argument("family", next(name for name in FAMILIES if FAMILIES[name].accepts_categories)),
             ".",
         )
-        raise DataError(
-            Message(f"column {column.name!r} of {self.file.name} is not numeric{example}.", *said)
-        )
+        raise DataError(f"column {column.name!r} of {self.file.name} is not numeric{example}.", *said)
 
     def like(self, columns: tuple[str, ...] | None, n_columns: int) -> Table:
         """Return the columns that a model was fitted to, in that order."""
@@ -96,19 +92,12 @@ class Table(NamedTuple):
         extra = [name for name in here if name not in columns]
         if extra:
             raise DataError(
-                Message(
-                    f"the model was not fitted to column {extra[0]!r} of {self.file}: name it with ",
-                    Argument("row_column"),
-                    " if it labels the rows, or leave it out with ",
-                    Argument("ignore", extra[0]),
-                )
+                f"the model was not fitted to column {extra[0]!r} of {self.file}: name it with ",
+                Argument("row_column"),
+                " if it labels the rows, or leave it out with ",
+                Argument("ignore", extra[0]),
             )
         return self._replace(rows=self.rows[[self.rows.columns[here.index(name)] for name in columns]])
-
-
-def _for_text() -> str:
-    """Return the name of a family that takes text."""
-    return next(name for name, family in FAMILIES.items() if family.accepts_categories)
 
 
 def read_table(file: Path, values: Mapping[str, Any]) -> Table:
@@ -118,16 +107,23 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
     if file.suffix in (".npy", ".npz"):
         if row_column is not None or ignore or header is not None:
             raise DataError(
-                Message(
-                    Argument("row_column"),
-                    ", ",
-                    Argument("ignore"),
-                    " and ",
-                    Argument("header"),
-                    f" are for CSV files; {file.name} has no column names",
-                )
+                Argument("row_column"),
+                ", ",
+                Argument("ignore"),
+                " and ",
+                Argument("header"),
+                f" are for CSV files; {file.name} has no column names",
             )
-        rows = _read_numpy(file)
+        from permix.data.io.numpy_files import read_npy, read_sparse
+
+        if file.suffix == ".npz":
+            from scipy import sparse
+
+            rows: Any = sparse.csr_array(read_sparse(file))
+        else:
+            rows = read_npy(file)
+        if rows.ndim != 2:
+            raise DataError(f"{file} holds an array of shape {rows.shape}; expected rows and columns")
         return Table(file, rows, list(range(1, rows.shape[0] + 1)), "row")
     from permix.data.io.frames import read_frame
 
@@ -149,16 +145,3 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
     if frame.shape[1] == 0:
         raise DataError(f"{file.name} has no column left")
     return Table(file, frame, ids, row_column or "row")
-
-
-def _read_numpy(path: Path) -> Any:
-    from permix.data.io.numpy_files import read_npy, read_sparse
-
-    if path.suffix == ".npz":
-        from scipy import sparse
-
-        return sparse.csr_array(read_sparse(path))
-    table = read_npy(path)
-    if table.ndim != 2:
-        raise DataError(f"{path} holds an array of shape {table.shape}; expected rows and columns")
-    return table

@@ -6,41 +6,34 @@ from typing import Any
 
 import numpy as np
 
-from permix.cli.output import count_of, print_if_not_converged, print_table
+from permix.cli import fit_tables
+from permix.cli.output import count_of, print_table
 from permix.dp_mixture.fit import MixtureFit
-from permix.posterior import summary
 
 # A table of groups in the terminal shows at most this many columns of parameters and this many rows.
 MAX_COLUMNS = 5
 MAX_GROUPS = 30
-LOSSES = {"vi": "variation of information", "binder": "Binder loss"}
 
 
-def mixture_report(fit: MixtureFit) -> dict[str, Any]:
+def report(fit: MixtureFit) -> dict[str, Any]:
     """Everything ``summary`` shows, as plain values."""
-    draws = fit.draws.arrays["n_clusters"]
-    numbers, counts = np.unique(draws, return_counts=True)
     return {
         "model": fit.model,
         "family": fit.family.name,
         "observations": fit.n,
         "columns": fit.family.parameter_names(fit.columns),
-        "chains": int(draws.shape[0]),
-        "draws_per_chain": int(draws.shape[1]),
+        **fit_tables.chains_report(fit.draws),
         "groups": fit.n_clusters,
         "group_sizes": fit.cluster_sizes.tolist(),
         "how_sure": [float(fit.confidence[fit.labels == k].mean()) for k in range(fit.n_clusters)],
         "group_parameters": {name: values.tolist() for name, values in fit.cluster_parameters.items()},
         "main_parameter": fit.family.main_parameter,
-        "posterior_number_of_groups": {
-            str(number): float(count / draws.size) for number, count in zip(numbers, counts, strict=True)
-        },
+        "posterior_number_of_groups": fit_tables.posterior_of_number(fit.draws.arrays["n_clusters"]),
         "loss": fit.estimate.loss,
-        "diagnostics": {str(name): row.to_dict() for name, row in summary(fit.draws).iterrows()},
     }
 
 
-def print_mixture(report: dict[str, Any], title: str) -> None:
+def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
     shares = report["posterior_number_of_groups"].items()
     groups, rows_ = count_of(report["groups"], "group"), count_of(report["observations"], "observation")
@@ -49,12 +42,10 @@ def print_mixture(report: dict[str, Any], title: str) -> None:
         ["number of groups", "posterior probability"],
         [[int(number), f"{share:.3f}"] for number, share in shares if share >= 0.005],
     )
-    loss = LOSSES[report["loss"]]
-    print_if_not_converged(report["diagnostics"])
-    one = report["groups"] == 1
+    fit_tables.print_if_not_converged(report)
     print(
-        f"The {groups} below {'is' if one else 'are'} the partition nearest to all draws "
-        f"(least expected {loss}).\n"
+        f"The {groups} below {'is' if report['groups'] == 1 else 'are'} the partition nearest to all draws "
+        f"(least expected {fit_tables.LOSSES[report['loss']]}).\n"
     )
     main = report["main_parameter"]
     values = np.asarray(report["group_parameters"][main])
@@ -72,9 +63,4 @@ def print_mixture(report: dict[str, Any], title: str) -> None:
     )
     if report["groups"] > MAX_GROUPS:
         print(f"... and {report['groups'] - MAX_GROUPS} smaller groups; --json shows all\n")
-    columns = ["mean", "sd", "ess_bulk", "r_hat", "note"]
-    print_table(
-        f"Chains ({report['chains']} × {report['draws_per_chain']:,} draws; --json has more)",
-        ["quantity", *columns],
-        [[name, *[row[column] for column in columns]] for name, row in report["diagnostics"].items()],
-    )
+    fit_tables.print_chains(report)

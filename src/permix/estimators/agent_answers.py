@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,8 +11,13 @@ from permix.data.agent_table import AgentTable
 from permix.data.io.columns import in_row, long_columns
 from permix.data.labels import Array, as_column, encode_items
 from permix.data.rankings import Rankings
+from permix.distributions.base import sample_size
 from permix.errors import DataError
 from permix.estimators.checks import Choice, Whole
+from permix.runtime.seeds import RandomState, generator
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Answers larger than this are refused; ask for less at a time.
 MOST_BYTES = 4 * 2**30
@@ -97,50 +102,54 @@ class Completions:
 
     def to_rankings(self) -> Rankings:
         """All draws as :class:`permix.Rankings`, those of one agent together under the agent's id."""
-        n, size, n_items = self.orders.shape
-        return Rankings._from_arrays(
-            self.orders.reshape(n * size, n_items),
-            self.preferences.items,
-            agents=np.repeat(self.preferences.agents, size),
-        )
+        _, size, n_items = self.orders.shape
+        agents = np.repeat(self.preferences.agents, size)
+        return Rankings._from_arrays(self.orders.reshape(-1, n_items), self.preferences.items, agents=agents)
 
 
 def questions_about(pairs: Any, table: AgentTable) -> tuple[Questions, Array]:
     """Questions sorted by agent, and the place of each in the order they were asked in."""
     row_column, a_column, b_column = long_columns(pairs, ("row", "a", "b"))
-    rows = as_column(row_column, "row")
-    n = len(table)
+    rows, n = as_column(row_column, "row"), len(table)
     if len(rows) == 0:
         empty = np.zeros(0, dtype=np.int64)
         return Questions.triples(empty, empty.astype(np.int32), empty.astype(np.int32), n), empty
     if rows.dtype.kind not in "iu":
         raise DataError("pairs are (row, a, b) with rows of the preferences counted from 0")
-    outside = (rows < 0) | (rows >= n)
-    if outside.any():
-        at = int(np.argmax(outside))
+    for at in np.flatnonzero((rows < 0) | (rows >= n)).tolist():
         raise DataError(f"pairs, {in_row(at)}: there is no row {rows[at]}; rows are counted 0 to {n - 1}")
     coded = []
     for column in (a_column, b_column):
         entries = as_column(column, "item")
         _, codes = encode_items(entries, table.items, None, lambda at: f"pairs, {in_row(at)}")
-        if (codes < 0).any():
-            raise DataError(f"pairs, {in_row(int(np.argmax(codes < 0)))}: an item is missing")
+        for at in np.flatnonzero(codes < 0).tolist():
+            raise DataError(f"pairs, {in_row(at)}: an item is missing")
         coded.append(codes)
-    same = coded[0] == coded[1]
-    if same.any():
-        at = int(np.argmax(same))
+    for at in np.flatnonzero(coded[0] == coded[1]).tolist():
         name = table.items[coded[0][at]]
         raise DataError(f"pairs, {in_row(at)}: {name!r} is compared with itself; leave the row out")
     order = np.argsort(rows, kind="stable")
     return Questions.triples(rows[order].astype(np.int64), coded[0][order], coded[1][order], n), order
 
 
+def sample_rankings(components: Any, size: int, random_state: RandomState) -> tuple[Rankings, Array]:
+    """Draw full rankings from a mixture of distributions, independently, with the group of each."""
+    rng = generator(random_state)
+    shares = components.weights / components.weights.sum()  # to the last bit, which choice() asks for
+    labels = rng.choice(components.n_components, size=sample_size(size), p=shares)
+    orders = np.empty((len(labels), components.n_items), dtype=np.int32)
+    for k in range(components.n_components):
+        rows = np.flatnonzero(labels == k)
+        if len(rows):
+            orders[rows] = components.component(k).sample(len(rows), random_state=rng).orders
+    return Rankings._from_arrays(orders, components.items), labels
+
+
 def refuse_too_large(n_bytes: int, what: str, instead: str) -> None:
     """Refuse an answer that memory would not hold; ``instead`` says what to ask for."""
     if n_bytes > MOST_BYTES:
-        raise DataError(
-            f"the answer, {what}, would take {n_bytes / 2**30:.1f} GiB; ask for {instead} instead"
-        )
+        size = f"{n_bytes / 2**30:.1f} GiB"
+        raise DataError(f"the answer, {what}, would take {size}; ask for {instead} instead")
 
 
 def one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
@@ -160,3 +169,12 @@ def same_for_equal_rows(values: Array, table: AgentTable) -> Array:
     np.add.at(sums, group, values)
     sizes = np.bincount(group).reshape(-1, *([1] * (values.ndim - 1)))
     return np.asarray((sums / np.maximum(sizes, 1))[group])
+
+
+def starts_table(objective: str, reached: Array) -> pd.DataFrame:
+    """Return what every start of a climb reached, and how far that is from the best."""
+    import pandas as pd
+
+    best = np.max(reached, initial=-np.inf)
+    columns = {objective: reached, "below_best": best - reached, "near_best": reached >= best - 1.0}
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(reached), name="start"))

@@ -44,37 +44,14 @@ class Saved(NamedTuple):
 
 @dataclass(frozen=True)
 class Schema:
-    """What a model's archive holds.
-
-    Attributes
-    ----------
-    parameters : class
-        The declared parameters.
-    pack : callable
-        Returns the :class:`Content` of a fit.
-    build : callable
-        Makes a fit of what was :class:`Saved`; it checks with ``require`` what pieces must have in common.
-    arrays : dict of str to Field
-        Every array a file may hold.
-    facts : dict of str to Check
-        Every further value, all of them needed.
-    members : Schema, optional
-        That of the fits which a fit of this model is made of.
-    """
+    """What a model's archive holds."""
 
     parameters: type[Parameters]
-    pack: Callable[[Any], Content]
-    build: Callable[[Saved], Any]
-    arrays: Mapping[str, Field] = field(default_factory=dict)
-    facts: Mapping[str, Check] = field(default_factory=dict)
-    members: Schema | None = None
-
-    def field_of(self, name: str) -> Field | None:
-        """Return what is declared of an array, one of a member included; None for strangers."""
-        number, slash, rest = name.partition("/")
-        if self.members is not None and slash and number.isdecimal():
-            return self.members.field_of(rest)
-        return self.arrays.get(name)
+    pack: Callable[[Any], Content]  # takes a fit apart
+    build: Callable[[Saved], Any]  # makes a fit; checks with ``require`` what pieces must have in common
+    arrays: Mapping[str, Field] = field(default_factory=dict)  # every array a file may hold
+    facts: Mapping[str, Check] = field(default_factory=dict)  # every further value, all of them needed
+    members: Schema | None = None  # that of the fits which a fit of this model is made of
 
 
 def write_model(fit: Any, path: PathLike) -> None:
@@ -107,18 +84,16 @@ def read_model(path: PathLike, max_bytes: int | None = None) -> tuple[Model, Any
     if manifest["kind"] not in MODELS:
         find_plug_ins()
     model = MODELS.get(manifest["kind"])
+    name = os.fspath(path)
     if model is None:
-        raise FileFormatError(
-            f"{os.fspath(path)} holds a {manifest['kind'][:80]!r}, which this permix does not know", path
-        )
+        kind = manifest["kind"][:80]
+        raise FileFormatError(f"{name} holds a {kind!r}, which this permix does not know", path)
     try:
         return model, rebuilt(part(model.archive), manifest, arrays)
     except Exception as error:
-        raise FileFormatError(
-            f"{os.fspath(path)} is a permix file, but what it holds does not fit together "
-            f"({type(error).__name__}: {error}). It may have been edited; fit the model again.",
-            path,
-        ) from error
+        why = f"{type(error).__name__}: {error}"
+        said = f"{name} is a permix file, but what it holds does not fit together ({why}). "
+        raise FileFormatError(said + "It may have been edited; fit the model again.", path) from error
 
 
 def rebuilt(schema: Schema, manifest: Mapping[str, Any], arrays: dict[str, Array]) -> Any:
@@ -128,17 +103,15 @@ def rebuilt(schema: Schema, manifest: Mapping[str, Any], arrays: dict[str, Array
     require(isinstance(said, dict) and set(said) == set(schema.facts), "facts")
     facts = {name: check(name, check.from_json(said[name])) for name, check in schema.facts.items()}
     if schema.members is not None:
-        members: list[Any] = []
+        facts["members"] = []
         of_members: Any = manifest.get("members")
         require(isinstance(of_members, list), "members")
         for number, about in enumerate(of_members):
-            prefix = f"{number}/"
-            own = {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
-            arrays = {name: array for name, array in arrays.items() if not name.startswith(prefix)}
-            members.append(rebuilt(schema.members, about, own))
-        facts["members"] = members
-    sizes = check_arrays(schema.arrays, arrays)
-    return schema.build(Saved(settings, facts, arrays, sizes))
+            own = {name: array for name, array in arrays.items() if name.startswith(f"{number}/")}
+            arrays = {name: array for name, array in arrays.items() if name not in own}
+            pieces = {name.partition("/")[2]: array for name, array in own.items()}
+            facts["members"].append(rebuilt(schema.members, about, pieces))
+    return schema.build(Saved(settings, facts, arrays, check_arrays(schema.arrays, arrays)))
 
 
 def load(path: PathLike, max_bytes: int | None = None) -> Any:
@@ -163,5 +136,7 @@ def load(path: PathLike, max_bytes: int | None = None) -> Any:
     FileFormatError
         If the file is truncated, damaged, hostile, of another kind, or written by a newer permix.
     """
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"there is no file {os.fspath(path)}; load reads what a model's save wrote")
     model, fit = read_model(path, max_bytes)
     return part(model.estimator)._from_fit(fit)

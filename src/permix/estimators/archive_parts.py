@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from permix.data.labels import Label, clean_items
 from permix.distributions.base import Estimate
-from permix.estimators.archive import Saved
+from permix.estimators import fields
+from permix.estimators.archive import Content, Saved
 from permix.estimators.checks import Check, Choice, Made, Real, Switch, Whole
-from permix.estimators.fields import Array, Field, below, field, finite, not_negative, partition, require
-from permix.partitions.point_estimate import PointEstimate
-from permix.sampling import Draws
+from permix.estimators.fields import Array, Field, field, require
+
+if TYPE_CHECKING:
+    from permix.partitions.point_estimate import PointEstimate
+    from permix.sampling.draws import Draws
 
 
 def _items(names: Any) -> tuple[Label, ...]:
@@ -40,40 +43,52 @@ def log_likelihood_of(pair: Array, *, may_be_unknown: bool = False) -> Estimate:
 
 
 LOG_LIKELIHOOD = field("real", 2)
+# Facts and arrays of a finite mixture of distributions of rankings.
+MIXTURE_FACTS: Mapping[str, Check] = {"items": ITEMS, "converged": Switch(), "interrupted": Switch()}
+MIXTURE_FIELDS = {
+    "weights": field("real", "groups", where=fields.simplex),
+    "probabilities": field("real", "rows", "groups", where=fields.simplex),
+    "counts": field("int64", "rows", where=fields.counts),
+    "log_likelihood": LOG_LIKELIHOOD,
+}
 
 
-def _chain_seeds(value: Any) -> list[dict[str, Any]]:
-    require(isinstance(value, list) and all(isinstance(seed, dict) for seed in value), "seeds")
-    return value
+def pack_mixture(fit: Any) -> Content:
+    """Return what files of all such mixtures hold."""
+    facts = {name: bool(getattr(fit, name)) for name in ("converged", "interrupted")}
+    arrays = {"probabilities": fit.probabilities, "counts": fit.counts, "weights": fit.components.weights}
+    arrays["log_likelihood"] = log_likelihood_pair(fit.log_likelihood)
+    return Content({"items": fit.components.items, **facts}, arrays)
 
 
-def _names(value: Any) -> list[str]:
-    require(isinstance(value, list) and all(isinstance(name, str) for name in value), "names")
-    return value
+def _list_of(kind: type, what: str) -> Made:
+    def checked(value: Any) -> list[Any]:
+        require(isinstance(value, list) and all(isinstance(entry, kind) for entry in value), what)
+        return list(value)
+
+    return Made(checked, f"a list of {what}", to_json=list)
 
 
 # Facts about draws; ``moves`` are the names of the moves made.
 DRAW_FACTS: Mapping[str, Check] = {
-    "moves": Made(_names, "a list of names"),
-    "seeds": Made(_chain_seeds, "a list of seeds", to_json=list),
+    "moves": _list_of(str, "names"),
+    "seeds": _list_of(dict, "seeds"),
     "interrupted": Switch(),
 }
 
 
 def draw_fields(optional: bool = False, **quantities: Field) -> dict[str, Field]:
     """Return the fields of draws; quantities have the dimensions "chains" and "draws" before their own."""
-    fields = {
+    counted = field("int", "chains", "moves?", where=fields.not_negative, optional=optional)
+    return {
         f"draws/{name}": about._replace(shape=("chains", "draws", *about.shape), optional=optional)
         for name, about in quantities.items()
-    }
-    for name in ("proposed", "accepted"):
-        fields[f"statistics/{name}"] = field("int", "chains", "moves?", where=not_negative, optional=optional)
-    return fields
+    } | {f"statistics/{name}": counted for name in ("proposed", "accepted")}
 
 
 def number(*, optional: bool = False) -> Field:
     """Return the field of a finite number of each draw."""
-    return field("number", where=finite, optional=optional)
+    return field("number", where=fields.finite, optional=optional)
 
 
 def pack_draws(draws: Draws) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -81,26 +96,21 @@ def pack_draws(draws: Draws) -> tuple[dict[str, Any], dict[str, Array]]:
     arrays = {f"draws/{name}": array for name, array in draws.arrays.items()}
     for name in ("proposed", "accepted"):
         arrays[f"statistics/{name}"] = np.asarray(draws.statistics[name])
-    facts = {
-        "moves": list(draws.statistics["moves"]),
-        "seeds": list(draws.seeds),
-        "interrupted": bool(draws.interrupted),
-    }
-    return facts, arrays
+    facts = {"moves": list(draws.statistics["moves"]), "seeds": list(draws.seeds)}
+    return {**facts, "interrupted": bool(draws.interrupted)}, arrays
 
 
 def draws_of(saved: Saved) -> Draws:
     """Return the draws that were saved."""
-    arrays = under("draws/", saved.arrays)
+    from permix.sampling.draws import Draws
+
     moves = saved.facts["moves"]
-    statistics: dict[str, Any] = {"moves": moves, **under("statistics/", saved.arrays)}
     require(saved.sizes["moves?"] == len(moves), "moves")
-    n_draws = saved.sizes["draws"]
     return Draws(
-        arrays=arrays,
-        statistics=statistics,
+        arrays=under("draws/", saved.arrays),
+        statistics={"moves": moves, **under("statistics/", saved.arrays)},
         interrupted=saved.facts["interrupted"],
-        n_draws=n_draws,
+        n_draws=saved.sizes["draws"],
         seeds=tuple(saved.facts["seeds"]),
     )
 
@@ -126,31 +136,47 @@ class Record(Check):
         return f"a record of {', '.join(self.checks)}"
 
 
-# A point estimate of a partition of as many as there are "observations".
+# A point estimate of a partition.
 ESTIMATE_FACTS: Mapping[str, Check] = {
     "loss": Choice("vi", "binder"),
     "expected_loss": Real(),
     "best_draw_loss": Real(),
     "n_runs": Whole(0),
 }
-ESTIMATE_FIELDS = {
-    "point_estimate": field("int", "observations", where=(below("observations"), partition)),
+# Facts and arrays of a model whose draws are partitions: labels, scalars, and a point estimate.
+PARTITION_FACTS = {**DRAW_FACTS, **ESTIMATE_FACTS}
+PARTITION_FIELDS = {
+    **draw_fields(
+        optional=False,
+        labels=field("int", "observations", where=fields.below("observations")),
+        **dict.fromkeys(("n_clusters", "largest_cluster", "log_likelihood", "log_joint"), number()),
+    ),
+    "draws/concentration": field("real", "chains", "draws", where=fields.positive, optional=True),
+    "point_estimate": field("int", "observations", where=(fields.below("observations"), fields.partition)),
 }
 
 
-def pack_estimate(estimate: PointEstimate) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return the facts and the arrays of a point estimate."""
-    facts = {name: getattr(estimate, name) for name in ESTIMATE_FACTS}
-    return facts, {"point_estimate": np.asarray(estimate.labels)}
+def pack_partitions(fit: Any) -> Content:
+    """Return the draws and the point estimate of a fit."""
+    facts, arrays = pack_draws(fit.draws)
+    facts |= {name: getattr(fit.estimate, name) for name in ESTIMATE_FACTS}
+    return Content(facts, {**arrays, "point_estimate": np.asarray(fit.estimate.labels)})
 
 
-def estimate_of(saved: Saved) -> PointEstimate:
-    """Return the point estimate that was saved."""
-    return estimate_from(saved.arrays["point_estimate"], saved.facts)
+def partitions_of(saved: Saved, learned: bool) -> tuple[Draws, PointEstimate]:
+    """Return draws and point estimate; ``learned``: whether the draws have a concentration."""
+    draws = draws_of(saved)
+    numbers = draws.arrays["labels"].max(axis=2).astype(np.int64) + 1
+    require(np.array_equal(draws.arrays["n_clusters"], numbers), "n_clusters")
+    require(len(draws.seeds) == saved.sizes["chains"], "seeds")
+    require(("concentration" in draws.arrays) == learned, "concentration")
+    return draws, estimate_from(saved.arrays["point_estimate"], saved.facts)
 
 
 def estimate_from(labels: Array, facts: Mapping[str, Any]) -> PointEstimate:
     """Return a point estimate with these labels."""
+    from permix.partitions.point_estimate import PointEstimate
+
     return PointEstimate(
         labels=labels,
         n_clusters=int(labels.max()) + 1,

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from permix.data.agent_table import AgentTable
+from permix.data.labels import Array
 from permix.estimators.archive import write_model
 from permix.estimators.parameters import Parameters, parameter_section, signature_of
+from permix.posterior import summary, to_datatree
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
@@ -23,6 +30,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     """
 
     _parameters_class: ClassVar[type[Parameters]]
+    _shared_attributes: ClassVar[str] = ""  # what docstrings of all subclasses list last
     _fit: Any
 
     def __init_subclass__(cls, *, parameters: type[Parameters] | None = None, **options: Any) -> None:
@@ -47,7 +55,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         __init__.__qualname__ = f"{cls.__qualname__}.__init__"
         __init__.__module__ = cls.__module__
         cls.__init__ = __init__  # type: ignore[method-assign]
-        cls.__doc__ = _with_parameters(cls.__doc__ or "", parameter_section(parameters.declared))
+        section = parameter_section(parameters.declared)
+        cls.__doc__ = _completed(cls.__doc__ or "", section, cls._shared_attributes)
 
     def _settings(self) -> Any:
         """Return the parameters, checked."""
@@ -63,24 +72,86 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file, a zip of JSON and ``.npy``; :func:`permix.load` reads it."""
+        write_model(self._fitted(), path)
+
+    def _fitted(self) -> Any:
+        """Return the fit; there must be one."""
         check_is_fitted(self)
-        write_model(self._fit, path)
+        return self._fit
+
+
+def of_fitted(get: Callable[[Any], Any], doc: str) -> Any:
+    """Return an attribute of fitted estimators that is computed when it is asked for."""
+
+    def attribute(self: Any) -> Any:
+        check_is_fitted(self)
+        return get(self)
+
+    return property(attribute, doc=doc)
+
+
+class ScoreMixin:
+    """Models of the data: how probable rows are. They have ``_log_densities``."""
+
+    def _log_densities(self, X: Any) -> tuple[Array, Array]:
+        """Return ln p of every row, and its Monte Carlo error."""
+        raise NotImplementedError
+
+    def score_samples(self, X: Any, *, return_error: bool = False) -> Any:
+        """Return ln of the predictive probability, or density, of each row.
+
+        Parameters
+        ----------
+        X : data
+            As in :meth:`fit`.
+        return_error : bool
+            Return the Monte Carlo errors as well, 0 where the value is exact.
+
+        Returns
+        -------
+        ndarray (rows,), or two of them
+            Each row once, whatever its count.
+        """
+        scores, errors = self._log_densities(X)
+        return (scores, errors) if return_error else scores
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log predictive probability of an agent; a row counts as often as its count says."""
-        scores = np.asarray(self.score_samples(X))
-        return float(np.average(scores, weights=getattr(X, "counts", None)))
+        counts = X.counts if isinstance(X, AgentTable) else None  # a frame may have a column of that name
+        return float(np.average(self.score_samples(X), weights=counts))
 
 
-def _with_parameters(docstring: str, section: str) -> str:
-    """Put the list of parameters where numpydoc has it: after the introduction."""
+class DrawsMixin:
+    """Models that keep draws of Markov chains: their fits have ``draws``."""
+
+    _tree: Any = None  # made when asked for: xarray takes a second to import
+
+    @property
+    def posterior_(self) -> xr.DataTree:
+        """All draws in ArviZ's schema, put together when they are first asked for."""
+        fit = self._fitted()  # type: ignore[attr-defined]
+        if self._tree is None:
+            self._tree = self._datatree(fit)
+        return self._tree
+
+    def _datatree(self, fit: Any) -> xr.DataTree:
+        return to_datatree(fit.draws)
+
+    def diagnostics(self) -> pd.DataFrame:
+        """Return mean, spread, effective sample size and R-hat of every scalar quantity of the chains."""
+        return summary(self._fitted().draws)  # type: ignore[attr-defined]
+
+
+def _completed(docstring: str, parameters: str, attributes: str) -> str:
+    """Put the list of parameters where numpydoc has it, after the introduction, and add shared attributes."""
     import inspect
 
     text = inspect.cleandoc(docstring)
-    place = text.find("\nAttributes\n---")
-    if place < 0:
-        return f"{text}\n\n{section}\n"
-    return f"{text[:place]}\n{section}\n{text[place:]}"
+    introduction, heading, rest = text.partition("\nAttributes\n---")
+    if not heading:
+        return f"{text}\n\n{parameters}\n"
+    own, gap, after = rest.partition("\n\n")
+    return f"{introduction}\n{parameters}\n{heading}{own}{attributes}{gap}{after}"
 
 
 def _near(given: Mapping[str, Any], known: Mapping[str, Any]) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from permix.errors import DataError, ParameterError
 
@@ -25,6 +27,7 @@ class Check:
     """What a parameter may be. ``special`` are values accepted as they are, such as None or "auto"."""
 
     special: tuple[Any, ...] = ()
+    noun = ""  # what the value is, for the parameter lists of docstrings; by default all that is accepted
 
     def __call__(self, name: str, value: Any) -> Any:
         """Return the value as the model uses it, or raise :class:`permix.errors.ParameterError`."""
@@ -47,7 +50,7 @@ class Check:
 
     def kind(self) -> str:
         """Say what the value is, for the parameter lists of docstrings."""
-        return self.allowed()
+        return " or ".join([self.noun, *map(_written, self.special)]) if self.noun else self.allowed()
 
     def allowed(self) -> str:
         """Say all that is accepted, special values included."""
@@ -70,84 +73,63 @@ def _written(value: Any) -> str:
     return repr(value) if not isinstance(value, str) else f'"{value}"'
 
 
-class Whole(Check):
+class Number(Check):
+    """A number; ``read`` makes it of a word."""
+
+    read: ClassVar[type]
+
+    def parse(self, text: str) -> Any:
+        if text in self.special:
+            return text
+        try:
+            return self.read(text)
+        except ValueError:
+            return text
+
+
+class Whole(Number):
     """A whole number of at least ``least``."""
+
+    noun, read = "int", int
 
     def __init__(self, least: int = 0, most: int = MOST, *, special: tuple[Any, ...] = ()) -> None:
         self.least, self.most, self.special = least, most, special
 
     def convert(self, value: Any) -> Any:
-        if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
-            return NotImplemented
-        return value
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        return value if is_whole and self.least <= value <= self.most else NotImplemented
 
     def must_be(self) -> str:
         if self.most < MOST:
             return f"a whole number from {self.least} to {self.most}"
         return f"a whole number, {self.least} or more"
 
-    def kind(self) -> str:
-        return " or ".join(["int", *map(_written, self.special)])
 
-    def parse(self, text: str) -> Any:
-        if text in self.special:
-            return text
-        try:
-            return int(text)
-        except ValueError:
-            return text
-
-
-class Real(Check):
+@dataclass(eq=False, kw_only=True)
+class Real(Number):
     """A finite number above ``above``, below ``below``, and from ``least`` to ``most``."""
 
-    def __init__(
-        self,
-        *,
-        least: float = -math.inf,
-        most: float = math.inf,
-        above: float = -math.inf,
-        below: float = math.inf,
-        special: tuple[Any, ...] = (),
-    ) -> None:
-        self.least, self.most, self.above, self.below = least, most, above, below
-        self.special = special
+    noun, read = "float", float
+    least: float = -math.inf
+    most: float = math.inf
+    above: float = -math.inf
+    below: float = math.inf
+    special: tuple[Any, ...] = ()
 
     def convert(self, value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, int | float):
             return NotImplemented
-        try:
-            number = float(value)
-        except OverflowError:
-            return NotImplemented
-        if not (math.isfinite(number) and self.above < number < self.below):
-            return NotImplemented
-        return number if self.least <= number <= self.most else NotImplemented
+        inside = self.above < value < self.below and self.least <= value <= self.most
+        largest = sys.float_info.max  # whole numbers beyond it are no floats
+        return float(value) if inside and -largest <= value <= largest else NotImplemented
 
     def must_be(self) -> str:
-        said = []
         if self.above == 0.0 and self.below == self.most == math.inf:
             return "a positive number"
-        if self.above > -math.inf:
-            said.append(f"above {self.above:g}")
-        if self.least > -math.inf:
-            said.append(f"{self.least:g} or more")
-        if self.below < math.inf:
-            said.append(f"below {self.below:g}")
-        if self.most < math.inf:
-            said.append(f"{self.most:g} or less")
+        ways = ("above {:g}", "{:g} or more", "below {:g}", "{:g} or less")
+        bounds = zip(ways, (self.above, self.least, self.below, self.most), strict=True)
+        said = [way.format(bound) for way, bound in bounds if math.isfinite(bound)]
         return f"a number, {' and '.join(said)}" if said else "a finite number"
-
-    def kind(self) -> str:
-        return " or ".join(["float", *map(_written, self.special)])
-
-    def parse(self, text: str) -> Any:
-        if text in self.special:
-            return text
-        try:
-            return float(text)
-        except ValueError:
-            return text
 
 
 class Choice(Check):
@@ -163,20 +145,18 @@ class Choice(Check):
         return " or ".join(_written(word) for word in self.words)
 
 
+@dataclass(eq=False, kw_only=True)
 class Switch(Check):
     """True or False."""
 
-    def __init__(self, *, special: tuple[Any, ...] = ()) -> None:
-        self.special = special
+    noun = "bool"
+    special: tuple[Any, ...] = ()
 
     def convert(self, value: Any) -> Any:
         return value if isinstance(value, bool) else NotImplemented
 
     def must_be(self) -> str:
         return "True or False"
-
-    def kind(self) -> str:
-        return " or ".join(["bool", *map(_written, self.special)])
 
 
 class Seed(Check):
@@ -227,7 +207,7 @@ class Threads(Whole):
 class Folder(Check):
     """A path, or None. Where a fit keeps its chains is not part of what it found: files do not hold it."""
 
-    special = (None,)
+    special, noun = (None,), "path"
 
     def convert(self, value: Any) -> Any:
         return Path(value) if isinstance(value, str | os.PathLike) and os.fspath(value) else NotImplemented
@@ -235,11 +215,35 @@ class Folder(Check):
     def must_be(self) -> str:
         return "a path"
 
-    def kind(self) -> str:
-        return "path or None"
-
     def to_json(self, value: Any) -> Any:
         return None
+
+
+class Concentration(Check):
+    """A number, or a Gamma prior that learns it."""
+
+    noun = "float or Gamma"
+
+    def convert(self, value: Any) -> Any:
+        from permix.partitions import Gamma
+
+        return value if isinstance(value, Gamma) else Real().convert(plain_number(value))
+
+    def must_be(self) -> str:
+        return "a number or Gamma(shape, rate)"
+
+    def to_json(self, value: Any) -> Any:
+        return value if isinstance(value, float) else value.describe()
+
+    def from_json(self, value: Any) -> Any:
+        from permix.partitions import prior_from_description
+
+        return prior_from_description(value) if isinstance(value, dict) else value
+
+    def parse(self, text: str) -> Any:
+        from permix.partitions.concentration_text import concentration_of
+
+        return concentration_of(text)
 
 
 class Made(Check):
@@ -255,17 +259,17 @@ class Made(Check):
         from_json: Callable[[Any], Any] = lambda value: value,
         parse: Callable[[str], Any] = lambda text: text,
     ) -> None:
-        self._make, self._kind, self.special = make, kind, special
+        self._make, self.noun, self.special = make, kind, special
         self._to_json, self._from_json, self._parse = to_json, from_json, parse
 
     def convert(self, value: Any) -> Any:
         return self._make(value)
 
     def must_be(self) -> str:
-        return self._kind
+        return self.noun
 
     def kind(self) -> str:
-        return self._kind
+        return self.noun
 
     def to_json(self, value: Any) -> Any:
         return value if value in self.special else self._to_json(value)

@@ -38,23 +38,14 @@ def require(condition: bool, what: str) -> None:
 class Field(NamedTuple):
     """One array.
 
-    Attributes
-    ----------
-    type : str
-        One of ``TYPES``.
-    shape : tuple of str or int
-        Names of dimensions, which all arrays of an archive agree on, or sizes. A dimension may be empty only
-        if its name ends in "?".
-    constraints : tuple of functions
-        Each takes the array and the sizes of the dimensions and says whether the values are possible.
-    optional : bool
-        Whether a fit may leave it out.
+    Dimensions have names, which all arrays of an archive agree on, or sizes; one may be empty only if its
+    name ends in "?". A constraint takes the array and the sizes, and says whether the values are possible.
     """
 
-    type: str
+    type: str  # one of ``TYPES``
     shape: tuple[str | int, ...]
     constraints: tuple[Callable[[Array, Mapping[str, int]], bool], ...] = ()
-    optional: bool = False
+    optional: bool = False  # whether a fit may leave it out
 
 
 def field(type: str, *shape: str | int, where: Any = (), optional: bool = False) -> Field:

@@ -14,58 +14,50 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from permix.errors import DataError, ParameterError
-from permix.estimators.checks import Check, Folder, Seed, Switch, Threads, Whole
+from permix.estimators.checks import Check, Choice, Folder, Seed, Switch, Threads, Whole
 
 
 @dataclass(frozen=True)
 class Declared:
-    """One declared parameter.
-
-    Attributes
-    ----------
-    default, check
-        What it is unless given, and what it may be.
-    help : str
-        What it means, for docstrings; the first sentence is the help of the option.
-    flag : str
-        The option of the command line; "" if the command has none. Derived from the name unless given.
-    short : str
-        A second, short flag such as ``-k``.
-    positional : bool
-        Whether constructors accept it by position.
-    """
+    """One declared parameter."""
 
     default: Any
     check: Check
-    help: str
-    flag: str | None = None
-    short: str = ""
-    positional: bool = False
+    help: str  # for docstrings; the first sentence is the help of the option
+    flag: str | None = None  # the option of the command line; "" for none, derived from the name unless given
+    short: str = ""  # a second, short flag such as ``-k``
+    positional: bool = False  # whether constructors accept it by position
 
     def flag_of(self, name: str) -> str:
         """Return the option of the command line, or ""."""
         return "--" + name.removeprefix("n_").replace("_", "-") if self.flag is None else self.flag
 
 
-def declare(
-    default: Any,
-    check: Check,
-    help: str,
-    *,
-    flag: str | None = None,
-    short: str = "",
-    positional: bool = False,
-) -> Any:
-    """Declare a parameter in the body of a :class:`Parameters` class."""
-    return Declared(default, check, help, flag, short, positional)
+def declare(default: Any, check: Check, help: str, **options: Any) -> Any:
+    """Declare a parameter in the body of a :class:`Parameters` class; ``options`` are those of Declared."""
+    return Declared(default, check, help, **options)
+
+
+# Parameters that several models have.
+N_COMPONENTS: Any = declare(
+    1,
+    Whole(1),
+    "Number of groups. :func:`permix.select_components` chooses it by held-out likelihood.",
+    short="-k",
+    positional=True,
+)
+LOSS: Any = declare(
+    "vi",
+    Choice("vi", "binder"),
+    "The loss whose posterior expectation the groups shown minimize: variation of information or Binder's.",
+)
 
 
 def signature_of(declared: Mapping[str, Declared]) -> inspect.Signature:
     """Return the signature of a constructor with these parameters."""
-    by_position = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    by_name = inspect.Parameter.KEYWORD_ONLY
+    kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = [
-        inspect.Parameter(name, by_position if about.positional else by_name, default=about.default)
+        inspect.Parameter(name, kinds[about.positional], default=about.default)
         for name, about in declared.items()
     ]
     return inspect.Signature(sorted(parameters, key=lambda parameter: parameter.kind))
@@ -93,8 +85,7 @@ class Parameters:
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Declared)}
         for name in own:
             delattr(cls, name)
-        inherited = {name: value for name, value in cls.declared.items() if name not in own}
-        cls.declared = {**own, **inherited}
+        cls.declared = own | {name: value for name, value in cls.declared.items() if name not in own}
         cls.__signature__ = signature_of(cls.declared)  # type: ignore[attr-defined]
 
     def __init__(self, *args: Any, **given: Any) -> None:
@@ -126,6 +117,11 @@ class Parameters:
         """Return a copy with some values changed."""
         return type(self)(**{**self.as_dict(), **changes})
 
+    def is_default(self, name: str) -> bool:
+        """Say whether a parameter has its default, given or not."""
+        value, default = getattr(self, name), self.declared[name].default
+        return value is default or repr(value) == repr(default)
+
     def as_dict(self) -> dict[str, Any]:
         """Return all values by name."""
         return {name: getattr(self, name) for name in self.declared}
@@ -142,11 +138,7 @@ class Parameters:
         return cls(**{name: cls.declared[name].check.from_json(value) for name, value in values.items()})
 
     def __repr__(self) -> str:
-        given = [
-            f"{name}={value!r}"
-            for name, value in self.as_dict().items()
-            if value is not self.declared[name].default and repr(value) != repr(self.declared[name].default)
-        ]
+        given = [f"{name}={value!r}" for name, value in self.as_dict().items() if not self.is_default(name)]
         return f"{type(self).__name__}({', '.join(given)})"
 
 

@@ -14,24 +14,15 @@ from permix.errors import Argument, DataError, Wording
 
 
 def as_preferences(data: Any, items: tuple[Label, ...] | None = None) -> Preferences:
-    """Return data as consistent preferences, over the given items where a model has them already.
-
-    Parameters
-    ----------
-    data, items
-        As in :func:`as_table`.
-    """
+    """Return data as consistent preferences; data and items are those of :func:`as_table`."""
     table = as_table(data, items)
     if isinstance(table, Rankings):
         table = Preferences.from_rankings(table)
-    if not table.consistent.all():
-        bad = np.flatnonzero(~table.consistent)
-        way_out = (
-            "A model of rankings needs agents who do not; leave these out, ",
-            Wording("as data[data.consistent] or ", ""),
-            "with ",
-            Argument("on_cycle", "drop"),
-        )
+    bad = np.flatnonzero(~table.consistent)
+    if len(bad):
+        other_way = Wording("as data[data.consistent] or ", "")
+        why = "A model of rankings needs agents who do not; leave these out, "
+        way_out = (why, other_way, "with ", Argument("on_cycle", "drop"))
         raise table._cycle_error_with(int(bad[0]), len(bad), way_out)
     return table
 
@@ -39,17 +30,12 @@ def as_preferences(data: Any, items: tuple[Label, ...] | None = None) -> Prefere
 def as_table(data: Any, items: tuple[Label, ...] | None = None) -> Preferences | Rankings:
     """Return data as the table it is, over the given items where a model has them already.
 
-    Parameters
-    ----------
-    data : Preferences, Rankings, or 2-D integer array
-        Rows of an array are orderings, best first, padded by -1; items that a row leaves out are below.
-    items : tuple, optional
-        Item names of a fitted model. Data may know fewer items, as long as no row puts "the rest" below
-        the items it lists: the model would have more items in that rest than the data. A row that lists
-        all items of its own table says nothing about the others.
+    Rows of an array are orderings, best first, padded by -1; items that a row leaves out are below. Data may
+    know fewer items than the model, as long as no row puts "the rest" below the items it lists: the model
+    would have more items in that rest. A row that lists all items of its own table leaves the others open.
     """
     if isinstance(data, Preferences | Rankings):
-        table: Any = data
+        table: Preferences | Rankings = data
     elif isinstance(data, np.ndarray) and data.ndim == 2 and data.dtype.kind in "iu":
         table = Rankings.from_orders(data, items=items)
     else:
@@ -61,8 +47,7 @@ def as_table(data: Any, items: tuple[Label, ...] | None = None) -> Preferences |
         raise DataError("there are no rows; pass at least one")
     if items is not None and table.items != items:
         table = _over_items(table, items)
-    result: Preferences | Rankings = table
-    return result
+    return table
 
 
 def _over_items(table: Any, items: tuple[Label, ...]) -> Any:

@@ -1,29 +1,59 @@
-"""What estimators of ranking models share: how data come in."""
+"""What estimators of ranking models share: how data come in, and what is asked of mixtures."""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from permix.data.agent_table import AgentTable
 from permix.data.labels import Array, Label
-from permix.data.preferences import Preferences
+from permix.data.rankings import Rankings
 from permix.errors import DataError
-from permix.estimators.base import Estimator
+from permix.estimators.agent_answers import RankSummary, sample_rankings
+from permix.estimators.base import Estimator, ScoreMixin, of_fitted
 from permix.estimators.preference_input import as_preferences
 
 
 class RankingEstimator(Estimator):
-    """Base of estimators that take Rankings, Preferences, or plain arrays of orderings."""
+    """Base of estimators that take Rankings, Preferences, or plain arrays of orderings.
 
+    A subclass names the function that reads data, over given items if there are any, the one that fits them
+    with checked parameters, and maybe one that warns about a fit.
+    """
+
+    _shared_attributes = """
+items_ : tuple
+    Item names.
+n_features_in_ : int
+    Number of columns, where the data were an array."""
     items_: tuple[Label, ...]
+    _read: ClassVar[Callable[..., Any]] = staticmethod(as_preferences)
+    _fit_to: ClassVar[Callable[..., Any]]
+    _warn_of: ClassVar[Callable[..., None]] = staticmethod(lambda fit: None)
 
-    def _preferences(self, X: Any, *, reset: bool) -> Preferences:
-        """Return the data as preferences over the fitted items, where there are any."""
-        return as_preferences(self._checked(X, reset=reset), None if reset else self.items_)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : Rankings, Preferences, or 2-D integer array
+            Rows of an array are orderings, best first, padded by -1; what a row leaves out is below. A row
+            that the model cannot take is refused by name.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        settings = self._settings()
+        fit = self._fit_to(self._read(self._checked(X, reset=True)), settings)
+        self._warn_of(fit)
+        return self._adopt(fit)
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """Return a table of agents as it is, and an array checked as scikit-learn does."""
@@ -35,10 +65,8 @@ class RankingEstimator(Estimator):
         if isinstance(X, str | os.PathLike):
             raise DataError(f"{os.fspath(X)!r} is a path; read the file first: permix.read(path)")
         if hasattr(X, "columns"):
-            raise DataError(
-                "a data frame may hold orderings, ranks, pairs or ratings; say which by "
-                "permix.from_frame(frame)"
-            )
+            many = "a data frame may hold orderings, ranks, pairs or ratings"
+            raise DataError(f"{many}; say which by permix.from_frame(frame)")
         table = validate_data(self, X, reset=reset, dtype=None)
         if table.dtype.kind not in "iu":
             raise DataError(
@@ -48,16 +76,23 @@ class RankingEstimator(Estimator):
             )
         return table
 
-    def _new_data(self, X: Any) -> Preferences:
+    def _new_data(self, X: Any) -> Any:
+        """Return new data over the fitted items."""
         check_is_fitted(self)
-        return self._preferences(X, reset=False)
+        return self._read(self._checked(X, reset=False), self.items_)
 
 
-class RankingMixture(RankingEstimator):
+class RankingMixture(ClusterMixin, ScoreMixin, RankingEstimator):  # type: ignore[misc]
     """Base of mixtures, whose rows belong to groups with probabilities."""
 
+    labels_: Array
+
     def predict(self, X: Any) -> Array:
-        """Return the most probable group of each row.
+        """Return the most probable group of each row of ``X``, as in :meth:`predict_proba`."""
+        return np.asarray(self.predict_proba(X).argmax(axis=1))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return P(group | what the row says).
 
         Parameters
         ----------
@@ -66,6 +101,106 @@ class RankingMixture(RankingEstimator):
 
         Returns
         -------
-        ndarray of int
+        ndarray (rows, groups)
+            Rows sum to one.
         """
-        return np.asarray(self.predict_proba(X).argmax(axis=1))
+        raise NotImplementedError
+
+
+class FiniteRankingMixture(RankingMixture):
+    """Base of mixtures of several distributions of full rankings: their fits have ``components``."""
+
+    _n_samples: ClassVar[int]
+
+    def _adopt(self, fit: Any) -> Self:
+        self._fit = fit
+        self.items_ = fit.components.items
+        self.weights_ = fit.components.weights
+        self.labels_ = fit.labels
+        self.log_likelihood_ = fit.log_likelihood
+        self.converged_ = fit.converged
+        return self
+
+    components_ = of_fitted(
+        lambda self: [self._fit.components.component(k) for k in range(len(self.weights_))],
+        "Each group as a distribution of its own.",
+    )
+
+    def predict_pairwise(
+        self,
+        X: Any,
+        pairs: Any = None,
+        *,
+        n_samples: int | None = None,
+        random_state: Any = 0,
+        return_error: bool = False,
+    ) -> Any:
+        """Return P(a ≻ b | what the row says).
+
+        Parameters
+        ----------
+        X : Rankings, Preferences, or 2-D integer array
+        pairs : array or list of (row, a, b), optional
+            Rows of ``X``, counted from 0, and items by name. Left out, all pairs for all rows.
+        n_samples : int, optional
+            Rankings averaged over for rows without an exact way; by default some hundreds.
+        random_state : int, SeedSequence, Generator or None
+            For those.
+        return_error : bool
+            Return Monte Carlo errors as well, 0 where exact.
+
+        Returns
+        -------
+        ndarray (rows, items, items) with zeros on the diagonal, or ndarray (pairs,); or two of them
+        """
+        n_samples = self._n_samples if n_samples is None else n_samples
+        answers = self._pairwise(self._new_data(X), pairs, n_samples, random_state)
+        return answers if return_error else answers[0]
+
+    def _pairwise(self, table: Any, pairs: Any, n_samples: int, random_state: Any) -> tuple[Array, Array]:
+        """Return probabilities and their Monte Carlo errors."""
+        raise NotImplementedError
+
+    def complete(
+        self, X: Any, *, n_samples: int = 200, random_state: Any = 0, return_ranks: bool = False
+    ) -> Any:
+        """Return the most plausible full ranking of each row that agrees with what it says.
+
+        Parameters
+        ----------
+        X : Rankings, Preferences, or 2-D integer array
+        n_samples, random_state
+            As in :meth:`predict_pairwise`.
+        return_ranks : bool
+            Return expected ranks with 5 % to 95 % ranges as well.
+
+        Returns
+        -------
+        Rankings, or (Rankings, RankSummary)
+        """
+        completed = self._complete(self._new_data(X), n_samples, random_state, return_ranks)
+        return completed if return_ranks else completed[0]
+
+    def _complete(
+        self, table: Any, n_samples: int, random_state: Any, ranks: bool
+    ) -> tuple[Rankings, RankSummary | None]:
+        """Return full rankings and, where asked for, ranges of ranks."""
+        raise NotImplementedError
+
+    def sample(self, size: int = 1, random_state: Any = None, *, return_labels: bool = False) -> Any:
+        """Draw full rankings of new agents, independently.
+
+        Parameters
+        ----------
+        size : int
+            How many.
+        random_state : int, SeedSequence, Generator or None
+        return_labels : bool
+            Return the group of each as well.
+
+        Returns
+        -------
+        Rankings, or (Rankings, ndarray of int)
+        """
+        drawn = sample_rankings(self._fitted().components, size, random_state)
+        return drawn if return_labels else drawn[0]

@@ -9,38 +9,26 @@ import numpy as np
 from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, Message, Wording
+from permix.errors import Argument, DataError, Wording
 from permix.estimators.preference_input import as_preferences, as_table
 
 OTHERWISE = (Wording("permix.MallowsMixture", "permix fit mallows"), " takes any kind of preference")
-# What is wrong with a row, and the parts of a message that says what to do.
-Reason = tuple[str, tuple[str | Argument | Wording, ...]]
+SILENT = ("says nothing", "leave such rows out")
 
 
 def as_top_lists(data: Any, items: tuple[Label, ...] | None = None) -> Rankings:
     """Return data as top lists: every row names its best items in order, and all others are below.
 
-    Parameters
-    ----------
-    data : Rankings, Preferences, or 2-D integer array
-        Preferences must amount to top lists. Rows of an array are orderings, best first, padded by -1.
-    items : tuple, optional
-        Item names of a fitted model, which the rows are then numbered by.
-
-    Returns
-    -------
-    Rankings
-        Rows, ids and counts as given.
-
-    Raises
-    ------
-    DataError
-        If a row ranks a subset only, leaves items tied, compares pairs, or says nothing; by name.
+    Preferences must amount to top lists; a row that ranks a subset only, leaves items tied, compares pairs,
+    or says nothing is refused by name. Rows, ids and counts stay as given; data and items as in ``as_table``.
     """
     said = as_table(data, items)
     table = said if isinstance(said, Rankings) else rankings_of(as_preferences(said))
-    _refuse(~table.unlisted_below, table, _subset)
-    _refuse(table.lengths == 0, table, _silent)
+    below = (Wording("items=[all items] and ", ""), Argument("unlisted", "below"))
+    way_out = ("if the rest is below, build the data with ", *below, "; if it is unknown, ", *OTHERWISE)
+    subset = "ranks some items and says nothing about the rest, but this model takes top lists"
+    _refuse(~table.unlisted_below, table, subset, *way_out)
+    _refuse(table.lengths == 0, table, *SILENT)
     if table.n_items < 2:
         raise DataError("there is one item only, and one way to rank it; rankings need two items or more")
     return table
@@ -49,13 +37,11 @@ def as_top_lists(data: Any, items: tuple[Label, ...] | None = None) -> Rankings:
 def rankings_of(table: Preferences) -> Rankings:
     """Read levels of one item each as rankings; what is not listed is below or unknown, as the rows say."""
     listed = np.diff(table.level_indptr)
-    paired = np.diff(table.pair_indptr) > 0
-    _refuse(paired, table, _compares)
-    _refuse(listed == 0, table, _silent)
+    _refuse(np.diff(table.pair_indptr) > 0, table, _compares, *OTHERWISE)
+    _refuse(listed == 0, table, *SILENT)
     # Levels are consecutive, so the last is one less than the items listed unless some are tied.
-    last = np.zeros(len(table), dtype=np.int64)
-    last[:] = table.levels[table.level_indptr[1:] - 1]
-    _refuse(last + 1 < listed, table, _tied)
+    last = table.levels[table.level_indptr[1:] - 1]
+    _refuse(last + 1 < listed, table, _tied, "break the ties, or: ", *OTHERWISE)
     orders = np.full((len(table), int(listed.max())), -1, dtype=np.int32)
     orders[np.arange(orders.shape[1]) < listed[:, None]] = table.level_items
     return Rankings._from_arrays(
@@ -63,42 +49,23 @@ def rankings_of(table: Preferences) -> Rankings:
     )
 
 
-def _refuse(bad: Array, table: Any, reason: Any) -> None:
-    rows = np.flatnonzero(bad)
-    if len(rows):
-        what, instead = reason(table, int(rows[0]))
+def _refuse(bad: Array, table: Any, reason: Any, *instead: str | Argument | Wording) -> None:
+    """Refuse rows, the first by name; ``reason`` says what is wrong with it, or finds that out."""
+    rows = np.flatnonzero(bad).tolist()
+    if rows:
+        what = reason if isinstance(reason, str) else reason(table, rows[0])
         others = f" ({len(rows)} such rows)" if len(rows) > 1 else ""
-        raise DataError(Message(f"{table.row_name(int(rows[0]))} {what}{others}; ", *instead))
+        raise DataError(f"{table.row_name(rows[0])} {what}{others}; ", *instead)
 
 
-def _subset(table: Any, row: int) -> Reason:
-    return (
-        "ranks some items and says nothing about the rest, but this model takes top lists",
-        (
-            "if the rest is below, build the data with ",
-            Wording("items=[all items] and ", ""),
-            Argument("unlisted", "below"),
-            "; if it is unknown, ",
-            *OTHERWISE,
-        ),
-    )
-
-
-def _tied(table: Preferences, row: int) -> Reason:
+def _tied(table: Preferences, row: int) -> str:
     span = slice(int(table.level_indptr[row]), int(table.level_indptr[row + 1]))
     levels, items = table.levels[span], table.level_items[span]
     place = int(np.argmax(levels[1:] == levels[:-1]))
     first, second = (table.items[items[place + step]] for step in (0, 1))
-    return f"ties {first!r} and {second!r}, but lists have no ties", ("break the ties, or: ", *OTHERWISE)
+    return f"ties {first!r} and {second!r}, but lists have no ties"
 
 
-def _compares(table: Preferences, row: int) -> Reason:
-    better, worse = table.pairs[table.pair_indptr[row]]
-    return (
-        f"compares pairs ({table.items[better]!r} ≻ {table.items[worse]!r}), but lists have no comparisons",
-        OTHERWISE,
-    )
-
-
-def _silent(table: Any, row: int) -> Reason:
-    return "says nothing", ("leave such rows out",)
+def _compares(table: Preferences, row: int) -> str:
+    better, worse = (table.items[item] for item in table.pairs[table.pair_indptr[row]])
+    return f"compares pairs ({better!r} ≻ {worse!r}), but lists have no comparisons"

@@ -14,30 +14,14 @@ from permix.registries import part as part
 
 
 class Model(NamedTuple):
-    """One model.
+    """One model: where its parts are; "" for those it has not."""
 
-    Attributes
-    ----------
-    name : str
-        The public class, and what an archive says it holds.
-    estimator : str
-        Where the class is.
-    archive : str
-        Its :class:`~permix.estimators.archive.Schema`.
-    command : str
-        Its :class:`~permix.cli.command.ModelCommand`; "" if it has none.
-    pictures : str
-        The module whose ``PICTURES`` maps names of :mod:`permix.plots` to functions of a fit; "" if none.
-    selection : str
-        What :func:`permix.select_components` needs; "" if the number of groups is not chosen by it.
-    """
-
-    name: str
+    name: str  # the public class, and what an archive says it holds
     estimator: str
-    archive: str
-    command: str = ""
-    pictures: str = ""
-    selection: str = ""
+    archive: str  # its :class:`~permix.estimators.archive.Schema`
+    command: str = ""  # its :class:`~permix.cli.command.ModelCommand`
+    pictures: str = ""  # the module with ``PICTURES``, functions of a fit by names of :mod:`permix.plots`
+    selection: str = ""  # what :func:`permix.select_components` needs
 
     @property
     def named(self) -> str:
@@ -65,12 +49,11 @@ def fit_of(model: Any) -> Any:
     """Return the fit behind an estimator; a fit is its own."""
     if hasattr(model, "model") and not hasattr(model, "get_params"):
         return model
-    fit = getattr(model, "_fit", None)
+    fit, name = getattr(model, "_fit", None), type(model).__name__
+    if fit is None and name in MODELS:
+        raise DataError(f"this {name} is not fitted yet; call fit first")
     if fit is None:
-        name = type(model).__name__
-        raise DataError(
-            f"this {name} is not fitted yet; call fit first" if name in MODELS else f"a {name} is no model"
-        )
+        raise DataError(f"a {name} is no model")
     return fit
 
 
@@ -99,13 +82,7 @@ register(in_folder("AngleMixture", "permix.angle", selection="selection:SELECTIO
 register(in_folder("AngleClassifier", "permix.angle.classifier", command=""))
 register(in_folder("DPMixture", "permix.dp_mixture"))
 register(in_folder("CoClustering", "permix.cocluster"))
-register(
-    in_folder(
-        "CoClusteringEnsemble",
-        "permix.cocluster",
-        estimator="ensemble_estimator:CoClusteringEnsemble",
-        archive="archive:ENSEMBLE_SCHEMA",
-    )
-)
+ENSEMBLE = {"estimator": "ensemble_estimator:CoClusteringEnsemble", "archive": "archive:ENSEMBLE_SCHEMA"}
+register(in_folder("CoClusteringEnsemble", "permix.cocluster", **ENSEMBLE))
 register(in_folder("MallowsKDE", "permix.baselines.kde"))
 register(in_folder("BlurringMeanShift", "permix.baselines.mean_shift"))

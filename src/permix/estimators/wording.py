@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+from permix.errors import Argument, Message
 
 
 def groups_named(which: Sequence[int]) -> str:
@@ -13,7 +16,31 @@ def groups_named(which: Sequence[int]) -> str:
     >>> groups_named([1]), groups_named([0, 2])
     ('group 2', 'groups 1 and 3')
     """
-    numbers = [str(k + 1) for k in which]
-    if len(numbers) == 1:
-        return f"group {numbers[0]}"
-    return f"groups {', '.join(numbers[:-1])} and {numbers[-1]}"
+    return f"group{'' if len(which) == 1 else 's'} {listed([str(k + 1) for k in which])}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join names by commas and "and"."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def alike(orders: Any, what: str) -> list[str]:
+    """Say which groups have the same ranking."""
+    by_order: dict[tuple[int, ...], list[int]] = {}
+    for k, order in enumerate(orders.tolist()):
+        by_order.setdefault(tuple(order), []).append(k)
+    return [f"{groups_named(same)} {what}" for same in by_order.values() if len(same) > 1]
+
+
+def nobodys(n_members: Any) -> list[str]:
+    """Say which groups are nobody's most probable one."""
+    which = [k for k, n in enumerate(n_members.tolist()) if n == 0]
+    if not which:
+        return []
+    verb = "is" if len(which) == 1 else "are"
+    return [f"{groups_named(which)} {verb} nobody's most probable group; fewer may be enough"]
+
+
+def cut_short(said: str, max_iter: int) -> Message:
+    """Say, at the end of a sentence, by which arguments a climb comes to rest."""
+    return Message(said, Argument("max_iter", max_iter), " or ", Argument("tol"))

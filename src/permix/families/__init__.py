@@ -20,6 +20,4 @@ __all__ = ["Categorical", "Family", "Gaussian", "GaussianNIW", "Multinomial", "f
 
 def family_from_description(description: Mapping[str, Any]) -> Family:
     """Rebuild a family from what ``describe`` gave."""
-    fields = dict(description)
-    family: Family = FAMILIES.find(fields.pop("name", None))(**fields)
-    return family
+    return FAMILIES.find(description.get("name"))(**{k: v for k, v in description.items() if k != "name"})

@@ -32,6 +32,8 @@ class Family(abc.ABC):
     #: The arrays that :meth:`pack` gives: for each its type and the names of its dimensions, in the words of
     #: :mod:`permix.estimators.fields`.
     packed: ClassVar[Mapping[str, tuple[str, ...]]] = {"table": ("real", "observations", "columns")}
+    #: The hyper-parameter that has one entry for each column of the data, after ``resolve``.
+    per_column: ClassVar[str] = "prior_mean"
     accepts_sparse: ClassVar[bool] = False
     #: Whether the marginal likelihood of a cluster costs less than scoring its members.
     quick_marginal: ClassVar[bool] = True
@@ -54,9 +56,9 @@ class Family(abc.ABC):
     def statistics(self, capacity: int) -> NamedTuple:
         """Return statistics with room for ``capacity`` groups; the caller clears them."""
 
-    @abc.abstractmethod
     def decode(self, rows: np.ndarray) -> Any:
-        """Turn drawn rows back into the user's terms."""
+        """Turn drawn rows back into the user's terms, where they are not in these already."""
+        return rows
 
     def points(self, data: Any) -> tuple[np.ndarray, bool]:
         """Return encoded data as points to draw, and whether these are the user's columns as they are.
@@ -94,44 +96,34 @@ class Family(abc.ABC):
 
     def check_encoded(self, data: Any, n: int) -> None:
         """Refuse encoded data, read from a file, that compiled code could not take."""
-        shape = (n, self.n_features)
-        if not isinstance(data, np.ndarray) or data.dtype != np.float64 or data.shape != shape:
-            raise DataError(f"data are not a table of {shape[0]} × {shape[1]} numbers")
+        d = self.n_features
+        if not isinstance(data, np.ndarray) or data.dtype != np.float64 or data.shape != (n, d):
+            raise DataError(f"data are not a table of {n} × {d} numbers")
         finite_matrix(data, self.name)
 
     @property
-    @abc.abstractmethod
     def n_features(self) -> int:
         """Number of columns of the data (after ``resolve``)."""
+        return len(getattr(self, self.per_column))
 
     def __post_init__(self) -> None:
         """Turn NumPy's numbers into Python's, so that every family can be written to a file."""
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
+        for name, value in vars(self).items():
             if isinstance(value, np.generic):
-                object.__setattr__(self, field.name, value.item())
+                object.__setattr__(self, name, value.item())
 
     def resolve_saved(self) -> Self:
         """Return a copy of a resolved family that was saved and read back, with arrays for lists."""
-        arrays = {
-            field.name: np.asarray(value, dtype=np.float64)
-            for field in dataclasses.fields(self)
-            if isinstance(value := getattr(self, field.name), list)
-        }
-        return dataclasses.replace(self, **arrays)
+        lists = {name: value for name, value in vars(self).items() if isinstance(value, list)}
+        return dataclasses.replace(self, **{name: np.asarray(v, np.float64) for name, v in lists.items()})
 
     def describe(self) -> dict[str, Any]:
         """Return name and hyper-parameters as plain JSON values."""
-        described: dict[str, Any] = {"name": self.name}
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            described[field.name] = value.tolist() if isinstance(value, np.ndarray) else value
-        return described
+        plain = {name: v.tolist() if isinstance(v, np.ndarray) else v for name, v in vars(self).items()}
+        return {"name": self.name, **plain}
 
     def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return self.describe() == other.describe()
+        return isinstance(other, Family) and self.describe() == other.describe()
 
     def __hash__(self) -> int:
         return hash(repr(self.describe()))
@@ -140,10 +132,8 @@ class Family(abc.ABC):
 def refuse_odd_cells(X: Any) -> None:
     """Refuse arrays with masked cells, and with dates, which NumPy would take for numbers."""
     if isinstance(X, np.ma.MaskedArray) and np.ma.getmaskarray(X).any():
-        row, column = _first(np.ma.getmaskarray(X))
         raise CellError(
-            row,
-            column,
+            *_first(np.ma.getmaskarray(X)),
             "{place} is masked, and a mask is not read: leave out or fill in such rows (X.filled(...)); for "
             "family='categorical', None in an array of objects is a missing answer.",
         )
@@ -161,9 +151,8 @@ def refuse_odd_cells(X: Any) -> None:
     else:
         return
     if dates.any():
-        row, column = _first(dates)
         entry = str(array[dates][0]).replace("{", "").replace("}", "")
-        raise CellError(row, column, f"{{place}} is a date or time ({entry}); {DATES}")
+        raise CellError(*_first(dates), f"{{place}} is a date or time ({entry}); {DATES}")
 
 
 def _first(mask: np.ndarray) -> tuple[int, int]:
@@ -181,12 +170,10 @@ def finite_matrix(X: Any, family: str) -> np.ndarray:
         raise DataError(f"expected a table of rows and columns, got an array of shape {array.shape}")
     bad = ~np.isfinite(array)
     if bad.any():
-        row, column = (int(index) for index in np.argwhere(bad)[0])
-        value = "NaN" if np.isnan(array[row, column]) else "infinity"
+        value = "NaN" if np.isnan(array[bad][0]) else "infinity"
         others = int(bad.sum()) - 1
         raise CellError(
-            row,
-            column,
+            *_first(bad),
             f"Input contains {value}: {{place}}{f' (and {others} more cells)' if others else ''}. "
             f"The {family} family needs a number in every cell: leave out or fill in these rows.",
         )
@@ -199,12 +186,11 @@ def fitting_matrix(X: Any, family: str) -> np.ndarray:
     That is for data to fit to: a new row may be so far away that its probability is zero.
     """
     array = finite_matrix(X, family)
-    if np.any(np.abs(array) > LARGEST):
-        row, column = _first(np.abs(array) > LARGEST)
+    large = np.abs(array) > LARGEST
+    if large.any():
         raise CellError(
-            row,
-            column,
-            f"{{place}} is {array[row, column]:g}, and numbers beyond {LARGEST:g} cannot be squared and "
+            *_first(large),
+            f"{{place}} is {array[large][0]:g}, and numbers beyond {LARGEST:g} cannot be squared and "
             "added up: measure the column in other units.",
         )
     return array
@@ -219,12 +205,6 @@ def vector_of(value: float | Sequence[float] | np.ndarray, size: int, name: str)
         )
     # Compiled code is specialised for writable arrays: a read-only one would be compiled for once more.
     return np.broadcast_to(array, (size,)).copy()
-
-
-def check_whole(value: Any, name: str, largest: int) -> None:
-    """Refuse what is not a whole number from 0 to ``largest``."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= largest:
-        raise DataError(f"{name} must be a whole number from 0 to {largest:,}, got {value!r}")
 
 
 def check_number(value: Any, name: str) -> None:

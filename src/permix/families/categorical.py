@@ -46,6 +46,7 @@ class Categorical(Family):
     name: ClassVar[str] = "categorical"
     main_parameter: ClassVar[str] = "probabilities"
     packed: ClassVar[Mapping[str, tuple[str, ...]]] = {"table": ("int32", "observations", "columns")}
+    per_column: ClassVar[str] = "levels"
     accepts_missing: ClassVar[bool] = True
     accepts_categories: ClassVar[bool] = True
 
@@ -58,19 +59,11 @@ class Categorical(Family):
             for j, column in enumerate(levels):
                 for level in column:
                     if not isinstance(level, str | int | float) or level != level:
-                        raise CellError(
-                            None, j, f"{{place}}: answers are text or numbers, not {type(level).__name__}"
-                        )
-                if len(column) == 0 or len(set(column)) != len(column):
-                    raise DataError(
-                        f"levels of column {j + 1} must be at least one and all different: {column!r}"
-                    )
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        assert self.levels is not None
-        return len(self.levels)
+                        said = f"{{place}}: answers are text or numbers, not {type(level).__name__}"
+                        raise CellError(None, j, said)
+                if not column or len(set(column)) != len(column):
+                    said = f"levels of column {j + 1} must be at least one and all different: {column!r}"
+                    raise DataError(said)
 
     def resolve(self, X: Any) -> Self:
         """Take the answers that occur in each column."""
@@ -97,35 +90,30 @@ class Categorical(Family):
 
     def encode(self, X: Any) -> np.ndarray:
         """Return codes of the answers, -1 where missing."""
-        assert self.levels is not None
-        columns = _columns(X)
-        if len(columns) != len(self.levels):
+        columns, levels = _columns(X), self.levels or ()
+        if len(columns) != len(levels):
             raise DataError(
-                f"X has {len(columns)} features, but Categorical is expecting {len(self.levels)} features"
+                f"X has {len(columns)} features, but Categorical is expecting {len(levels)} features"
             )
         codes = np.full((len(columns[0]) if columns else 0, len(columns)), -1, dtype=np.int32)
         for j, column in enumerate(columns):
-            code_of = {value: code for code, value in enumerate(self.levels[j])}
+            code_of = {value: code for code, value in enumerate(levels[j])}
             values, inverse = _distinct(column)
-            code = np.empty(len(values), dtype=np.int32)
+            code = np.full(len(values), -1, dtype=np.int32)
             for position, value in enumerate(values):
                 if _is_missing(value):
-                    code[position] = -1
-                elif _plain(value) in code_of:
-                    code[position] = code_of[_plain(value)]
-                else:
+                    continue
+                if _plain(value) not in code_of:
                     row = int(np.flatnonzero(inverse == position)[0])
-                    known = ", ".join(str(level) for level in self.levels[j][:8])
-                    more = ", ..." if len(self.levels[j]) > 8 else ""
-                    text = f"{value!r} is not a known answer ({known}{more}). Give levels= to allow it."
+                    known = ", ".join(map(str, levels[j][:8])) + (", ..." if len(levels[j]) > 8 else "")
+                    text = f"{value!r} is not a known answer ({known}). Give levels= to allow it."
                     raise CellError(row, j, "{place}: " + text.replace("{", "{{").replace("}", "}}"))
+                code[position] = code_of[_plain(value)]
             codes[:, j] = code[inverse]
         return codes
 
     def statistics(self, capacity: int) -> CategoricalStats:
-        """Return room for ``capacity`` groups."""
-        assert self.levels is not None
-        n_levels = np.array([len(column) for column in self.levels], dtype=np.int64)
+        n_levels = np.array([len(column) for column in self.levels or ()], dtype=np.int64)
         offsets = np.concatenate([[0], np.cumsum(n_levels)])
         total = int(offsets[-1])
         return CategoricalStats(
@@ -140,31 +128,24 @@ class Categorical(Family):
 
     def decode(self, rows: np.ndarray) -> np.ndarray:
         """Turn codes back into answers."""
-        assert self.levels is not None
-        columns = [
-            np.array(levels, dtype=object)[rows[:, j].astype(np.int64)]
-            for j, levels in enumerate(self.levels)
-        ]
-        decoded = np.stack(columns, axis=1)
-        numeric = all(isinstance(level, int | float) for levels in self.levels for level in levels)
+        pairs = zip(self.levels or (), rows.T.astype(np.int64), strict=True)
+        decoded = np.stack([np.array(levels, dtype=object)[codes] for levels, codes in pairs], axis=1)
+        numeric = all(isinstance(level, int | float) for levels in self.levels or () for level in levels)
         return decoded.astype(np.float64) if numeric else decoded
 
     def points(self, data: Any) -> tuple[np.ndarray, bool]:
         """Return an indicator for every answer."""
-        assert self.levels is not None
-        indicators = [data[:, [j]] == np.arange(len(levels)) for j, levels in enumerate(self.levels)]
+        indicators = [data[:, [j]] == np.arange(len(levels)) for j, levels in enumerate(self.levels or ())]
         return np.concatenate(indicators, axis=1).astype(float), False
 
     def parameter_names(self, columns: Sequence[str]) -> list[str]:
         """Name the answers, as column=answer."""
-        assert self.levels is not None
-        pairs = zip(columns, self.levels, strict=True)
+        pairs = zip(columns, self.levels or (), strict=True)
         return [f"{column}={level}" for column, levels in pairs for level in levels]
 
     def check_encoded(self, data: Any, n: int) -> None:
         """Refuse codes that are not codes of this family's answers."""
-        assert self.levels is not None
-        n_levels = np.array([len(column) for column in self.levels])
+        n_levels = np.array([len(column) for column in self.levels or ()])
         if not isinstance(data, np.ndarray) or data.dtype != np.int32 or data.shape != (n, len(n_levels)):
             raise DataError(f"data are not a table of {n} × {len(n_levels)} codes")
         if np.any(data < -1) or np.any(data >= n_levels):
@@ -186,8 +167,7 @@ def _columns(X: Any) -> list[np.ndarray]:
     if hasattr(X, "columns") and not isinstance(X, np.ndarray):
         import narwhals as nw
 
-        frame = nw.from_native(X, eager_only=True)
-        return [column.to_numpy() for column in frame.iter_columns()]
+        return [column.to_numpy() for column in nw.from_native(X, eager_only=True).iter_columns()]
     refuse_odd_cells(X)
     # dtype=object for lists: [["yes", 1]] must not become text.
     array = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
@@ -202,22 +182,18 @@ def _distinct(column: np.ndarray) -> tuple[list[Any], np.ndarray]:
         values, inverse = np.unique(column, return_inverse=True)
         return values.tolist(), inverse
     seen: dict[Any, int] = {}
-    inverse = np.empty(len(column), dtype=np.int64)
-    for row, value in enumerate(column.tolist()):
-        key = None if _is_missing(value) else value
-        inverse[row] = seen.setdefault(key, len(seen))
+    keys = (None if _is_missing(value) else value for value in column.tolist())
+    inverse = np.array([seen.setdefault(key, len(seen)) for key in keys], dtype=np.int64)
     return list(seen), inverse
 
 
 def _is_missing(value: Any) -> bool:
+    if isinstance(value, float):
+        return value != value  # NaN alone differs from itself
     if isinstance(value, str):
         return value == ""
-    # pandas has two more ways to say nothing, NA and NaT; NaN is the only float that differs from itself.
-    return (
-        value is None
-        or type(value).__name__ in ("NAType", "NaTType")
-        or (isinstance(value, float) and value != value)
-    )
+    # pandas has two more ways to say nothing, NA and NaT.
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def _plain(value: Any) -> Any:

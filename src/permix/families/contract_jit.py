@@ -102,6 +102,7 @@ def draw(rng, stats, k, out):
 @kernel
 def score_and_add(stats, data, i, starts, n_clusters, out):
     """:func:`extend` for families that have no faster way."""
+    # Numba compiles what an implementation calls once more, but not what kernels call: so this is one.
     log_predictive(stats, data, i, n_clusters, out)
     for k in range(n_clusters):
         if starts[k] >= 0:
@@ -109,6 +110,10 @@ def score_and_add(stats, data, i, starts, n_clusters, out):
 
 
 # --- what serves where a family has nothing better ------------------------------------------------
+
+
+def _extend(stats, data, i, starts, n_clusters, out):
+    score_and_add(stats, data, i, starts, n_clusters, out)
 
 
 def _clear_all(stats, data, order, first, last, k):
@@ -128,7 +133,7 @@ def _add_row(stats, data, i, weight, direction):
 
 
 DEFAULTS = {
-    extend: score_and_add.py_func,
+    extend: _extend,
     clear_members: _clear_all,
     project: _project_row,
     add_vector: _add_row,
@@ -147,22 +152,13 @@ def use_defaults(stats_class, *declared):
 
 
 @kernel
-def prior_predictive(stats, data, n_data, out):
-    """Write ln p(x_i) under an empty cluster for each datum; cluster 0 of ``stats`` must be empty."""
-    single = np.empty(1)
-    for i in range(n_data):
-        log_predictive(stats, data, i, 1, single)
-        out[i] = single[0]
-
-
-@kernel
 def seat_all(stats, data, labels, n_clusters):
     """Rebuild all statistics from labels (-1: in no cluster), free of the drift of incremental updates."""
     for k in range(n_clusters):
         clear(stats, k)
     for i in range(labels.shape[0]):
         if labels[i] >= 0:
-            add(stats, data, i, labels[i])
+            add(stats, data, i, np.int64(labels[i]))
 
 
 @kernel

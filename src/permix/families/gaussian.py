@@ -54,20 +54,10 @@ class Gaussian(Family):
         if not np.all(np.isfinite(np.asarray(self.prior_mean, dtype=np.float64))):
             raise DataError(f"prior_mean must be finite, got {self.prior_mean!r}")
 
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return int(np.asarray(self.prior_mean).shape[0])
-
     def resolve(self, X: Any) -> Self:
         """Give every hyper-parameter one value per column."""
-        columns = fitting_matrix(X, self.name).shape[1]
-        return dataclasses.replace(
-            self,
-            noise_scale=vector_of(self.noise_scale, columns, "noise_scale"),
-            prior_mean=vector_of(self.prior_mean, columns, "prior_mean"),
-            prior_scale=vector_of(self.prior_scale, columns, "prior_scale"),
-        )
+        d = fitting_matrix(X, self.name).shape[1]
+        return dataclasses.replace(self, **{name: vector_of(v, d, name) for name, v in vars(self).items()})
 
     def encode(self, X: Any) -> np.ndarray:
         """Divide by the noise scale."""
@@ -84,7 +74,6 @@ class Gaussian(Family):
         ]
 
     def statistics(self, capacity: int) -> GaussianStats:
-        """Return room for ``capacity`` groups."""
         noise = np.asarray(self.noise_scale, dtype=np.float64)
         ratio = (noise / np.asarray(self.prior_scale)) ** 2
         d = ratio.shape[0]
@@ -101,10 +90,6 @@ class Gaussian(Family):
             half_precision=np.zeros((1 if same else d, capacity)),
             log_height=np.zeros(capacity),
         )
-
-    def decode(self, rows: np.ndarray) -> np.ndarray:
-        """Drawn rows are in the user's units already."""
-        return rows
 
     def points(self, data: Any) -> tuple[np.ndarray, bool]:
         """Multiply by the noise scale."""

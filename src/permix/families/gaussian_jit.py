@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 import permix.families.contract_jit as contract
-from permix.kernels.jit import implements, kernel
+from permix.kernels.jit import implements, inlined, kernel
 
 LOG_2PI = math.log(2.0 * math.pi)
 
@@ -111,8 +111,8 @@ def _remove(stats, data, i, k):
     _update_posterior(stats, k)
 
 
-@implements(contract.log_predictive, GaussianStats)
-def _log_predictive(stats, data, i, n_clusters, out):
+@inlined
+def _score(stats, data, i, n_clusters, out):
     for k in range(n_clusters):
         out[k] = 0.0
     means = stats.means
@@ -142,50 +142,33 @@ def _log_predictive(stats, data, i, n_clusters, out):
             out[k] = stats.log_height[k] - out[k]
 
 
+@implements(contract.log_predictive, GaussianStats)
+def _log_predictive(stats, data, i, n_clusters, out):
+    _score(stats, data, i, n_clusters, out)
+
+
 @implements(contract.extend, GaussianStats)
 def _extend(stats, data, i, starts, n_clusters, out):
-    # The posterior mean moves by (x - m)/(ratio + n + 1): one pass over the means scores and updates them.
+    _score(stats, data, i, n_clusters, out)
+    # The posterior mean moves by (x - m)/(ratio + n + 1).
+    same = stats.half_precision.shape[0] == 1
     means = stats.means
     d = means.shape[0]
+    step = stats.spread  # scratch: the spread is not kept here
     for k in range(n_clusters):
-        out[k] = 0.0
-    if stats.half_precision.shape[0] == 1:
-        step = stats.spread  # scratch: the spread is not kept here
+        step[k] = 1.0 / (stats.ratio[0] + stats.counts[k] + 1.0)
+    for j in range(d):
         for k in range(n_clusters):
-            step[k] = 1.0 / (stats.ratio[0] + stats.counts[k] + 1.0)
-        # Four dimensions a pass, as in the predictive.
-        for j in range(0, d - 3, 4):
-            x0, x1, x2, x3 = data[i, j], data[i, j + 1], data[i, j + 2], data[i, j + 3]
-            for k in range(n_clusters):
-                d0, d1 = x0 - means[j, k], x1 - means[j + 1, k]
-                d2, d3 = x2 - means[j + 2, k], x3 - means[j + 3, k]
-                out[k] += (d0 * d0 + d1 * d1) + (d2 * d2 + d3 * d3)
-                means[j, k] += d0 * step[k]
-                means[j + 1, k] += d1 * step[k]
-                means[j + 2, k] += d2 * step[k]
-                means[j + 3, k] += d3 * step[k]
-        for j in range(d - d % 4, d):
-            x = data[i, j]
-            for k in range(n_clusters):
-                difference = x - means[j, k]
-                out[k] += difference * difference
-                means[j, k] += difference * step[k]
-        for k in range(n_clusters):
-            out[k] = stats.log_height[k] - stats.half_precision[0, k] * out[k]
-            stats.counts[k] += 1.0
+            difference = data[i, j] - means[j, k]
+            left = stats.ratio[j] + stats.counts[k] + 1.0
+            means[j, k] += difference * step[k] if same else difference / left
+    for k in range(n_clusters):
+        stats.counts[k] += 1.0
+        if same:
             variance = 1.0 + step[k]
             stats.half_precision[0, k] = 0.5 / variance
             stats.log_height[k] = stats.log_jacobian - 0.5 * d * (LOG_2PI + math.log(variance))
-    else:
-        for j in range(d):
-            x = data[i, j]
-            for k in range(n_clusters):
-                difference = x - means[j, k]
-                out[k] += difference * difference * stats.half_precision[j, k]
-                means[j, k] += difference / (stats.ratio[j] + stats.counts[k] + 1.0)
-        for k in range(n_clusters):
-            out[k] = stats.log_height[k] - out[k]
-            stats.counts[k] += 1.0
+        else:
             _update_spread(stats, k)
 
 

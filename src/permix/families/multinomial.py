@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from permix.errors import CellError, DataError
-from permix.families.base import Family, check_positive, check_whole, refuse_odd_cells, vector_of
+from permix.families.base import Family, check_positive, refuse_odd_cells, vector_of
 from permix.families.multinomial_jit import Counts, MultinomialStats
 
 # A drawn document is put together word by word.
@@ -50,31 +50,27 @@ class Multinomial(Family):
         "totals": ("real", "observations"),
         "log_coefficient": ("real", "observations"),
     }
+    per_column: ClassVar[str] = "pseudo_count"
     accepts_sparse: ClassVar[bool] = True
     quick_marginal: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive(self.pseudo_count, "pseudo_count")
-        if self.document_length is not None:
-            check_whole(self.document_length, "document_length", LONGEST_DOCUMENT)
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return int(np.asarray(self.pseudo_count).shape[0])
+        length = self.document_length
+        whole = isinstance(length, int) and not isinstance(length, bool) and 0 <= length <= LONGEST_DOCUMENT
+        if length is not None and not whole:
+            must = f"must be a whole number from 0 to {LONGEST_DOCUMENT:,}"
+            raise DataError(f"document_length {must}, got {length!r}")
 
     def resolve(self, X: Any) -> Self:
         """Take the number of columns and the usual total from the data."""
         matrix = _count_matrix(X)
+        pseudo = vector_of(self.pseudo_count, matrix.shape[1], "pseudo_count")
         length = self.document_length
         if length is None:
             length = round(float(matrix.sum()) / max(matrix.shape[0], 1))
-        return dataclasses.replace(
-            self,
-            pseudo_count=vector_of(self.pseudo_count, matrix.shape[1], "pseudo_count"),
-            document_length=length,
-        )
+        return dataclasses.replace(self, pseudo_count=pseudo, document_length=length)
 
     def encode(self, X: Any) -> Counts:
         """Return compressed sparse rows with totals and multinomial coefficients."""
@@ -95,7 +91,6 @@ class Multinomial(Family):
         )
 
     def statistics(self, capacity: int) -> MultinomialStats:
-        """Return room for ``capacity`` groups."""
         pseudo = np.asarray(self.pseudo_count, dtype=np.float64)
         assert self.document_length is not None
         return MultinomialStats(
@@ -115,24 +110,23 @@ class Multinomial(Family):
 
     def points(self, data: Any) -> tuple[np.ndarray, bool]:
         """Return the square roots of shares, whose distances are Hellinger's."""
+        dense = self._matrix(data).toarray()
+        return np.sqrt(dense / np.maximum(dense.sum(axis=1, keepdims=True), 1.0)), False
+
+    def _matrix(self, data: Counts) -> Any:
         from scipy import sparse
 
         shape = (len(data.totals), self.n_features)
-        dense = sparse.csr_array((data.values, data.indices, data.indptr), shape=shape).toarray()
-        return np.sqrt(dense / np.maximum(dense.sum(axis=1, keepdims=True), 1.0)), False
+        return sparse.csr_array((data.values, data.indices, data.indptr), shape=shape)
 
     def pack(self, data: Any) -> dict[str, np.ndarray]:
-        """Return the arrays of the sparse rows."""
         return dict(data._asdict())
 
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Counts:
-        """Put the arrays of sparse rows together again."""
         return Counts(**{name: arrays[name] for name in Counts._fields})
 
     def check_encoded(self, data: Any, n: int) -> None:
         """Refuse sparse rows whose pointers or columns are out of range, or whose counts are no counts."""
-        from scipy import sparse
-
         if not isinstance(data, Counts):
             raise DataError("data are not sparse counts")
         kinds = (np.int64, np.int32, np.float64, np.float64, np.float64)
@@ -145,10 +139,8 @@ class Multinomial(Family):
             raise DataError("sparse counts have broken row pointers")
         if len(data.indices) and (data.indices.min() < 0 or data.indices.max() >= self.n_features):
             raise DataError("a column is out of range")
-        rows = sparse.csr_array((data.values, data.indices, data.indptr), shape=(n, self.n_features))
-        for ours, theirs in zip(self.encode(rows), data, strict=True):
-            if not np.array_equal(ours, theirs):
-                raise DataError("sparse counts do not add up")
+        if not all(map(np.array_equal, self.encode(self._matrix(data)), data)):
+            raise DataError("sparse counts do not add up")
 
     def direction_scales(self, data: Any) -> np.ndarray:
         """Measure word frequencies by their standard deviations, as the chi-square distance does."""
@@ -175,12 +167,10 @@ def _count_matrix(X: Any) -> Any:
     values = matrix.data
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0) & (values == np.floor(values))))
     if bad.size:
-        position = int(bad[0])
-        row = int(np.searchsorted(matrix.indptr, position, side="right")) - 1
         raise CellError(
-            row,
-            int(matrix.indices[position]),
-            f"{{place}} is {values[position]:g}; the multinomial family takes counts: whole numbers, none of "
+            int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1,
+            int(matrix.indices[bad[0]]),
+            f"{{place}} is {values[bad[0]]:g}; the multinomial family takes counts: whole numbers, none of "
             "them negative, NaN or infinite.",
         )
     return matrix

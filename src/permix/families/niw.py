@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ DEFAULT_WITHIN_SHARE = 0.1
 WITHIN_SHARES = (0.1, 0.3, 0.6, 1.0)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class GaussianNIW(Family):
     """Gaussian groups whose mean and covariance are both learned.
 
@@ -69,11 +69,6 @@ class GaussianNIW(Family):
             if value is not None and not np.all(np.isfinite(np.asarray(value, dtype=np.float64))):
                 raise DataError(f"{name} must be finite, got {value!r}")
 
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return int(np.asarray(self.prior_mean).shape[0])
-
     def resolve(self, X: Any) -> Self:
         """Take what was left open from the data."""
         array = fitting_matrix(X, self.name)
@@ -91,30 +86,23 @@ class GaussianNIW(Family):
             raise DataError(f"scale must be a {d} × {d} matrix or {d} variances, got shape {scale.shape}")
         if not np.allclose(scale, scale.T) or np.linalg.eigvalsh(scale)[0] <= 0:
             raise DataError("scale must be symmetric and positive definite")
-        return dataclasses.replace(self, prior_mean=mean, degrees_of_freedom=freedom, scale=scale)
+        return replace(self, prior_mean=mean, degrees_of_freedom=freedom, scale=scale)
 
     def candidates(self, X: Any) -> list[Self]:
         """Every scale and degrees of freedom that a fit may choose; one where the scale is given."""
         if self.scale is not None:
             return [self.resolve(X)]
         array = finite_matrix(X, self.name)
-        d = array.shape[1]
         given = self.degrees_of_freedom
-        freedoms = [m * d + 2.0 for m in (1, 2, 4)] if given is None else [given]
-        return [
-            dataclasses.replace(
-                self, degrees_of_freedom=freedom, scale=_share_of_variance(array, freedom, share)
-            ).resolve(array)
-            for freedom in freedoms
-            for share in WITHIN_SHARES
-        ]
+        freedoms = [m * array.shape[1] + 2.0 for m in (1, 2, 4)] if given is None else [given]
+        choices = [(f, _share_of_variance(array, f, share)) for f in freedoms for share in WITHIN_SHARES]
+        return [replace(self, degrees_of_freedom=f, scale=scale).resolve(array) for f, scale in choices]
 
     def encode(self, X: Any) -> np.ndarray:
         """Check that all cells are finite; the result is a copy that later changes to ``X`` do not reach."""
         return finite_matrix(X, self.name).copy()
 
     def statistics(self, capacity: int) -> NIWStats:
-        """Return room for ``capacity`` groups."""
         mean = np.asarray(self.prior_mean, dtype=np.float64)
         d = mean.shape[0]
         assert self.degrees_of_freedom is not None
@@ -129,15 +117,8 @@ class GaussianNIW(Family):
             cholesky=np.zeros((d, d, capacity)),
             log_det=np.zeros(capacity),
             log_height=np.zeros(capacity),
-            quad_scale=np.zeros(capacity),
-            half_power=np.zeros(capacity),
             work=np.zeros((d, capacity)),
-            vector=np.zeros(d),
         )
-
-    def decode(self, rows: np.ndarray) -> np.ndarray:
-        """Drawn rows are in the user's units already."""
-        return rows
 
     def direction_scales(self, data: Any) -> np.ndarray:
         """Measure columns by the spread expected within a group."""
@@ -146,8 +127,7 @@ class GaussianNIW(Family):
     def parameters(self, stats: Any, n_clusters: int) -> dict[str, np.ndarray]:
         """Posterior means of each group's center and covariance."""
         d = stats.prior_mean.shape[0]
-        factors = np.moveaxis(stats.cholesky[:, :, :n_clusters], 2, 0)
-        lower = np.tril(factors)
+        lower = np.tril(np.moveaxis(stats.cholesky[:, :, :n_clusters], 2, 0))
         scales = lower @ np.swapaxes(lower, 1, 2)
         freedom = stats.degrees_of_freedom + stats.counts[:n_clusters] - d - 1
         with np.errstate(divide="ignore"):
@@ -162,9 +142,6 @@ def _share_of_variance(array: np.ndarray, freedom: float, share: float) -> np.nd
     variance = np.where(np.ptp(array, axis=0) > 0, array.var(axis=0), 1.0)
     vanished = np.flatnonzero(variance < LARGEST**-2)
     if vanished.size:
-        raise CellError(
-            None,
-            int(vanished[0]),
-            "{place}: its values differ too little to be squared; measure it in other units.",
-        )
+        said = "{place}: its values differ too little to be squared; measure it in other units."
+        raise CellError(None, int(vanished[0]), said)
     return np.diag(share * variance * max(freedom - array.shape[1] - 1, 1.0))

@@ -35,10 +35,7 @@ class NIWStats(NamedTuple):
     cholesky: np.ndarray  # (d, d, capacity) lower factor of Ψ_n
     log_det: np.ndarray  # (capacity,) ln |Ψ_n|
     log_height: np.ndarray  # (capacity,) log of the predictive density at its mode
-    quad_scale: np.ndarray  # (capacity,) turns (x-m)ᵀΨ⁻¹(x-m) into t²/ν'
-    half_power: np.ndarray  # (capacity,) (ν' + d)/2 of the predictive
     work: np.ndarray  # (d, capacity) scratch
-    vector: np.ndarray  # (d,) scratch
 
 
 @kernel
@@ -53,8 +50,6 @@ def _update_posterior(stats, k):
         log_det += 2.0 * math.log(stats.cholesky[j, j, k])
     stats.log_det[k] = log_det
     spread = (strength + 1.0) / strength
-    stats.quad_scale[k] = 1.0 / spread
-    stats.half_power[k] = 0.5 * (freedom + d)
     stats.log_height[k] = (
         math.lgamma(0.5 * (freedom + d))
         - math.lgamma(0.5 * freedom)
@@ -64,12 +59,13 @@ def _update_posterior(stats, k):
 
 
 @kernel
-def _rank_one(factor, k, vector, sign):
-    """Turn the factor of A into that of A + sign·v vᵀ, overwriting ``vector``.
+def _rank_one(factor, k, vectors, sign):
+    """Turn the factor of A into that of A + sign·v vᵀ, overwriting v, column k of ``vectors``.
 
     A downdate that would lose positive definiteness by rounding is stopped at a tiny pivot.
     """
-    d = vector.shape[0]
+    d = vectors.shape[0]
+    vector = vectors[:, k]
     for j in range(d):
         pivot = factor[j, j, k]
         squared = pivot * pivot + sign * vector[j] * vector[j]
@@ -101,11 +97,10 @@ def _add(stats, data, i, k):
     d = stats.prior_mean.shape[0]
     strength = stats.prior_strength + stats.counts[k]
     scale = math.sqrt(strength / (strength + 1.0))
-    vector = stats.vector
     for j in range(d):
-        vector[j] = scale * (data[i, j] - stats.means[j, k])
+        stats.work[j, k] = scale * (data[i, j] - stats.means[j, k])
         stats.sums[j, k] += data[i, j]
-    _rank_one(stats.cholesky, k, vector, 1.0)
+    _rank_one(stats.cholesky, k, stats.work, 1.0)
     stats.counts[k] += 1.0
     _update_posterior(stats, k)
 
@@ -118,11 +113,10 @@ def _remove(stats, data, i, k):
     d = stats.prior_mean.shape[0]
     strength = stats.prior_strength + stats.counts[k]
     scale = math.sqrt(strength / (strength - 1.0))
-    vector = stats.vector
     for j in range(d):
-        vector[j] = scale * (data[i, j] - stats.means[j, k])
+        stats.work[j, k] = scale * (data[i, j] - stats.means[j, k])
         stats.sums[j, k] -= data[i, j]
-    _rank_one(stats.cholesky, k, vector, -1.0)
+    _rank_one(stats.cholesky, k, stats.work, -1.0)
     stats.counts[k] -= 1.0
     _update_posterior(stats, k)
 
@@ -149,7 +143,9 @@ def _log_predictive(stats, data, i, n_clusters, out):
             y[k] /= pivot[k]
             out[k] += y[k] * y[k]
     for k in range(n_clusters):
-        out[k] = stats.log_height[k] - stats.half_power[k] * math.log1p(out[k] * stats.quad_scale[k])
+        strength = stats.prior_strength + stats.counts[k]
+        half_power = 0.5 * (stats.degrees_of_freedom + stats.counts[k] - d + 1.0 + d)
+        out[k] = stats.log_height[k] - half_power * math.log1p(out[k] * (1.0 / ((strength + 1.0) / strength)))
 
 
 @implements(contract.log_predictive_without, NIWStats)
@@ -162,7 +158,7 @@ def _log_predictive_without(stats, data, i, k):
     ratio = strength / (strength - 1.0)
     freedom = stats.degrees_of_freedom + n - d
     q = 0.0
-    y = stats.vector
+    y = stats.work[:, k]
     for row in range(d):
         value = data[i, row] - stats.means[row, k]
         for column in range(row):
@@ -205,8 +201,6 @@ def _copy_cluster(stats, source, target):
             stats.cholesky[i, j, target] = stats.cholesky[i, j, source]
     stats.log_det[target] = stats.log_det[source]
     stats.log_height[target] = stats.log_height[source]
-    stats.quad_scale[target] = stats.quad_scale[source]
-    stats.half_power[target] = stats.half_power[source]
 
 
 @implements(contract.merge, NIWStats)
@@ -220,19 +214,24 @@ def _merge(stats, source, target):
     strength_a = stats.prior_strength + stats.counts[target]
     strength_b = stats.prior_strength + n
     strength = strength_a + n
-    first = stats.cholesky[:, :, target].copy()
-    second = stats.cholesky[:, :, source].copy()
-    scale = (
-        np.dot(first, first.T)
-        + np.dot(second, second.T)
-        - np.dot(stats.prior_cholesky, stats.prior_cholesky.T)
-    )
-    a = stats.means[:, target] - stats.prior_mean
-    b = stats.means[:, source] - stats.prior_mean
-    both = (strength_a * a + strength_b * b) / strength
+    scale = np.empty((d, d))
     for i in range(d):
-        for j in range(d):
-            scale[i, j] += strength_a * a[i] * a[j] + strength_b * b[i] * b[j] - strength * both[i] * both[j]
+        for j in range(i + 1):
+            value = 0.0
+            for column in range(j + 1):
+                value += stats.cholesky[i, column, target] * stats.cholesky[j, column, target]
+                value += stats.cholesky[i, column, source] * stats.cholesky[j, column, source]
+                value -= stats.prior_cholesky[i, column] * stats.prior_cholesky[j, column]
+            a_i, b_i = (
+                stats.means[i, target] - stats.prior_mean[i],
+                stats.means[i, source] - stats.prior_mean[i],
+            )
+            a_j, b_j = (
+                stats.means[j, target] - stats.prior_mean[j],
+                stats.means[j, source] - stats.prior_mean[j],
+            )
+            both_i, both_j = strength_a * a_i + strength_b * b_i, strength_a * a_j + strength_b * b_j
+            scale[i, j] = value + strength_a * a_i * a_j + strength_b * b_i * b_j - both_i * both_j / strength
     # Far from the prior mean the sum above may lose all its digits: then the factor is not a number.
     for j in range(d):
         stats.sums[j, target] += stats.sums[j, source]
@@ -254,8 +253,9 @@ def _merge(stats, source, target):
 def _draw(rng, stats, k, out):
     # t = m + L z sqrt(spread / (2 g)) with g ~ Gamma(ν'/2): Ψ carries the factor ν' of the scale.
     d = stats.prior_mean.shape[0]
-    freedom = 2.0 * stats.half_power[k] - d
-    stretch = math.sqrt(1.0 / (stats.quad_scale[k] * 2.0 * rng.standard_gamma(0.5 * freedom)))
+    strength = stats.prior_strength + stats.counts[k]
+    freedom = stats.degrees_of_freedom + stats.counts[k] - d + 1.0
+    stretch = math.sqrt((strength + 1.0) / strength / (2.0 * rng.standard_gamma(0.5 * freedom)))
     z = np.empty(d)
     for j in range(d):
         z[j] = rng.standard_normal()

@@ -35,6 +35,7 @@ from numba.core import types
 from numba.core.caching import CompileResultCacheImpl, dumps
 
 from permix.errors import PermixWarning
+from permix.kernels.pipelines import rebuild
 
 # Entries that nobody read or wrote for so many days are removed.
 KEPT_DAYS = 60
@@ -68,8 +69,9 @@ def cache_folder() -> Path:
 class ContentCache:
     """What a Numba dispatcher asks for compiled code, and gives it to."""
 
-    def __init__(self, function: Callable[..., object]) -> None:
+    def __init__(self, function: Callable[..., object], form: str = "") -> None:
         self._function = function
+        self._form = form
         self._format = _Format(function)
         # Read now, while what is on disk is what was imported: a file may be edited before its first call.
         _closure(function.__code__.co_filename)
@@ -91,8 +93,16 @@ class ContentCache:
         except OSError:
             return None
         try:
-            return self._format.rebuild(target_context, pickle.loads(content))
-        except (pickle.UnpicklingError, EOFError, ValueError, AttributeError, ImportError, IndexError):
+            return rebuild(target_context, pickle.loads(content))
+        except (
+            pickle.UnpicklingError,
+            EOFError,
+            LookupError,
+            ValueError,
+            AttributeError,
+            ImportError,
+            RuntimeError,
+        ):
             # A torn or foreign file: what it stands for is compiled again and written over it.
             return None
 
@@ -135,6 +145,7 @@ class ContentCache:
                 (
                     function.__module__,
                     function.__qualname__,
+                    self._form,
                     function.__code__.co_firstlineno,
                     str(sig),
                     codegen.magic_tuple(),

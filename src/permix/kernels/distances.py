@@ -70,28 +70,20 @@ def longest_increasing(x):
 
 
 @kernel
-def distance_of_ranks(metric, ranks_a, ranks_b):
-    """Footrule, Spearman (sum of squares) or Hamming distance of two rank vectors."""
-    total = 0
-    if metric == FOOTRULE:
-        for item in range(ranks_a.size):
-            total += abs(np.int64(ranks_a[item]) - np.int64(ranks_b[item]))
-    elif metric == SPEARMAN:
-        for item in range(ranks_a.size):
-            gap = np.int64(ranks_a[item]) - np.int64(ranks_b[item])
-            total += gap * gap
-    else:
-        for item in range(ranks_a.size):
-            total += ranks_a[item] != ranks_b[item]
-    return total
-
-
-@kernel
 def distance_between(metric, order_a, ranks_a, ranks_b, x):
     """Distance between two full rankings; ``x`` is scratch of one entry per item."""
-    if metric >= FOOTRULE:
-        return distance_of_ranks(metric, ranks_a, ranks_b)
     n = order_a.size
+    if metric >= FOOTRULE:
+        total = 0
+        for item in range(n):
+            gap = abs(np.int64(ranks_a[item]) - np.int64(ranks_b[item]))
+            if metric == FOOTRULE:
+                total += gap
+            elif metric == SPEARMAN:
+                total += gap * gap
+            else:
+                total += gap != 0
+        return total
     for j in range(n):
         x[j] = ranks_b[order_a[j]]
     if metric == KENDALL:
@@ -99,12 +91,6 @@ def distance_between(metric, order_a, ranks_a, ranks_b, x):
     if metric == CAYLEY:
         return transpositions(x)
     return n - longest_increasing(x)
-
-
-@kernel
-def kendall(order, ranks):
-    """Kendall distance between the full ordering ``order`` and the one with rank vector ``ranks``."""
-    return distance_between(KENDALL, order, ranks, ranks, np.empty(order.size, np.int32))
 
 
 @kernel
@@ -124,29 +110,19 @@ def row_distances(metric, orders_a, ranks_a, ranks_b):
 
 
 @kernel
-def _fill_row(metric, i, symmetric, orders_a, ranks_a, ranks_b, out):
-    x = np.empty(ranks_a.shape[1], np.int32)
-    first = 0
-    if symmetric:
-        first = i + 1
-        out[i, i] = 0
-    for j in range(first, ranks_b.shape[0]):
-        out[i, j] = distance_between(metric, orders_a[i], ranks_a[i], ranks_b[j], x)
-        if symmetric:
-            out[j, i] = out[i, j]
-
-
-@kernel
 def distance_matrix(start, stop, metric, symmetric, orders_a, ranks_a, ranks_b, out):
     """Set ``out[i, j]`` to the distance of ``a[i]`` and ``b[j]``; with ``symmetric`` b is a.
 
     Pairs of rows i and m-1-i from ``start`` to ``stop`` of (m + 1) // 2.
     """
     m = ranks_a.shape[0]
+    x = np.empty(ranks_a.shape[1], np.int32)
     for pair in range(start, stop):
-        _fill_row(metric, pair, symmetric, orders_a, ranks_a, ranks_b, out)
-        if m - 1 - pair > pair:
-            _fill_row(metric, m - 1 - pair, symmetric, orders_a, ranks_a, ranks_b, out)
+        for i in (pair, m - 1 - pair):
+            for j in range(i if symmetric else 0, ranks_b.shape[0]):
+                out[i, j] = distance_between(metric, orders_a[i], ranks_a[i], ranks_b[j], x)
+                if symmetric:
+                    out[j, i] = out[i, j]
 
 
 # Kendall for all pairs of many rankings: write each as n(n-1)/2 bits "i before j". A pair of rankings then
@@ -183,25 +159,15 @@ def all_pair_bits(start, stop, ranks, out):
 
 
 @kernel
-def _fill_row_of_bits(i, symmetric, bits_a, bits_b, out):
-    first = 0
-    if symmetric:
-        first = i + 1
-        out[i, i] = 0
-    for j in range(first, bits_b.shape[0]):
-        differing = 0
-        for word in range(bits_a.shape[1]):
-            differing += popcount(bits_a[i, word] ^ bits_b[j, word])
-        out[i, j] = differing
-        if symmetric:
-            out[j, i] = differing
-
-
-@kernel
 def kendall_matrix_of_bits(start, stop, symmetric, bits_a, bits_b, out):
     """Fill the Kendall distance matrix from pair bits; rows as in :func:`distance_matrix`."""
     m = bits_a.shape[0]
     for pair in range(start, stop):
-        _fill_row_of_bits(pair, symmetric, bits_a, bits_b, out)
-        if m - 1 - pair > pair:
-            _fill_row_of_bits(m - 1 - pair, symmetric, bits_a, bits_b, out)
+        for i in (pair, m - 1 - pair):
+            for j in range(i if symmetric else 0, bits_b.shape[0]):
+                differing = 0
+                for word in range(bits_a.shape[1]):
+                    differing += popcount(bits_a[i, word] ^ bits_b[j, word])
+                out[i, j] = differing
+                if symmetric:
+                    out[j, i] = differing

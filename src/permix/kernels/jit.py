@@ -15,36 +15,41 @@ from numba.core import types
 from numba.extending import overload
 
 from permix.kernels.compile_cache import ContentCache, note_implementation
+from permix.kernels.pipelines import FLAGS, INNER, CalledCompiler, InnerCompiler
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
 def kernel(function: Callable[..., object]) -> Any:
-    """Compile ``function`` on first call; later processes load it from the cache."""
-    return _kept(_once_for_all_constants(numba.njit(nogil=True)(function)))
+    """Compile ``function`` on first call; later processes load it from the cache.
 
-
-def _kept(compiled: Any) -> Any:
-    """Keep on disk what is compiled, found again by the content of its sources."""
-    compiled._cache = ContentCache(compiled.py_func)
-    return compiled
-
-
-def _once_for_all_constants(compiled: Any) -> Any:
-    """Let compiled code that calls with constants use what is compiled for variables.
-
-    Left alone, Numba compiles a function once more for every constant that a kernel calls it with: a tenth of
-    all compilation here.
+    What Python calls and what other kernels call are compiled apart, each when it is first needed.
     """
-    template_for = compiled.get_call_template
+    called = numba.njit(pipeline_class=CalledCompiler, **FLAGS)(function)
+    called._cache = ContentCache(function)
+    inner = numba.njit(pipeline_class=InnerCompiler, **FLAGS)(function)
+    inner._cache = ContentCache(function, INNER)
+    template_for = inner.get_call_template
 
-    def widened(arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    def once_for_all_constants(arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Let compiled code that calls with constants use what is compiled for variables.
+
+        Left alone, Numba compiles a function once more for every constant that a kernel calls it with.
+        """
         return template_for(
             tuple(types.unliteral(kind) for kind in arguments),
             {name: types.unliteral(kind) for name, kind in named.items()},
         )
 
-    compiled.get_call_template = widened
+    called.get_call_template = once_for_all_constants
+    called.get_overload = inner.get_overload
+    return called
+
+
+def inlined(function: Callable[..., object]) -> Any:
+    """Make ``function`` part of the text of kernels that call it: nothing is compiled for it alone."""
+    compiled = numba.njit(pipeline_class=CalledCompiler, inline="always", **FLAGS)(function)
+    compiled._cache = ContentCache(function)
     return compiled
 
 
@@ -75,7 +80,7 @@ def implements(declared: Callable[..., object], of: type, argument: str = "stats
 
         # Numba compares the signatures of declaration and implementation, names included.
         choose.__signature__ = signature
-        overload(declared)(choose)
+        overload(declared, jit_options={"pipeline_class": InnerCompiler, **FLAGS})(choose)
         note_implementation(of, implementation)
         return implementation
 

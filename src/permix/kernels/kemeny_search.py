@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from permix.kernels.bits import popcount
 from permix.kernels.jit import kernel
+from permix.kernels.subset_orders import fill_best_order
 
 
 @kernel
@@ -86,78 +86,4 @@ def iterated_local_search(rng, weights, net, order, n_kicks, tolerance):
     return best
 
 
-@kernel
-def _column_sums(weights, first, count):
-    """Return ``sums[subset, i]``: total of ``weights[j, i]`` over j in a subset of first..first+count-1."""
-    n = weights.shape[0]
-    sums = np.zeros((1 << count, n))
-    for subset in range(1, 1 << count):
-        lowest = subset & -subset
-        j = first + popcount(np.uint64(lowest - 1))
-        for i in range(n):
-            sums[subset, i] = sums[subset ^ lowest, i] + weights[j, i]
-    return sums
-
-
-@kernel
-def best_order_by_subsets(weights, order):
-    """Fill ``order`` with the ordering of least score, by dynamic programming over subsets; return the score.
-
-    ``least[S]``: least score of an ordering of the items S. Putting i first in S costs the weights of all
-    others of S over i, which two tables over half the items each give in two look-ups: O(2^n n) time and
-    8 · 2^n bytes; no table of choices, since the way back costs only n^2 comparisons.
-    Among equal orderings the one with the smallest item first (then second, ...) is taken.
-    """
-    n = order.size
-    low = n // 2
-    sums_low = _column_sums(weights, 0, low)
-    sums_high = _column_sums(weights, low, n - low)
-    low_mask = (1 << low) - 1
-    least = np.empty(1 << n)
-    least[0] = 0.0
-    for subset in range(1, 1 << n):
-        from_low = sums_low[subset & low_mask]
-        from_high = sums_high[subset >> low]
-        best = np.inf
-        rest = subset
-        while rest != 0:
-            bit = rest & -rest
-            rest ^= bit
-            i = popcount(np.uint64(bit - 1))
-            best = min(best, least[subset ^ bit] + (from_low[i] + from_high[i]))
-        least[subset] = best
-    subset = (1 << n) - 1
-    for place in range(n):
-        for i in range(n):
-            bit = 1 << i
-            if subset & bit:
-                cost = sums_low[subset & low_mask, i] + sums_high[subset >> low, i]
-                if least[subset ^ bit] + cost == least[subset]:
-                    order[place] = i
-                    subset ^= bit
-                    break
-    return least[(1 << n) - 1]
-
-
-@kernel
-def violated_triangles(before, threshold, violation, triangles):
-    """List the 3-cycles a → b → c → a with ``before[a,b] + before[b,c] + before[c,a] > 2 + threshold``.
-
-    ``before[a, b]`` in [0, 1] says how far a is before b, ``before[b, a] = 1 - before[a, b]``. Return how
-    many there are; as many as fit are written.
-    """
-    n = before.shape[0]
-    found = 0
-    for a in range(n):
-        for b in range(a + 1, n):
-            for c in range(a + 1, n):
-                if c != b:
-                    excess = before[a, b] + before[b, c] + before[c, a] - 2.0
-                    if excess > threshold:
-                        if found < violation.size:
-                            violation[found] = excess
-                            triangles[found, 0] = a
-                            triangles[found, 1] = b
-                            triangles[found, 2] = c
-                        found += 1
-    return found
+fill_best_order_compiled = kernel(fill_best_order)

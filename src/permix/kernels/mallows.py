@@ -169,28 +169,6 @@ def weighted_log_normalizer(decays):
 
 
 @kernel
-def weighted_distance_moments(decays):
-    """Return mean and variance of the (unweighted) Kendall distance from the center."""
-    mean, variance = 0.0, 0.0
-    for i in range(1, decays.size):
-        mean_here, variance_here = displacement_moments(decays[i], i + 1)
-        mean += mean_here
-        variance += variance_here
-    return mean, variance
-
-
-@kernel
-def weighted_entropy(decays):
-    """Return the entropy in nats, Σ_i ln Z_i + λ_i E[k_i]."""
-    total = 0.0
-    for i in range(1, decays.size):
-        total += log_normalizer_step(decays[i], i + 1)
-        if decays[i] < np.inf:
-            total += decays[i] * displacement_moments(decays[i], i + 1)[0]
-    return total
-
-
-@kernel
 def log_insertion_matrix(decays):
     """Return ln p_ij, row i = insertion step, column j = place 0..i; minus infinity above the diagonal."""
     n = decays.size

@@ -8,25 +8,12 @@ renumbered per agent by means of stamps; nothing of the size of the item set is 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from permix.kernels.jit import kernel
-
-Array = npt.NDArray[Any]
-
-
-class PreferenceArrays(NamedTuple):
-    """Statements of all agents in CSR form, as stored by ``permix.Preferences``."""
-
-    level_indptr: Array
-    level_items: Array
-    levels: Array
-    rest_below: Array
-    pair_indptr: Array
-    pairs: Array
+from permix.kernels.pairwise_counts import Array, PreferenceArrays
 
 
 class Graph(NamedTuple):

@@ -29,19 +29,18 @@ def categorical_log_quantile(u, log_weights, n):
     Weights of minus infinity are never chosen; when all are, the answer is -1.
     """
     largest = _largest(log_weights, n)
-    if largest == -np.inf:
-        return -1
-    floor = largest - NEGLIGIBLE
     total = 0.0
     for i in range(n):
-        if log_weights[i] >= floor:
-            total += np.exp(log_weights[i] - largest)
+        gap = log_weights[i] - largest  # not a number where all are minus infinity, and so never enough
+        if gap >= -NEGLIGIBLE:
+            total += np.exp(gap)
     remaining = u * total
     chosen = -1
     for i in range(n):
-        if log_weights[i] >= floor:
+        gap = log_weights[i] - largest
+        if gap >= -NEGLIGIBLE:
             chosen = i
-            remaining -= np.exp(log_weights[i] - largest)
+            remaining -= np.exp(gap)
             if remaining < 0.0:
                 break
     return chosen  # the last candidate when rounding leaves a crumb
@@ -62,27 +61,18 @@ def categorical_log_overwrite(rng, log_weights, n):
 
     The same generator state gives the same index up to rounding of the cumulated weights.
     """
-    u = rng.random()
     largest = _largest(log_weights, n)
-    if largest == -np.inf:
-        return -1
-    floor = largest - NEGLIGIBLE
     total = 0.0
     for i in range(n):
-        weight = 0.0
-        if log_weights[i] >= floor:
-            weight = np.exp(log_weights[i] - largest)
-        total += weight
-        log_weights[i] = weight
-    remaining = u * total
-    chosen = -1
+        gap = log_weights[i] - largest
+        if gap >= -NEGLIGIBLE:
+            total += np.exp(gap)
+        log_weights[i] = total
+    threshold = rng.random() * total  # below the total, whatever is drawn
     for i in range(n):
-        if log_weights[i] > 0.0:
-            chosen = i
-            remaining -= log_weights[i]
-            if remaining < 0.0:
-                break
-    return chosen
+        if log_weights[i] > threshold:
+            return i
+    return -1
 
 
 @kernel

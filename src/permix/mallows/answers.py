@@ -10,16 +10,16 @@ from permix.cli.answers import Answer
 from permix.cli.predict import NewData, Question
 from permix.cli.rank_answers import N_PARTICLES, N_SAMPLES, membership, pairs_answer, read_over_items
 from permix.cli.votes import Votes
-from permix.estimators.agent_answers import Questions
+from permix.estimators.agent_answers import Questions, sample_rankings
 from permix.estimators.preference_input import as_preferences
-from permix.mallows.fit import MallowsFit, fit_mallows
+from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.posterior import DRAWS, MixturePosterior
-from permix.mallows.predict import complete, predict_proba
-from permix.mallows.results import sample_rankings
+from permix.mallows.predict import complete, pair_matrices, predict_proba
+from permix.mallows.results import MallowsFit
 
 
-def fit_votes(votes: Votes, settings: MallowsParameters) -> MallowsFit:
+def fit_data(votes: Votes, settings: MallowsParameters) -> MallowsFit:
     """Fit the mixture to a file of votes."""
     return fit_mallows(as_preferences(votes.table), settings)
 
@@ -49,16 +49,12 @@ def pairwise(fit: MallowsFit, data: NewData, question: Question) -> Answer:
 
     def ask(block: Any, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         rng = np.random.default_rng([question.seed, first])  # every block has numbers of its own
-        n, n_items = len(block), components.n_items
-        posterior = MixturePosterior.of(components, block, max(N_PARTICLES, n_samples), rng)
-        questions = Questions.all_pairs(n, n_items)
-        means, spreads = posterior.before(questions, n_samples, rng)
-        before, errors = np.zeros((2, n, n_items, n_items))
-        a, b = questions.first, questions.second
-        before[:, a, b] = means.reshape(n, -1)
-        before[:, b, a] = 1.0 - before[:, a, b]
-        errors[:, a, b] = errors[:, b, a] = spreads.reshape(n, -1)
-        return before, errors, posterior.ways == DRAWS
+        n = len(block)
+        posterior = MixturePosterior(components, block, max(N_PARTICLES, n_samples), rng)
+        questions = Questions.all_pairs(n, components.n_items)
+        means, errors = posterior.before(questions, n_samples, rng)
+        before = pair_matrices(n, questions, means, 1.0 - means)
+        return before, pair_matrices(n, questions, errors, errors), posterior.ways == DRAWS
 
     votes = read_over_items(data.votes, components.items)
     return pairs_answer(votes, data.votes.agents_of(votes), question.top, n_samples, ask)

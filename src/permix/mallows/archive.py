@@ -6,32 +6,21 @@ import numpy as np
 
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.estimators.archive import Content, Saved, Schema
-from permix.estimators.archive_parts import ITEMS, LOG_LIKELIHOOD, log_likelihood_of, log_likelihood_pair
-from permix.estimators.checks import Switch
-from permix.estimators.fields import counts, field, finite, not_negative, permutations, require, simplex
-from permix.mallows.fit import MallowsFit
+from permix.estimators.archive_parts import MIXTURE_FACTS, MIXTURE_FIELDS, log_likelihood_of, pack_mixture
+from permix.estimators.fields import field, finite, not_negative, permutations, require
 from permix.mallows.parameters import MallowsParameters
+from permix.mallows.results import MallowsFit
 
 
 def _pack(fit: MallowsFit) -> Content:
-    components = fit.components
-    return Content(
-        {
-            "items": components.items,
-            "converged": bool(fit.converged),
-            "interrupted": bool(fit.interrupted),
-        },
-        {
-            "weights": components.weights,
-            "centers": components.centers,
-            "decays": components.decays,
-            "probabilities": fit.probabilities,
-            "counts": fit.counts,
-            "history": fit.history,
-            "restart_log_likelihoods": fit.restart_log_likelihoods,
-            "log_likelihood": log_likelihood_pair(fit.log_likelihood),
-        },
-    )
+    facts, arrays, _ = pack_mixture(fit)
+    arrays |= {
+        "centers": fit.components.centers,
+        "decays": fit.components.decays,
+        "history": fit.history,
+        "restart_log_likelihoods": fit.restart_log_likelihoods,
+    }
+    return Content(facts, arrays)
 
 
 def _build(saved: Saved) -> MallowsFit:
@@ -59,15 +48,12 @@ SCHEMA = Schema(
     parameters=MallowsParameters,
     pack=_pack,
     build=_build,
-    facts={"items": ITEMS, "converged": Switch(), "interrupted": Switch()},
+    facts=MIXTURE_FACTS,
     arrays={
-        "weights": field("real", "groups", where=simplex),
+        **MIXTURE_FIELDS,
         "centers": field("int32", "groups", "items", where=permutations),
         "decays": field("real", "groups", where=not_negative),
-        "probabilities": field("real", "rows", "groups", where=simplex),
-        "counts": field("int64", "rows", where=counts),
         "history": field("real", "iterations", 2, where=finite),
         "restart_log_likelihoods": field("real", "starts"),
-        "log_likelihood": LOG_LIKELIHOOD,
     },
 )

@@ -21,23 +21,14 @@ from permix.kernels.streams import fill_uniform, padded
 
 
 @kernel
-def move_rows(
-    first, last, first_row, key, arrays, agents, clusters, starts, centers, ranks, tables, n_sweeps, orders
-):
+def move_rows(first, last, first_row, key, arrays, agents, clusters, starts, models, n_sweeps, orders):
     """Make ``n_sweeps`` sweeps of job first..last-1 and keep where it ends.
 
-    Parameters
-    ----------
-    first_row : int
-        Number of the first of these jobs in all work; with ``key`` it names the random numbers.
-    key : uint64 array (2,)
-    arrays : PreferenceArrays, without cycles
-    agents, clusters : int64 array (J,)
-    starts : int array (J, m), insertion places of orderings that agree with the agents
-    centers, ranks : int array (K, m), orderings and their rank vectors
-    tables : LocalModels of the components
-    orders : int32 array (J, m), filled
+    ``first_row`` is the number of the first of these jobs in all work; with ``key`` it names the random
+    numbers. ``starts`` (J, m) are insertion places of orderings that agree with the agents; ``models`` are
+    centers and their rank vectors, (K, m), and the LocalModels of the components.
     """
+    centers, ranks, tables = models
     n = centers.shape[1]
     state, scratch = new_state(n), new_scratch(n)
     uniforms = np.empty(padded(n + 1))
@@ -57,19 +48,6 @@ def move_rows(
 
 
 @kernel
-def _count_all(rank, counts):
-    """Count for every pair a < b, in this order, whether a is first."""
-    p = 0
-    for a in range(rank.size):
-        rank_a = rank[a]
-        later = rank[a + 1 :]
-        found = counts[p : p + later.size]
-        for i in range(later.size):
-            found[i] += np.int32(rank_a < later[i])
-        p += later.size
-
-
-@kernel
 def pair_rows(
     first,
     last,
@@ -77,21 +55,12 @@ def pair_rows(
     key,
     arrays,
     agents,
-    chain_start,
-    clusters,
-    shares,
-    doubts,
-    starts,
-    centers,
-    ranks,
-    tables,
+    chains,
+    models,
     n_burn_in,
     n_kept,
-    pair_start,
-    pair_first,
-    pair_second,
+    asks,
     everything,
-    out_start,
     means,
     variances,
     ranges,
@@ -101,30 +70,17 @@ def pair_rows(
     Chains ``chain_start[j]..chain_start[j + 1] - 1`` belong to agent ``agents[j]``, those of one component
     together, each with its share of the component's probability; at least two for each component, whose
     spread gives the variance of the estimate whatever the states of a chain have to do with each other.
+    ``doubts`` are the standard errors of ln P(v | component), which make P(component | v) uncertain, and
+    ``n_kept`` states count after ``n_burn_in`` sweeps. The other arguments are those of :func:`move_rows`.
 
-    Parameters
-    ----------
-    first_row, key, arrays, centers, ranks, tables
-        As in :func:`move_rows`.
-    agents : int64 array (J,)
-    chain_start : int64 array (J + 1,)
-    clusters, shares : arrays (chains,)
-    doubts : float array (chains,)
-        Standard error of ln P(v | component), which makes P(component | v) uncertain.
-    starts : int array (chains, m)
-    n_burn_in, n_kept : int
-        Sweeps before the first, and number of, states that count.
-    pair_start : int64 array (J, 2)
-        The agent is asked about pairs ``pair_start[j, 0]..pair_start[j, 1] - 1``.
-    pair_first, pair_second : int32 array
-        Items a and b.
-    everything : bool
-        Whether everybody is asked about all pairs a < b, in this order: they are quicker to count.
-    out_start : int64 array (J,)
-        Where the agent's answers begin in ``means`` and ``variances``, which are filled.
-    ranges : int32 array (agents, 2, m), or (0, 0, 0)
-        Filled at ``agents`` with 5 % and 95 % ranks, see :func:`rank_range`.
+    The agent is asked about pairs (a, b) number ``pair_start[j, 0]..pair_start[j, 1] - 1``; the answers begin
+    at ``out_start[j]`` of ``means`` and ``variances``. Where ``everything``, all are asked about all pairs
+    a < b, in this order: they are quicker to count. ``ranges`` (agents, 2, m), or (0, 0, 0), is filled at
+    ``agents`` with 5 % and 95 % ranks, see :func:`rank_range`.
     """
+    chain_start, clusters, shares, doubts, starts = chains
+    centers, ranks, tables = models
+    pair_start, pair_first, pair_second, out_start = asks
     n = centers.shape[1]
     state, scratch = new_state(n), new_scratch(n)
     places = np.empty(n, np.int64)
@@ -156,16 +112,22 @@ def pair_rows(
                     for i in range(n):
                         rank[centers[k, i]] = state.rank[i]
                     if everything:
-                        _count_all(rank, counts)
+                        p = 0
+                        for a in range(n):
+                            mine, later = rank[a], rank[a + 1 :]
+                            found = counts[p : p + later.size]
+                            for i in range(later.size):
+                                found[i] += np.int32(mine < later[i])
+                            p += later.size
                     else:
                         for p in range(n_pairs):
                             counts[p] += rank[pair_first[begin + p]] < rank[pair_second[begin + p]]
                     for x in range(shown.shape[0]):
                         shown[x, rank[x]] += shares[chain]
             for p in range(n_pairs):
-                found = counts[p] / n_kept
-                sums[p] += found
-                squares[p] += found * found
+                share = counts[p] / n_kept
+                sums[p] += share
+                squares[p] += share * share
             n_chains += 1
             if chain + 1 == chain_start[j + 1] or clusters[chain + 1] != k:
                 share = shares[chain] * n_chains  # of the component

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from permix.cli.command import Answering, ModelCommand
+from permix.cli.command import AGENT_LABELS, Answering, ModelCommand
 from permix.cli.votes import VOTES
 from permix.mallows.parameters import MallowsParameters
 
@@ -18,15 +18,12 @@ COMMAND = ModelCommand(
     ),
     parameters=MallowsParameters,
     source=VOTES,
-    fit="permix.mallows.answers:fit_votes",
-    report="permix.mallows.tables:mallows_report",
-    show="permix.mallows.tables:print_mallows",
-    labels="permix.mallows.answers:labels",
+    labels=AGENT_LABELS,
     answers={
-        "groups": Answering("permix.mallows.answers:groups", ("samples", "seed")),
-        "ranking": Answering("permix.mallows.answers:ranking", ("samples", "seed"), rankings=True),
-        "pairwise": Answering("permix.mallows.answers:pairwise", ("top", "samples", "seed")),
+        "groups": Answering(("samples", "seed")),
+        "ranking": Answering(("samples", "seed"), rankings=True),
+        "pairwise": Answering(("top", "samples", "seed")),
     },
-    sample="permix.mallows.answers:sample",
+    draws=True,
     select=True,
 )

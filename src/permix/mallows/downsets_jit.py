@@ -37,20 +37,13 @@ def items_before(centers):
 
 
 @kernel
-def _too_many():
-    """Return what ``build_downsets`` returns beyond its limit."""
-    nothing = np.zeros((1, 1), np.uint64)
-    return build_downsets(nothing, nothing, 1, 1)
-
-
-@kernel
 def _lattice(arrays, agent, n, limit):
     """Down-sets of what the agent said, over all items; ``n_sets`` is -1 where there are too many."""
-    words = (n + 63) // 64
+    nothing = np.zeros((1, 1), np.uint64)  # has two, more than the limit of one
     stated = arrays.level_indptr[agent + 1] - arrays.level_indptr[agent]
     stated += 2 * (arrays.pair_indptr[agent + 1] - arrays.pair_indptr[agent])
     if not arrays.rest_below[agent] and n - stated > 62:  # as many free items
-        return _too_many()
+        return build_downsets(nothing, nothing, 1, 1)
     items, some_below, some_above = relation_bits(arrays, agent, np.arange(n))
     # Items with as many above them are unrelated, and free ones to anybody: j of them alone have 2^j sets.
     alike = np.zeros(n, np.int64)
@@ -63,9 +56,9 @@ def _lattice(arrays, agent, n, limit):
         most_alike = max(most_alike, alike[above_it])
     unrelated = n - items.size + most_alike
     if unrelated > 62 or (1 << unrelated) > limit:
-        return _too_many()
-    above = np.zeros((n, words), np.uint64)
-    below = np.zeros((n, words), np.uint64)
+        return build_downsets(nothing, nothing, 1, 1)
+    above = np.zeros((n, (n + 63) // 64), np.uint64)
+    below = np.zeros_like(above)
     for c in range(items.size):
         for d in range(items.size):
             bit = np.uint64(1) << np.uint64(d & 63)
@@ -96,14 +89,7 @@ def _weights(lattice, before, decay):
 def normalizer_rows(first, last, arrays, agents, before, decays, log_totals, limit, out, solved):
     """Set ``out[j, k]`` to ln P(v | component k) for agents first..last-1 with at most ``limit`` down-sets.
 
-    Parameters
-    ----------
-    arrays : PreferenceArrays, without cycles
-    agents : int64 array (J,)
-    before : see :func:`items_before`
-    decays, log_totals : float array (K,), λ_k and ln Z_k
-    out : float array (J, K)
-    solved : bool array (J,), filled
+    ``before`` is of :func:`items_before`; ``decays`` and ``log_totals`` are λ_k and ln Z_k.
     """
     for j in range(first, last):
         lattice = _lattice(arrays, agents[j], before.shape[1], limit)
@@ -114,22 +100,9 @@ def normalizer_rows(first, last, arrays, agents, before, decays, log_totals, lim
 
 
 @kernel
-def exact_pair_rows(
-    first,
-    last,
-    arrays,
-    agents,
-    before,
-    decays,
-    shares,
-    limit,
-    pair_start,
-    pair_first,
-    pair_second,
-    out_start,
-    means,
-):
+def exact_pair_rows(first, last, arrays, agents, before, decays, shares, limit, asks, means):
     """Compute P(a before b | v); ``shares`` (J, K) is P(component | v), the rest as in ``pair_rows``."""
+    pair_start, pair_first, pair_second, out_start = asks
     n = before.shape[1]
     for j in range(first, last):
         lattice = _lattice(arrays, agents[j], n, limit)

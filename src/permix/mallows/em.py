@@ -1,6 +1,6 @@
 """EM for mixtures of Mallows models from any preferences (Lu & Boutilier 2014, section 4).
 
-Agents whose preferences partition all items enter in closed form, both steps (``kernels.partitioned``): for
+Agents whose preferences partition all items enter in closed form, both steps (``partitioned_jit``): for
 them the likelihood never falls. The others are completed by Monte Carlo: in every round each agent gets
 rankings drawn, with their components, from the posterior under the present parameters, and the M-step uses
 the tournament of those rankings (equations 29-32). When the likelihood no longer rises beyond its Monte
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -22,11 +21,15 @@ from permix.distributions.base import Estimate
 from permix.distributions.conditioning.agent_posteriors import (
     CHUNK,
     Profile,
-    log_mean_exp,
     particle_draws,
     partition_log_normalizers,
 )
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.distributions.conditioning.draws import log_mean_exp
+from permix.distributions.conditioning.partitioned_jit import best_decay
+from permix.distributions.conditioning.tournaments_jit import count_drawn
+from permix.kernels.comparisons import weigh_levels_compiled
+from permix.kernels.kemeny_search import improve_by_insertion, order_score
 from permix.mallows.parameters import MallowsParameters
 from permix.runtime.threads import over_rows
 
@@ -62,8 +65,7 @@ class Follow(NamedTuple):
     stopped: Callable[[], bool]
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
+class Run(NamedTuple):
     """Where one run of EM ended."""
 
     components: MallowsComponents
@@ -73,30 +75,17 @@ class Run:
 
 
 class MallowsEM:
-    """One run of EM from given components.
-
-    Parameters
-    ----------
-    profile : Profile
-    settings : MallowsParameters
-    key : uint64 array (2,)
-        Names the random numbers of this run.
-    """
+    """One run of EM from given components; ``key`` names its random numbers."""
 
     def __init__(self, profile: Profile, settings: MallowsParameters, key: Array) -> None:
         self.profile = profile
         self.settings = settings
         self.key = key
         n_sampled = len(profile.sampled)
+        self.exact = n_sampled == 0  # no Monte Carlo is needed
         self.n_sets = max(N_SETS, min(16, math.ceil(LEAST_DRAWS / max(n_sampled, 1))))
-        stated = np.union1d(profile.partitioned, profile.sampled)
-        self.n_agents = int(profile.counts[stated].sum())
+        self.n_agents = profile.n_agents
         self._active = np.ones((n_sampled, settings.n_components), dtype=np.bool_)
-
-    @property
-    def exact(self) -> bool:
-        """Whether no Monte Carlo is needed."""
-        return len(self.profile.sampled) == 0
 
     def climb(self, components: MallowsComponents, follow: Follow, n_stochastic: int = N_STOCHASTIC) -> Run:
         """Iterate until the likelihood stops rising.
@@ -134,7 +123,9 @@ class MallowsEM:
             found, statistics = self.e_step(components, self.settings.max_iter + done)
             history.append((float(found), found.standard_error))
             follow.report(len(history), float(found))
-            averaged = statistics if averaged is None else _mixed(averaged, statistics, 1.0 / (done + 1))
+            step = 1.0 / (done + 1)
+            pairs = zip(averaged or statistics, statistics, strict=True)
+            averaged = Statistics(*((1.0 - step) * old + step * new for old, new in pairs))
             components = self.m_step(components, averaged)
         return Run(components, run.log_likelihood, np.array(history), run.converged)
 
@@ -152,10 +143,7 @@ class MallowsEM:
     # E-step.
 
     def e_step(
-        self,
-        components: MallowsComponents,
-        sweep: int,
-        rng: np.random.Generator | None = None,
+        self, components: MallowsComponents, sweep: int, rng: np.random.Generator | None = None
     ) -> tuple[Estimate, Statistics]:
         """Return the log-likelihood of the present components, and the expected statistics under them.
 
@@ -179,22 +167,24 @@ class MallowsEM:
         rows = profile.partitioned
         if not len(rows):
             return 0.0
-        from permix.distributions.conditioning.partitioned_jit import weigh_blocks
-        from permix.distributions.conditioning.tournaments_jit import weigh_levels
-
         joint = partition_log_normalizers(components, profile)[0] + components.log_weights
         evidence = np.logaddexp.reduce(joint, axis=1)
         counts = profile.counts[rows]
         shares = responsibilities(joint, evidence)
-        weights = shares * counts[:, None] if rng is None else _drawn(rng, counts, shares)
+        if rng is None:
+            weights = shares * counts[:, None]
+        else:  # how many of each row's agents belong to each component
+            shares /= np.maximum(shares.sum(axis=1), NEGLIGIBLE)[:, None]
+            weights = rng.multinomial(counts, shares).astype(np.float64)
         by_component = np.ascontiguousarray(weights.T)
         above_all = np.zeros((components.n_components, components.n_items))
 
         def work(first: int, last: int) -> None:
             for k in range(first, last):
-                wins, blocks = statistics.wins[k], statistics.blocks[k]
-                weigh_levels(profile.arrays, rows, by_component[k], wins, above_all[k])
-                weigh_blocks(profile.block_indptr, profile.block_sizes, by_component[k], blocks)
+                mine = by_component[k]
+                weigh_levels_compiled(profile.arrays, rows, mine, statistics.wins[k], above_all[k])
+                blocks = np.bincount(profile.block_sizes, mine[profile.block_rows], components.n_items + 1)
+                statistics.blocks[k] = blocks
 
         over_rows(work, components.n_components, 4 * len(rows))
         members = by_component.sum(axis=1)
@@ -206,9 +196,8 @@ class MallowsEM:
         """Draw (component, ranking) for every agent that needs it; add the tournaments of what was drawn."""
         profile, n_sets, k = self.profile, self.n_sets, components.n_components
         counts = profile.counts[profile.sampled]
-        uniforms = np.random.Generator(np.random.Philox(key=self.key, counter=[0, 0, sweep, 1])).random(
-            len(counts)
-        )
+        stream = np.random.Philox(key=self.key, counter=[0, 0, sweep, 1])
+        uniforms = np.random.Generator(stream).random(len(counts))
         wins = np.zeros_like(statistics.wins)  # by step of the present centers, upper half
         drawn_weight = np.zeros(k)
         total, variance = 0.0, 0.0
@@ -221,16 +210,8 @@ class MallowsEM:
             local, cluster = np.nonzero(self._active[first:last])
             agent = np.repeat(local, n_sets)  # within the chunk
             clusters = np.repeat(cluster, n_sets)
-            found, places = particle_draws(
-                components,
-                profile,
-                profile.sampled[first + agent],
-                clusters,
-                self.settings.n_particles,
-                self.key,
-                sweep,
-                int(done),
-            )
+            jobs = (profile.sampled[first + agent], clusters, self.settings.n_particles)
+            found, places = particle_draws(components, profile, *jobs, self.key, sweep, int(done))
             joint = np.full((last - first, k, n_sets), -np.inf)
             joint[local, cluster] = found.reshape(-1, n_sets)
             joint += components.log_weights[:, None]
@@ -248,16 +229,16 @@ class MallowsEM:
             _add_tournaments(weights, clusters[chosen], places[chosen], wins)
             first = last
         statistics.rankings[:] += drawn_weight / n_sets
-        _add_by_item(wins, drawn_weight, components.centers, n_sets, statistics.wins)
+        for at, center in enumerate(components.centers):  # from steps of the center to items
+            upper = np.triu(wins[at], 1)
+            both = upper + np.tril(drawn_weight[at] - upper.T, -1)
+            statistics.wins[at][np.ix_(center, center)] += both / n_sets
         return Estimate(total, math.sqrt(variance))
 
     # M-step.
 
     def m_step(self, components: MallowsComponents, statistics: Statistics) -> MallowsComponents:
         """Maximise over weights, centers and dispersions, in this order (theorem 23)."""
-        from permix.distributions.conditioning.partitioned_jit import best_decay
-        from permix.kernels.kemeny_search import order_score
-
         centers, decays = components.centers.copy(), components.decays.copy()
         most = -math.log(self.settings.min_dispersion)
         for k in range(components.n_components):
@@ -272,8 +253,6 @@ class MallowsEM:
 
     def _center(self, wins: Array, start: Array) -> Array:
         """Kemeny ranking of a tournament: proven best, or a local search that never ends behind its start."""
-        from permix.kernels.kemeny_search import improve_by_insertion, order_score
-
         if self.settings.center_search == "exact":
             from permix.consensus.kemeny import kemeny
 
@@ -314,16 +293,6 @@ def total_log_likelihood(joint: Array, errors: Array, counts: Array) -> Estimate
     return Estimate(float(counts @ evidence) + missing, error)
 
 
-def _drawn(rng: np.random.Generator, counts: Array, shares: Array) -> Array:
-    """Draw how many of each row's agents belong to each component."""
-    shares = shares / np.maximum(shares.sum(axis=1), NEGLIGIBLE)[:, None]
-    return rng.multinomial(counts, shares).astype(np.float64)
-
-
-def _mixed(old: Statistics, new: Statistics, step: float) -> Statistics:
-    return Statistics(*((1.0 - step) * a + step * b for a, b in zip(old, new, strict=True)))
-
-
 def _systematic(joint: Array, uniforms: Array, local: Array, cluster: Array, n_sets: int) -> Array:
     """Choose ``n_sets`` rows of work for every agent, in proportion to π_k times the estimate of P(v).
 
@@ -350,23 +319,11 @@ def _systematic(joint: Array, uniforms: Array, local: Array, cluster: Array, n_s
 
 def _add_tournaments(weights: Array, clusters: Array, places: Array, wins: Array) -> None:
     """Count drawn rankings, component by component; ``weights`` are whole numbers."""
-    from permix.distributions.conditioning.amp_lanes_jit import LANES
-    from permix.distributions.conditioning.tournaments_jit import count_drawn
-
     order = np.lexsort((weights, clusters))
     ends = np.searchsorted(clusters[order], np.arange(len(wins) + 1))
 
     def work(first: int, last: int) -> None:
-        lanes = np.zeros((places.shape[1], LANES), dtype=places.dtype)
         for k in range(first, last):
-            count_drawn(int(ends[k]), int(ends[k + 1]), order, places, weights, lanes, wins[k])
+            count_drawn(int(ends[k]), int(ends[k + 1]), order, places, weights, wins[k])
 
     over_rows(work, len(wins), places.size)
-
-
-def _add_by_item(wins: Array, totals: Array, centers: Array, n_sets: int, out: Array) -> None:
-    """Turn wins between steps of the centers into wins between items, and add them."""
-    for k, center in enumerate(centers):
-        upper = np.triu(wins[k], 1)
-        both = upper + np.tril(totals[k] - upper.T, -1)
-        out[k][np.ix_(center, center)] += both / n_sets

@@ -5,19 +5,13 @@ from __future__ import annotations
 from typing import Literal
 
 from permix.estimators.checks import Choice, Real, Whole
-from permix.estimators.parameters import RunParameters, declare
+from permix.estimators.parameters import N_COMPONENTS, RunParameters, declare
 
 
 class MallowsParameters(RunParameters):
     """Parameters of :class:`permix.MallowsMixture`."""
 
-    n_components: int = declare(
-        1,
-        Whole(1),
-        "Number of groups. :func:`permix.select_components` chooses it by held-out likelihood.",
-        short="-k",
-        positional=True,
-    )
+    n_components: int = N_COMPONENTS
     n_init: int = declare(
         10, Whole(1), "EM runs from this many different starts; the best run is kept.", flag="--starts"
     )

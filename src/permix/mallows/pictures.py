@@ -9,10 +9,9 @@ import numpy as np
 from permix.data.labels import Array
 from permix.distributions.mallows import Mallows
 from permix.errors import DataError
-from permix.mallows.fit import MallowsFit
-from permix.mallows.results import climbing_iterations
+from permix.mallows.results import MallowsFit, climbing_iterations
 from permix.plots.history_picture import draw_history, how_it_ended
-from permix.plots.ranks import DARK, MAX_ITEMS, MAX_PANELS, draw_ranks
+from permix.plots.ranks import DARK, MAX_ITEMS, MAX_PANELS, checked_max_items, draw_ranks, groups_title
 from permix.plots.style import checked_figure
 
 if TYPE_CHECKING:
@@ -31,22 +30,11 @@ def groups(fit: MallowsFit, *, figure: Figure | None = None, max_items: int = MA
     A dot is an item's expected rank in the group, its line goes from the 5 % to the 95 % quantile of that
     rank: short lines are what the people of a group agree on.
 
-    Parameters
-    ----------
-    fit : MallowsFit
-    figure : matplotlib figure, optional
-        Where to draw.
-    max_items : int
-        Draw at most this many items, those at the top of each center.
-
-    Returns
-    -------
-    matplotlib figure
+    At most ``max_items`` items are drawn, those at the top of each center.
     """
-    if max_items < 1:
-        raise DataError(f"max_items={max_items!r} must be 1 or more")
     mixture = fit.components
-    n_panels, n_shown = min(mixture.n_components, MAX_PANELS), min(mixture.n_items, max_items)
+    n_panels = min(mixture.n_components, MAX_PANELS)
+    n_shown = min(mixture.n_items, checked_max_items(max_items))
     n_columns = min(n_panels, 3)
     n_rows = -(-n_panels // n_columns)
     figure = checked_figure(figure, 4.4 * n_columns, (1.1 + 0.24 * max(n_shown, 4)) * n_rows + 0.4)
@@ -65,14 +53,8 @@ def groups(fit: MallowsFit, *, figure: Figure | None = None, max_items: int = MA
         )
     for axes in panels[n_panels:]:
         axes.set_visible(False)
-    some = f"top {n_shown} of " if n_shown < mixture.n_items else ""
-    many = f"the {n_panels} largest of " if n_panels < mixture.n_components else ""
-    plural = "s" if mixture.n_components > 1 else ""
-    figure.suptitle(
-        f"{many}{mixture.n_components} group{plural}, {some}{mixture.n_items:,} items:\n"
-        "expected rank and where 90 % of the ranks lie",
-        fontsize="medium",
-    )
+    title = groups_title(n_panels, mixture.n_components, n_shown, mixture.n_items)
+    figure.suptitle(f"{title}:\nexpected rank and where 90 % of the ranks lie", fontsize="medium")
     return figure
 
 
@@ -97,16 +79,6 @@ def history(fit: MallowsFit, *, ax: Axes | None = None) -> Axes:
     """Draw how the log-likelihood rose in the best run, and where the other starts ended.
 
     The band is two Monte Carlo standard errors wide to either side; exact fits have none.
-
-    Parameters
-    ----------
-    fit : MallowsFit
-    ax : matplotlib axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
     """
     if fit.n_iterations == 0:
         raise DataError("the fit was stopped before its first iteration, so there is no history to draw")

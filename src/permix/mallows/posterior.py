@@ -10,24 +10,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
-from permix.distributions.conditioning.agent_posteriors import (
-    Profile,
-    log_normalizers,
-    models_of,
-    particle_draws,
-    rank_vectors,
-)
+from permix.distributions.conditioning.agent_posteriors import Profile, log_normalizers, particle_draws
+from permix.distributions.conditioning.amp_insertions_jit import geometric_models
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.distributions.conditioning.local_moves_jit import local_models
 from permix.errors import DataError, PermixWarning
 from permix.estimators.agent_answers import Questions
+from permix.kernels.mallows import discordance_by_gap, log_normalizer
+from permix.mallows.chains_jit import move_rows, pair_rows, range_rows
+from permix.mallows.downsets_jit import exact_draw_rows, exact_pair_rows, items_before, normalizer_rows
+from permix.mallows.posterior_jit import partition_pair_rows
 from permix.runtime.threads import over_rows
 
 PARTITION, DOWN_SETS, DRAWS = 0, 1, 2
@@ -42,121 +41,65 @@ N_SETS = 8
 # Chains per agent that marginal probabilities are averaged over, and first sweeps that do not count.
 N_CHAINS = 8
 N_BURN_IN = 10
+# Sweeps of moves that bring a ranking drawn to the posterior.
+N_SWEEPS = 10
 # Entries of starting rankings at a time.
 CHUNK = 2**26
 
 
-class _Tables:
-    """What compiled code needs to know about the components, made on first use."""
-
-    def __init__(self, components: MallowsComponents) -> None:
-        self.components = components
-        self.centers, self.decays = components.centers, components.decays
-
-    @cached_property
-    def ranks(self) -> Array:
-        return rank_vectors(self.components)
-
-    @cached_property
-    def models(self) -> Any:
-        return models_of(self.components)
-
-    @cached_property
-    def local(self) -> Any:
-        from permix.distributions.conditioning.local_moves_jit import local_models
-
-        return local_models(self.models)
-
-    @cached_property
-    def discordance(self) -> Array:
-        from permix.kernels.mallows import discordance_by_gap
-
-        return np.array([discordance_by_gap(decay, self.components.n_items) for decay in self.decays])
-
-    @cached_property
-    def before(self) -> Array:
-        from permix.mallows.downsets_jit import items_before
-
-        return np.asarray(items_before(self.centers))
-
-    @cached_property
-    def log_totals(self) -> Array:
-        from permix.kernels.mallows import log_normalizer
-
-        return np.array([log_normalizer(decay, self.components.n_items) for decay in self.decays])
-
-
-@dataclass(frozen=True, eq=False)
 class MixturePosterior:
-    """Posterior of every agent.
+    """Posterior of every agent, each by its way, and how probable the components are.
 
-    Attributes
-    ----------
-    components : MallowsComponents
-    profile : Profile
-        The agents; comparisons are stated as levels where they amount to that.
-    tables : _Tables
-    ways : int array (n,)
-        PARTITION, DOWN_SETS or DRAWS.
-    limit : int
-        Down-sets up to which sums are exact.
-    log_joint, errors : ndarray (n, K)
-        ln π_k + ln P(v | component k), the terms of equation 26, and standard errors, 0 where exact.
+    ``ways`` (n,) are PARTITION, DOWN_SETS or DRAWS; ``log_joint`` (n, K) is ln π_k + ln P(v | component k),
+    the terms of equation 26, and ``errors`` its standard errors, 0 where exact. ``n_samples`` is the number
+    of particles for each agent and component where there is no exact way.
     """
 
-    components: MallowsComponents
-    profile: Profile
-    tables: _Tables
-    ways: Array
-    limit: int
-    log_joint: Array
-    errors: Array
-
-    @classmethod
-    def of(
-        cls,
-        components: MallowsComponents,
-        preferences: Preferences,
-        n_samples: int,
-        rng: np.random.Generator,
-    ) -> MixturePosterior:
-        """Find a way for every agent and how probable the components are.
-
-        ``n_samples`` is the number of particles for each agent and component where there is no exact way.
-        """
-        from permix.mallows.downsets_jit import normalizer_rows
-
-        profile, tables = Profile.of(preferences), _Tables(components)
-        n, n_components = len(preferences), components.n_components
-        ways = np.full(n, PARTITION)
+    def __init__(
+        self, components: MallowsComponents, agents: Preferences, n_samples: int, rng: np.random.Generator
+    ) -> None:
+        self.components = components
+        self.profile = profile = Profile.of(agents)  # comparisons as levels where they amount to that
+        self.models = geometric_models(components.decays, components.n_items)
+        self.n_agents, n_components = len(agents), components.n_components
+        self._cost_of_sums = 100 * n_components * components.n_items
+        self.ways = ways = np.full(self.n_agents, PARTITION)
         ways[profile.sampled] = DRAWS
-        limit = max(DOWN_SETS_EACH, DOWN_SETS_IN_ALL // n)
-        values, errors = np.zeros((n, n_components)), np.zeros((n, n_components))
+        self.limit = max(DOWN_SETS_EACH, DOWN_SETS_IN_ALL // len(ways))  # of exact sums
+        values, errors = np.zeros((2, len(ways), n_components))
 
         rows = np.flatnonzero(ways == DRAWS)
         if len(rows):
             found, solved = np.empty((len(rows), n_components)), np.zeros(len(rows), dtype=np.bool_)
-            work = (profile.arrays, rows, tables.before, tables.decays, tables.log_totals, limit)
-            over_rows(
-                lambda a, b: normalizer_rows(a, b, *work, found, solved),
-                len(rows),
-                100 * n_components * components.n_items,
-            )
+            work = (profile.arrays, rows, self._items_before, components.decays, self.log_totals, self.limit)
+            over_rows(normalizer_rows, len(rows), self._cost_of_sums, *work, found, solved)
             ways[rows[solved]] = DOWN_SETS
             values[rows[solved]] = found[solved]
 
         rows = np.flatnonzero(ways != DOWN_SETS)
         n_sets = min(N_SETS, max(2, n_samples // 2))  # their spread gives the error
-        rest = profile if len(rows) == n else Profile.of(profile.preferences[rows])
+        rest = profile if len(rows) == len(ways) else Profile.of(profile.preferences[rows])
         values[rows], errors[rows] = log_normalizers(
             components, rest, max(1, n_samples // n_sets), stream_keys(rng, 1)[0], n_sets=n_sets
         )
-        return cls(components, profile, tables, ways, limit, values + components.log_weights, errors)
+        self.log_joint, self.errors = values + components.log_weights, errors
 
-    @property
-    def n_agents(self) -> int:
-        """Number of rows."""
-        return len(self.ways)
+    # What compiled code needs to know about the components, made on first use.
+
+    @cached_property
+    def _moving(self) -> tuple[Array, Array, Any]:
+        """Centers, ranks and models for moves of single items."""
+        centers = self.components.centers
+        return centers, np.argsort(centers, axis=1), local_models(self.models)
+
+    @cached_property
+    def _items_before(self) -> Array:
+        return np.asarray(items_before(self.components.centers))
+
+    @cached_property
+    def log_totals(self) -> Array:
+        """Logarithm of each component's sum over all rankings."""
+        return np.array([log_normalizer(decay, self.components.n_items) for decay in self.components.decays])
 
     @cached_property
     def probabilities(self) -> Array:
@@ -188,11 +131,7 @@ class MixturePosterior:
     # Pairs.
 
     def before(
-        self,
-        questions: Questions,
-        n_samples: int,
-        rng: np.random.Generator,
-        ranges: Array | None = None,
+        self, questions: Questions, n_samples: int, rng: np.random.Generator, ranges: Array | None = None
     ) -> tuple[Array, Array]:
         """P(a before b | v) and its standard error, for all questions.
 
@@ -200,35 +139,28 @@ class MixturePosterior:
         """
         means, variances = np.zeros(questions.n_answers), np.zeros(questions.n_answers)
         asked = questions.span[:, 1] > questions.span[:, 0]
-        self._before_in_closed_form(np.flatnonzero(asked & (self.ways == PARTITION)), questions, means)
-        self._before_by_sums(np.flatnonzero(asked & (self.ways == DOWN_SETS)), questions, means)
-        self._before_by_chains(
-            np.flatnonzero(asked & (self.ways == DRAWS)), questions, n_samples, rng, means, variances, ranges
+        simple, summed, drawn = (
+            np.flatnonzero(asked & (self.ways == way)) for way in (PARTITION, DOWN_SETS, DRAWS)
         )
+        self._before_in_closed_form(simple, questions, means)
+        if len(summed):
+            work = (self.profile.arrays, summed, self._items_before, self.components.decays)
+            asks = (self.probabilities[summed], self.limit, questions.of(summed), means)
+            over_rows(exact_pair_rows, len(summed), self._cost_of_sums, *work, *asks)
+        if len(drawn):
+            no_ranges = np.empty((0, 0, 0), dtype=np.int32)
+            found = (means, variances, no_ranges if ranges is None else ranges)
+            self._before_by_chains(drawn, questions, n_samples, rng, found)
         if ranges is not None:
             self._exact_ranges(np.flatnonzero(asked & (self.ways != DRAWS)), n_samples, rng, ranges)
         return means, np.sqrt(variances)
 
     def _before_in_closed_form(self, rows: Array, questions: Questions, means: Array) -> None:
-        from permix.mallows.posterior_jit import partition_pair_rows
-
-        tables, asks = self.tables, questions.of(rows)
-        work = (self.profile.arrays, rows, tables.centers, tables.discordance, self.probabilities[rows])
-        cost = self.components.n_components * (self.components.n_items + questions.n_answers // self.n_agents)
-        over_rows(lambda a, b: partition_pair_rows(a, b, *work, *asks, means), len(rows), cost)
-
-    def _before_by_sums(self, rows: Array, questions: Questions, means: Array) -> None:
-        from permix.mallows.downsets_jit import exact_pair_rows
-
-        if not len(rows):
-            return
-        tables, asks = self.tables, questions.of(rows)
-        work = (self.profile.arrays, rows, tables.before, tables.decays, self.probabilities[rows], self.limit)
-        over_rows(lambda a, b: exact_pair_rows(a, b, *work, *asks, means), len(rows), self._cost_of_sums)
-
-    @property
-    def _cost_of_sums(self) -> int:
-        return 100 * self.components.n_components * self.components.n_items
+        components = self.components
+        discordance = np.array([discordance_by_gap(decay, components.n_items) for decay in components.decays])
+        work = (self.profile.arrays, rows, components.centers, discordance, self.probabilities[rows])
+        cost = components.n_components * (components.n_items + questions.n_answers // self.n_agents)
+        over_rows(partition_pair_rows, len(rows), cost, *work, questions.of(rows), means)
 
     def _before_by_chains(
         self,
@@ -236,16 +168,10 @@ class MixturePosterior:
         questions: Questions,
         n_samples: int,
         rng: np.random.Generator,
-        means: Array,
-        variances: Array,
-        ranges: Array | None,
+        found: tuple[Array, Array, Array],
     ) -> None:
         """Average over chains: of each component as many as its probability asks for, two at least."""
-        from permix.mallows.chains_jit import pair_rows
-
-        if not len(rows):
-            return
-        tables, n_items = self.tables, self.components.n_items
+        n_items = self.components.n_items
         start_key, key = stream_keys(rng, 2)
         n_kept = -(-n_samples // N_CHAINS)
         shares = self.probabilities[rows]
@@ -254,8 +180,6 @@ class MixturePosterior:
         shares /= shares.sum(axis=1, keepdims=True)
         n_chains = np.where(shares > 0.0, np.maximum(2, np.rint(N_CHAINS * shares)), 0).astype(np.int64)
         starts = np.concatenate([[0], np.cumsum(n_chains.sum(axis=1))])
-        if ranges is None:
-            ranges = np.empty((0, 0, 0), dtype=np.int32)
         for part in _parts(starts, CHUNK // n_items):
             here, first_row = rows[part], int(starts[part.start])
             agents, clusters = np.nonzero(n_chains[part])
@@ -265,33 +189,27 @@ class MixturePosterior:
             doubts = np.repeat(self.errors[here[agents], clusters], repeats)
             places = self._start(np.repeat(here[agents], repeats), labels, N_PARTICLES, start_key, first_row)
             chain_start = starts[part.start : part.stop + 1] - first_row
-            chains = (first_row, key, self.profile.arrays, here, chain_start, labels, each, doubts, places)
-            models = (tables.centers, tables.ranks, tables.local, N_BURN_IN, n_kept)
-            span, a, b, out_start = questions.of(here)
-            asks = (span, a, b, questions.everything, out_start)
-            work = (*chains, *models, *asks, means, variances, ranges)
-            over_rows(partial(_call, pair_rows, work), len(here), N_CHAINS * n_kept * n_items)
+            chains = (chain_start, labels, each, doubts, places)
+            who = (first_row, key, self.profile.arrays, here, chains, self._moving, N_BURN_IN, n_kept)
+            work = (*who, questions.of(here), questions.everything, *found)
+            over_rows(pair_rows, len(here), N_CHAINS * n_kept * n_items, *work)
 
     def _exact_ranges(self, rows: Array, n_samples: int, rng: np.random.Generator, ranges: Array) -> None:
         """Fill ranges of ranks from independent draws."""
-        from permix.mallows.chains_jit import range_rows
-
         n_items = self.components.n_items
         step = max(1, CHUNK // (n_samples * n_items))
         for first in range(0, len(rows), step):
             here = rows[first : first + step]
             orders = self.draw_exactly(here, n_samples, rng)[0]
             some = np.empty((len(here), 2, n_items), dtype=np.int32)
-            over_rows(partial(_call, range_rows, (orders, some)), len(here), n_items * (n_samples + n_items))
+            over_rows(range_rows, len(here), n_items * (n_samples + n_items), orders, some)
             ranges[here] = some
 
     # Draws.
 
     def draw_exactly(self, rows: Array, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw rankings and components from P(r, z | v), independently, where there is an exact way."""
-        from permix.mallows.downsets_jit import exact_draw_rows
-
-        tables, n_items = self.tables, self.components.n_items
+        n_items = self.components.n_items
         labels = self.draw_labels(rows, size, rng)
         orders = np.empty((len(rows), size, n_items), dtype=np.int32)
         simple = self.ways[rows] == PARTITION
@@ -301,27 +219,23 @@ class MixturePosterior:
         if not simple.all():
             summed = rows[~simple]
             drawn = np.empty((len(summed), size, n_items), dtype=np.int32)
-            sums = (stream_keys(rng, 1)[0], self.profile.arrays, summed, tables.before, tables.decays)
-            work = (*sums, self.limit, labels[~simple], drawn)
-            over_rows(partial(_call, exact_draw_rows, work), len(summed), self._cost_of_sums)
+            work = (self.profile.arrays, summed, self._items_before, self.components.decays, self.limit)
+            sums = (stream_keys(rng, 1)[0], *work, labels[~simple], drawn)
+            over_rows(exact_draw_rows, len(summed), self._cost_of_sums, *sums)
             orders[~simple] = drawn
         return orders, labels
 
-    def draw_by_moves(
-        self, rows: Array, size: int, n_sweeps: int, rng: np.random.Generator
-    ) -> tuple[Array, Array]:
+    def draw_by_moves(self, rows: Array, size: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw components from P(z | v), rankings by sequential Monte Carlo and some sweeps of moves."""
         labels = self.draw_labels(rows, size, rng)
-        orders = self._moved(np.repeat(rows, size), labels.ravel(), N_PARTICLES, n_sweeps, rng)
+        orders = self._moved(np.repeat(rows, size), labels.ravel(), N_PARTICLES, N_SWEEPS, rng)
         return orders.reshape(len(rows), size, self.components.n_items), labels
 
     def _moved(
         self, agents: Array, clusters: Array, n_particles: int, n_sweeps: int, rng: np.random.Generator
     ) -> Array:
         """One ranking per job: a particle drawn by its weight, then moved."""
-        from permix.mallows.chains_jit import move_rows
-
-        tables, n_items = self.tables, self.components.n_items
+        n_items = self.components.n_items
         keys = stream_keys(rng, 2)
         orders = np.empty((len(agents), n_items), dtype=np.int32)
         step = max(1, CHUNK // n_items)
@@ -329,15 +243,14 @@ class MixturePosterior:
             part = slice(first, first + step)
             places = self._start(agents[part], clusters[part], n_particles, keys[0], first)
             jobs = (first, keys[1], self.profile.arrays, agents[part], clusters[part], places)
-            work = (*jobs, tables.centers, tables.ranks, tables.local, n_sweeps, orders[part])
-            over_rows(partial(_call, move_rows, work), len(places), n_items * (n_sweeps + 1))
+            work = (*jobs, self._moving, n_sweeps, orders[part])
+            over_rows(move_rows, len(places), n_items * (n_sweeps + 1), *work)
         return orders
 
     def _start(self, agents: Array, clusters: Array, n_particles: int, key: Array, first_row: int) -> Array:
         """Insertion places of one ranking per job, near the posterior of the component."""
-        return particle_draws(
-            self.components, self.profile, agents, clusters, n_particles, key, 0, first_row
-        )[1]
+        jobs = (agents, clusters, n_particles)
+        return particle_draws(self.components, self.profile, *jobs, key, 0, first_row)[1]
 
     def draw_labels(self, rows: Array, size: int, rng: np.random.Generator) -> Array:
         """Draw components from P(z | v), ``size`` for each row."""
@@ -353,11 +266,6 @@ class MixturePosterior:
 def stream_keys(rng: np.random.Generator, size: int) -> Array:
     """Draw keys of counter-based streams, one for each use."""
     return rng.integers(0, 2**64, size=(size, 2), dtype=np.uint64)
-
-
-def _call(kernel: Any, work: tuple[Any, ...], first: int, last: int) -> None:
-    """Run rows of the work, as ``over_rows`` wants it."""
-    kernel(first, last, *work)
 
 
 def _parts(starts: Array, most: int) -> Iterator[slice]:

@@ -17,10 +17,9 @@ import numpy as np
 
 from permix.distributions.conditioning.amp_jit import amp_places, replay
 from permix.distributions.conditioning.amp_plans_jit import make_plan, room_for_plan
-from permix.kernels.fenwick import take_in_turn
 from permix.kernels.jit import kernel
 from permix.kernels.kemeny_search import improve_by_insertion
-from permix.kernels.orders import insertion_code
+from permix.kernels.orders import insertion_code, invert_order, ordering_from_places
 from permix.kernels.random import categorical_log_quantile
 from permix.kernels.streams import fill_uniform, padded
 
@@ -30,11 +29,8 @@ _CERTAIN = 1.0 - 1e-9  # sums over many rankings lose the last digits
 @kernel
 def _write(places, center, taken, order, ranks):
     """Write the ordering with these insertion places, and its rank vector."""
-    n = center.size
-    take_in_turn(places, n, n, True, taken)
-    for i in range(n):
-        order[taken[i]] = center[i]
-        ranks[center[i]] = taken[i]
+    ordering_from_places(center, places, taken, order)
+    invert_order(order, ranks)
 
 
 @kernel
@@ -53,11 +49,7 @@ def sp_rows(
     first,
     last,
     key,
-    arrays,
-    agents,
-    centers,
-    ranks,
-    models,
+    jobs,
     log_weights,
     log_totals,
     metropolis,
@@ -71,22 +63,12 @@ def sp_rows(
 
     The chain starts from one draw of AMP under each component, of which one is taken by its importance
     weight: of positive probability wherever the agent is possible. (The paper starts from any ranking that
-    agrees.)
-
-    Parameters
-    ----------
-    key : uint64 array (2,)
-    arrays : PreferenceArrays, without cycles
-    agents : int64 array (J,)
-    centers, ranks : int array (K, m), orderings and their rank vectors
-    models : InsertionModels of the K components, geometric
-    log_weights, log_totals : float array (K,), ln π_k and ln Z_k
-    metropolis : bool
-        Whether a proposed ranking must pass Metropolis' test (MMP) or is always taken (AMP).
-    orders : int32 array (J, S, m), filled
-    labels : int array (J, S), filled; -1 where the agent has probability zero under all components
-    accepted : int64 array (J,), filled with the number of proposals taken, of ``n_burn_in + S n_thin``
+    agrees.) A proposed ranking must pass Metropolis' test where ``metropolis`` (MMP), else it is always taken
+    (AMP). ``jobs`` are those of ``draws.Jobs``, of geometric models; ``log_weights`` and ``log_totals`` are
+    ln π_k and ln Z_k. Fills ``orders`` (J, S, m), ``labels`` (J, S), -1 where the agent has probability zero
+    under all components, and ``accepted`` (J,), the proposals taken of ``n_burn_in + S n_thin``.
     """
+    arrays, agents, centers, ranks, models = jobs.arrays, jobs.agents, jobs.centers, jobs.ranks, jobs.models
     n_components, n = centers.shape
     length = n_burn_in + labels.shape[1] * n_thin
     rooms = [room_for_plan(n) for _ in range(n_components)]
@@ -145,31 +127,13 @@ def sp_rows(
 
 
 @kernel
-def partition_pair_rows(
-    first,
-    last,
-    arrays,
-    agents,
-    centers,
-    discordance,
-    shares,
-    pair_start,
-    pair_first,
-    pair_second,
-    out_start,
-    means,
-):
+def partition_pair_rows(first, last, arrays, agents, centers, discordance, shares, asks, means):
     """Compute P(a before b | v) of agents whose preferences partition all items, or say nothing.
 
-    Parameters
-    ----------
-    discordance : float array (K, m)
-        P(worse first) by how far two items are apart, see ``permix.kernels.mallows.discordance_by_gap``.
-    shares : float array (J, K)
-        P(component | v).
-    pair_start, pair_first, pair_second, out_start, means
-        As in ``permix.mallows.chains_jit.pair_rows``.
+    ``discordance`` (K, m) is P(worse first) by how far two items are apart (``discordance_by_gap``),
+    ``shares`` (J, K) P(component | v); ``asks`` as in ``chains_jit.pair_rows``.
     """
+    pair_start, pair_first, pair_second, out_start = asks
     n_components, n = centers.shape
     level_of = np.empty(n, np.int32)
     place = np.empty(n, np.int32)  # within the level, in the order of the center
@@ -211,14 +175,8 @@ def consensus_rows(first, last, before, orders, mean_ranks):
     """Order items so that expected disagreement with the agent's ranking is locally least (local Kemeny).
 
     Whatever is certain stays: the start, by expected rank, has a before b wherever that is certain, and a
-    move that breaks it costs more than all others could gain.
-
-    Parameters
-    ----------
-    before : float array (J, m(m-1)/2)
-        P(a before b), a < b.
-    orders : int32 array (J, m), filled
-    mean_ranks : float array (J, m), filled with expected ranks, 1 = best
+    move that breaks it costs more than all others could gain. ``before`` (J, m(m-1)/2) is P(a before b),
+    a < b; ``mean_ranks`` are filled with expected ranks, 1 = best.
     """
     n = orders.shape[1]
     net = np.zeros((n, n))

@@ -1,53 +1,51 @@
-"""What a fitted mixture of Mallows models gives without further data: new rankings, and a table."""
+"""A fitted mixture of Mallows models, and what it says without further data."""
 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from permix.data.labels import Array
-from permix.data.rankings import Rankings
-from permix.distributions.base import sample_size
+from permix.distributions.base import Estimate
 from permix.distributions.conditioning.components import MallowsComponents
-from permix.errors import Argument, ConvergenceWarning, Message, PermixWarning
-from permix.estimators.wording import groups_named
-from permix.mallows.fit import MallowsFit
-from permix.runtime.seeds import RandomState, generator
+from permix.errors import ConvergenceWarning, PermixWarning
+from permix.estimators.wording import alike, cut_short, groups_named, nobodys
+from permix.mallows.parameters import MallowsParameters
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def sample_rankings(
-    components: MallowsComponents, size: int = 1, random_state: RandomState = None
-) -> tuple[Rankings, Array]:
-    """Draw full rankings from the mixture, independently and exactly.
+@dataclass(frozen=True, eq=False)
+class MallowsFit:
+    """A fitted mixture with all that is needed to use it."""
 
-    Parameters
-    ----------
-    components : MallowsComponents
-    size : int
-        How many.
-    random_state : int, SeedSequence, Generator or None
-        The same seed gives the same rankings, whatever the number of threads.
+    model: ClassVar[str] = "MallowsMixture"
 
-    Returns
-    -------
-    rankings : Rankings
-    labels : ndarray of int
-        The component each was drawn from.
-    """
-    rng = generator(random_state)
-    shares = components.weights / components.weights.sum()  # to the last bit, which choice() asks for
-    labels = rng.choice(components.n_components, size=sample_size(size), p=shares)
-    orders = np.empty((len(labels), components.n_items), dtype=np.int32)
-    for k in range(components.n_components):
-        rows = np.flatnonzero(labels == k)
-        if len(rows):
-            orders[rows] = components.component(k).sample(len(rows), random_state=rng).orders
-    return Rankings._from_arrays(orders, components.items), labels
+    settings: MallowsParameters
+    components: MallowsComponents  # the largest first
+    probabilities: Array  # (rows, K): P(component | what the row says) for the rows that were fitted
+    counts: Array  # (rows,): how many agents each of those rows stands for
+    log_likelihood: Estimate  # ln P(data), equation 26; its standard error is 0 where all E-steps were exact
+    history: Array  # (iterations, 2): log-likelihood and its standard error along the best run
+    # What every restart reached; the best one is kept. Where starts were tried on a part of very many agents,
+    # scaled to all of them.
+    restart_log_likelihoods: Array
+    converged: bool  # whether the best run stopped because nothing improved any more
+    interrupted: bool  # whether the user stopped the fit: what was best then is here
+
+    @property
+    def labels(self) -> Array:
+        """The most probable component of every row."""
+        return np.asarray(self.probabilities.argmax(axis=1))
+
+    @property
+    def n_iterations(self) -> int:
+        """Iterations of the best run."""
+        return len(self.history)
 
 
 def component_table(fit: MallowsFit) -> pd.DataFrame:
@@ -76,31 +74,15 @@ def climbing_iterations(fit: MallowsFit) -> int:
 def remarks(fit: MallowsFit) -> list[str]:
     """What a reader of the groups should know about them; they are counted from 1 here."""
     mixture = fit.components
-    said = []
-    by_center: dict[tuple[int, ...], list[int]] = {}
-    for k, center in enumerate(mixture.centers.tolist()):
-        by_center.setdefault(tuple(center), []).append(k)
-    for same in by_center.values():
-        if len(same) > 1:
-            said.append(f"{groups_named(same)} have the same center and differ in dispersion alone")
+    said = alike(mixture.centers, "have the same center and differ in dispersion alone")
     lowest = np.flatnonzero(mixture.dispersions <= fit.settings.min_dispersion * (1.0 + 1e-9)).tolist()
     if lowest:
         whose = "dispersion is" if len(lowest) == 1 else "dispersions are"
         said.append(
             f"{groups_named(lowest)}: the {whose} at the lower limit, {fit.settings.min_dispersion:g}"
         )
-    agents = np.bincount(fit.labels, weights=fit.counts, minlength=mixture.n_components)
-    nobodys = np.flatnonzero(agents == 0).tolist()
-    if nobodys:
-        verb = "is" if len(nobodys) == 1 else "are"
-        said.append(f"{groups_named(nobodys)} {verb} nobody's most probable group; fewer may be enough")
+    said += nobodys(np.bincount(fit.labels, minlength=mixture.n_components))
     return said
-
-
-def starts_near_the_best(fit: MallowsFit, gap: float = 1.0) -> int:
-    """Count starts whose log-likelihood came within ``gap`` of the best start's."""
-    reached = np.asarray(fit.restart_log_likelihoods)
-    return int((reached >= reached.max(initial=-np.inf) - gap).sum())
 
 
 def warn_if_unsettled(fit: MallowsFit) -> None:
@@ -116,12 +98,7 @@ def warn_if_unsettled(fit: MallowsFit) -> None:
         # With Monte Carlo noise a single step may go down although the climb goes on.
         rose = f", which still rose by {last[0]:.3g} in the last one" if len(last) and last[0] > 0.0 else ""
         warnings.warn(
-            Message(
-                f"EM did not converge: {reached}{rose}. Raise ",
-                Argument("max_iter", fit.settings.max_iter),
-                " or ",
-                Argument("tol"),
-            ),
+            cut_short(f"EM did not converge: {reached}{rose}. Raise ", fit.settings.max_iter),
             ConvergenceWarning,
             stacklevel=3,
         )

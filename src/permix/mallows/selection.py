@@ -6,12 +6,13 @@ from typing import Any
 
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.estimators.preference_input import as_preferences
 from permix.estimators.selectable import Selectable
-from permix.mallows.fit import MallowsFit, fit_mallows
+from permix.mallows.fit import fit_mallows
 from permix.mallows.parameters import MallowsParameters
 from permix.mallows.predict import score_samples
+from permix.mallows.results import MallowsFit
 
 
 class MallowsSelection(Selectable):
@@ -30,12 +31,10 @@ class MallowsSelection(Selectable):
 
     def check_criterion(self, criterion: str, table: Preferences, settings: MallowsParameters) -> None:
         raise DataError(
-            Message(
-                Argument("criterion", criterion),
-                " counts parameters, but the central rankings of a MallowsMixture are not numbers that could "
-                "be counted; use ",
-                Argument("criterion", "held-out"),
-            )
+            Argument("criterion", criterion),
+            " counts parameters, but the central rankings of a MallowsMixture are not numbers that could "
+            "be counted; use ",
+            Argument("criterion", "held-out"),
         )
 
 

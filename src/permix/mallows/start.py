@@ -15,6 +15,11 @@ from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
+from permix.distributions.conditioning.partitioned_jit import best_decay
+from permix.distributions.conditioning.tournaments_jit import disagreements
+from permix.kernels.comparisons import weigh_levels_compiled
+from permix.kernels.kemeny_search import improve_by_insertion
+from permix.kernels.pairwise_counts import preference_pair_counts
 from permix.mallows.parameters import MallowsParameters
 from permix.runtime.threads import over_rows
 
@@ -27,19 +32,15 @@ def first_components(
     profile: Profile, settings: MallowsParameters, rng: np.random.Generator
 ) -> MallowsComponents:
     """Return components from k-means on a random part of the agents."""
-    rows = np.union1d(profile.partitioned, profile.sampled)
-    k = settings.n_components
+    rows, k = profile.stated, settings.n_components
     if len(rows) > PER_COMPONENT * k:
         rows = np.sort(rng.choice(rows, PER_COMPONENT * k, replace=False))
-    part = profile.preferences[rows]
-    clusters = _KMeans(part, k, rng)
-    return clusters.run(settings.min_dispersion)
+    return _KMeans(profile.preferences[rows], k, rng).run(settings.min_dispersion)
 
 
 def seeded_center(profile: Profile, rng: np.random.Generator) -> Array:
     """Return the ranking of an agent drawn at random, completed by the consensus of some others."""
-    rows = np.union1d(profile.partitioned, profile.sampled)
-    weights = profile.counts[rows]
+    rows, weights = profile.stated, profile.counts[profile.stated]
     chosen = rng.choice(rows, min(len(rows), PER_COMPONENT), p=weights / weights.sum())
     start = _KMeans(profile.preferences[chosen], 1, rng)
     return start.completed(0, start.consensus())
@@ -53,7 +54,9 @@ class _KMeans:
         self.arrays = part.arrays()
         self.counts = part.counts.astype(np.float64)
         self.everybody = self._pairs(self.counts)
-        self.stated = np.maximum(self._n_stated(), 1.0)
+        # Pairs that each row states, ties left out: those that the two ends of one center reverse.
+        order = np.arange(part.n_items, dtype=np.int32)
+        self.stated = np.maximum(self._distances(np.stack([order, order[::-1]])).sum(axis=1), 1.0)
 
     def run(self, min_dispersion: float) -> MallowsComponents:
         centers = self._far_apart()
@@ -61,7 +64,7 @@ class _KMeans:
         distances = np.empty((len(self.part), self.k))
         for _ in range(MOST_ROUNDS):
             distances = self._distances(centers)
-            nearest = _nearest(distances)
+            nearest = distances.argmin(axis=1)  # the first of equals, so that the rounds come to an end
             if np.array_equal(nearest, labels):
                 break
             labels = nearest
@@ -74,22 +77,12 @@ class _KMeans:
         mine = distances[np.arange(len(labels)), labels]
         against = np.bincount(labels, weights=self.counts * mine, minlength=self.k)
         stated = np.bincount(labels, weights=self.counts * self.stated, minlength=self.k)
-        decays = self._decays((against + 0.1) / (stated + 1.0), min_dispersion)
-        return MallowsComponents(self.part.items, sizes / sizes.sum(), centers, decays)
-
-    def _decays(self, shares: Array, min_dispersion: float) -> Array:
-        from permix.kernels.mallows import dispersion_from_mean
-
         n = self.part.n_items
-        most = -math.log(min_dispersion)
+        most, no_blocks = -math.log(min_dispersion), np.zeros(n + 1)
         # Not uniform: a component without any order would attract everybody alike.
-        shares = np.minimum(shares, 0.45)
-        return np.array(
-            [
-                min(dispersion_from_mean(share * n * (n - 1) / 2, n), most) if n > 1 else 0.0
-                for share in shares
-            ]
-        )
+        means = np.minimum((against + 0.1) / (stated + 1.0), 0.45) * n * (n - 1) / 2
+        decays = np.array([best_decay(mean, 1.0, no_blocks, most) for mean in means])
+        return MallowsComponents(self.part.items, sizes / sizes.sum(), centers, decays)
 
     def _far_apart(self) -> Array:
         """Choose agents with probability proportional to the distance from those chosen before."""
@@ -120,44 +113,25 @@ class _KMeans:
         return self._consensus(self._pairs(mine) + 0.5 * others, consensus)
 
     def _consensus(self, pairs: Array, start: Array) -> Array:
-        from permix.kernels.kemeny_search import improve_by_insertion
-
         order = start.copy()
         improve_by_insertion(pairs - pairs.T, order, 1e-9 * max(1.0, float(pairs.max())))
         return order
 
     def _pairs(self, weights: Array) -> Array:
-        from permix.kernels.pairwise_counts import preference_pair_counts
-
+        n = self.part.n_items
+        if not len(self.part.pairs):
+            pairs: Array = np.zeros((n, n))
+            weigh_levels_compiled(self.arrays, np.arange(len(weights)), weights, pairs, np.zeros(n))
+            return pairs
         # Rows without weight are left out, not only weighed by 0: most clusters are small.
         rows = np.flatnonzero(weights)
         part = self.part if len(rows) == len(weights) else self.part[rows]
-        implied = np.ones(len(rows), dtype=np.bool_)
         # An order stated twice is the same order: repeats are no votes here.
-        pairs: Array = preference_pair_counts(
-            part.arrays(), implied, weights[rows], part.n_items, repeats=False
-        )
-        return pairs
-
-    def _n_stated(self) -> Array:
-        """Pairs that each row states, ties left out: those that the two ends of one center reverse."""
-        order = np.arange(self.part.n_items, dtype=np.int32)
-        return self._distances(np.stack([order, order[::-1]])).sum(axis=1)
+        implied = np.ones(len(rows), dtype=np.bool_)
+        return np.asarray(preference_pair_counts(part.arrays(), implied, weights[rows], n, repeats=False))
 
     def _distances(self, centers: Array) -> Array:
-        from permix.distributions.conditioning.amp_jit import rank_vectors
-        from permix.distributions.conditioning.tournaments_jit import disagreements
-
         out = np.empty((len(self.part), len(centers)), dtype=np.int64)
-        rows, ranks = np.arange(len(self.part)), rank_vectors(np.ascontiguousarray(centers))
-
-        def work(first: int, last: int) -> None:
-            disagreements(first, last, self.arrays, rows, ranks, out)
-
-        over_rows(work, len(rows), 4 * len(centers))
+        work = (self.arrays, np.arange(len(self.part)), np.argsort(centers, axis=1), out)
+        over_rows(disagreements, len(self.part), 4 * len(centers), *work)
         return out.astype(np.float64)
-
-
-def _nearest(distances: Array) -> Array:
-    """Nearest center of every row; ties go to the first, so that the rounds come to an end."""
-    return np.asarray(distances.argmin(axis=1))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from permix.moves.base import Compound, Info, Move, checked, combined, under
+from permix.moves.base import Compound, Info, Move, combined, under
 
 # However cheap a move is, a step repeats it at most so often.
 MOST_REPEATS = 100
@@ -31,32 +31,23 @@ class Balanced(Compound):
     moves: Sequence[Move]
 
     def __post_init__(self) -> None:
-        self.moves = checked(self.moves, "Balanced")
-        self.exact = all(move.exact for move in self.moves)
+        super().__post_init__()
         self.repeats = [1] * len(self.moves)
 
     def step(self, rng: np.random.Generator, state: object) -> Info:
         """Take every move as often as was learned."""
-        parts = [
-            move.step(rng, state)
-            for move, times in zip(self.moves, self.repeats, strict=True)
-            for _ in range(times)
-        ]
-        return combined("balanced", parts)
+        turns = zip(self.moves, self.repeats, strict=True)
+        return combined("balanced", [move.step(rng, state) for move, n in turns for _ in range(n)])
 
     def during_burn_in(self) -> Move:
         """Return the version that learns how often to repeat each move."""
         return LearningBalance(self, self._made_of([move.during_burn_in() for move in self.moves]))
-
-    def _made_of(self, moves: Sequence[Move]) -> Balanced:
-        return Balanced(moves)
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """What was learned, and what the parts keep."""
         return {"repeats": np.array(self.repeats), **super().checkpoint()}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take back what ``checkpoint`` gave."""
         self.repeats = [int(times) for times in arrays["repeats"]]
         super().restore(arrays)
 
@@ -75,10 +66,8 @@ class LearningBalance(Move):
     def step(self, rng: np.random.Generator, state: object) -> Info:
         """Do a step, then learn from the work of each part, recent steps more than old ones."""
         info = self.learning.step(rng, state)
-        work = np.zeros(len(self._work))
         part = iter(info.parts)
-        for place, times in enumerate(self.learning.repeats):
-            work[place] = sum(next(part).work for _ in range(times)) / times
+        work = np.array([sum(next(part).work for _ in range(n)) / n for n in self.learning.repeats])
         self._work = work if not self._work.any() else 0.9 * self._work + 0.1 * work
         most = self._work.max()
         self.balanced.repeats = self.learning.repeats = [
@@ -91,7 +80,6 @@ class LearningBalance(Move):
         return {"work": self._work, **self.learning.checkpoint()}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take back what ``checkpoint`` gave."""
         self._work = np.array(arrays["work"])
         self.learning.restore(arrays)
         self.balanced.repeats = list(self.learning.repeats)
@@ -116,13 +104,11 @@ class Opening(Move):
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """How many steps were made, and what both moves keep."""
-        arrays = {"done": np.array(self._done)}
-        for place, move in (("first", self.first), ("then", self.then)):
-            arrays |= {f"{place}/{name}": array for name, array in move.checkpoint().items()}
-        return arrays
+        parts = {"first": self.first.checkpoint(), "then": self.then.checkpoint()}
+        kept = {f"{place}/{name}": array for place, part in parts.items() for name, array in part.items()}
+        return {"done": np.array(self._done), **kept}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take back what ``checkpoint`` gave."""
         self._done = int(arrays["done"])
-        for place, move in (("first", self.first), ("then", self.then)):
-            move.restore(under(place, arrays))
+        self.first.restore(under("first", arrays))
+        self.then.restore(under("then", arrays))

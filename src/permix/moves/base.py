@@ -64,6 +64,10 @@ class Compound(Move):
 
     moves: Sequence[Move]
 
+    def __post_init__(self) -> None:
+        self.moves = checked(self.moves, type(self).__name__)
+        self.exact = all(move.exact for move in self.moves)
+
     def during_burn_in(self) -> Move:
         """Return the same of what its parts are during burn-in."""
         learning = [move.during_burn_in() for move in self.moves]
@@ -71,9 +75,9 @@ class Compound(Move):
             return self
         return self._made_of(learning)
 
-    @abc.abstractmethod
     def _made_of(self, moves: Sequence[Move]) -> Self:
         """Return a move like this one of other parts."""
+        return dataclasses.replace(self, moves=moves)  # type: ignore[type-var]
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """What the parts keep."""
@@ -84,7 +88,6 @@ class Compound(Move):
         }
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take back what ``checkpoint`` gave."""
         for place, move in enumerate(self.moves):
             move.restore(under(str(place), arrays))
 
@@ -95,16 +98,9 @@ class Cycle(Compound):
 
     moves: Sequence[Move]
 
-    def __post_init__(self) -> None:
-        self.moves = checked(self.moves, "Cycle")
-        self.exact = all(move.exact for move in self.moves)
-
     def step(self, rng: np.random.Generator, state: Any) -> Info:
         """One step of every move."""
         return combined("cycle", [move.step(rng, state) for move in self.moves])
-
-    def _made_of(self, moves: Sequence[Move]) -> Cycle:
-        return Cycle(moves)
 
 
 @dataclasses.dataclass
@@ -115,15 +111,11 @@ class RandomScan(Compound):
     weights: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        self.moves = checked(self.moves, "RandomScan")
-        self.exact = all(move.exact for move in self.moves)
-        weights = (
-            np.ones(len(self.moves)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
-        )
-        if weights.shape != (len(self.moves),) or not np.all(np.isfinite(weights)) or np.any(weights < 0):
-            raise DataError(
-                f"RandomScan needs one non-negative weight for each of its {len(self.moves)} moves"
-            )
+        super().__post_init__()
+        n = len(self.moves)
+        weights = np.ones(n) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
+        if weights.shape != (n,) or not np.all(np.isfinite(weights)) or np.any(weights < 0):
+            raise DataError(f"RandomScan needs one non-negative weight for each of its {n} moves")
         if weights.sum() == 0:
             raise DataError("RandomScan needs at least one positive weight")
         self._cumulative = np.cumsum(weights / weights.sum())
@@ -132,9 +124,6 @@ class RandomScan(Compound):
         """One step of a move drawn at random."""
         chosen = int(np.searchsorted(self._cumulative, rng.random(), side="right"))
         return combined("random scan", [self.moves[min(chosen, len(self.moves) - 1)].step(rng, state)])
-
-    def _made_of(self, moves: Sequence[Move]) -> RandomScan:
-        return RandomScan(moves, self.weights)
 
 
 @dataclasses.dataclass
@@ -147,15 +136,15 @@ class Repeat(Compound):
     def __post_init__(self) -> None:
         if not isinstance(self.times, int) or self.times < 1:
             raise DataError(f"Repeat needs a whole number of times, at least 1, got {self.times!r}")
-        self.moves = checked([self.move], "Repeat")
-        self.exact = self.move.exact
+        self.moves = [self.move]
+        super().__post_init__()
 
     def step(self, rng: np.random.Generator, state: Any) -> Info:
         """Do ``times`` steps of the move."""
         return combined("repeat", [self.move.step(rng, state) for _ in range(self.times)])
 
-    def _made_of(self, moves: Sequence[Move]) -> Repeat:
-        return Repeat(moves[0], self.times)
+    def _made_of(self, moves: Sequence[Move]) -> Self:
+        return dataclasses.replace(self, move=moves[0])
 
 
 def checked(moves: Sequence[Move], name: str) -> tuple[Move, ...]:
@@ -165,9 +154,9 @@ def checked(moves: Sequence[Move], name: str) -> tuple[Move, ...]:
     listed = tuple(moves)
     if not listed:
         raise DataError(f"{name} needs at least one move")
-    for move in listed:
-        if not isinstance(move, Move):
-            raise DataError(f"{name} is made of moves, such as permix.moves.Gibbs(), got {move!r}")
+    strange = [move for move in listed if not isinstance(move, Move)]
+    if strange:
+        raise DataError(f"{name} is made of moves, such as permix.moves.Gibbs(), got {strange[0]!r}")
     return listed
 
 
@@ -179,13 +168,8 @@ def check_at_least(value: Any, name: str, least: int) -> None:
 
 def combined(name: str, parts: Sequence[Info]) -> Info:
     """Report of a step made of steps."""
-    return Info(
-        name,
-        sum(part.proposed for part in parts),
-        sum(part.accepted for part in parts),
-        tuple(parts),
-        sum(part.work for part in parts),
-    )
+    proposed, accepted = sum(part.proposed for part in parts), sum(part.accepted for part in parts)
+    return Info(name, proposed, accepted, tuple(parts), sum(part.work for part in parts))
 
 
 def under(place: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from permix.moves.base import Info, Move
 from permix.moves.state import PartitionState, learned_concentration
-from permix.partitions.priors_jit import update_concentration
+from permix.partitions.concentration import update_concentration
 
 
 @dataclasses.dataclass
@@ -25,7 +25,7 @@ class Concentration(Move):
         gamma = learned_concentration(state.prior_spec)
         if gamma is None:
             return Info("concentration", 0, 0)
-        state.concentration = float(
-            update_concentration(rng, state.concentration, gamma.shape, gamma.rate, state.n_clusters, state.n)
+        state.concentration = update_concentration(
+            rng, state.concentration, gamma.shape, gamma.rate, state.n_clusters, state.n
         )
         return Info("concentration", 1, 1)

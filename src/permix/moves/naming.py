@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.moves.balance import Balanced
 from permix.moves.base import Compound, Cycle, Move, RandomScan, Repeat
 from permix.moves.concentration import Concentration
@@ -19,8 +19,6 @@ COMPOUND: dict[str, type[Compound]] = {
     "random-scan": RandomScan,
     "repeat": Repeat,
 }
-# In a description "move" is the name.
-RENAMED = {"move": "of"}
 Moves = str | Move | Sequence[str | Move]
 
 
@@ -38,14 +36,12 @@ def move_from(moves: Moves, name: str = "moves") -> Move:
     elif isinstance(moves, Iterable):
         listed = list(moves)
     else:
-        raise DataError(
-            Message(Argument(name, moves), f" must be a name, a move or a list of these; {_known(name)}")
-        )
+        raise DataError(Argument(name, moves), f" must be a name, a move or a list of these; {_known(name)}")
     if not listed:
-        raise DataError(Message(Argument(name), f" is empty; {_known(name)}"))
+        raise DataError(Argument(name), f" is empty; {_known(name)}")
     cycle = [_one_move(entry, name) for entry in listed]
     if all(isinstance(move, Concentration) for move in cycle):
-        raise DataError(Message("nothing in ", Argument(name), " changes the groups: add 'gibbs'"))
+        raise DataError("nothing in ", Argument(name), " changes the groups: add 'gibbs'")
     if not any(updates_concentration(move) for move in cycle):
         cycle.append(Concentration())
     return cycle[0] if len(cycle) == 1 else Cycle(cycle)
@@ -55,13 +51,12 @@ def _one_move(entry: Any, name: str) -> Move:
     if isinstance(entry, Move):
         return entry
     if isinstance(entry, str) and entry in MOVES:
-        move: Move = MOVES[entry]()
-        return move
+        return MOVES[entry]()
     if isinstance(entry, str) and entry == "auto":
-        raise DataError(Message("'auto' in ", Argument(name), f" stands alone; {_known(name)}"))
+        raise DataError("'auto' in ", Argument(name), f" stands alone; {_known(name)}")
     if isinstance(entry, type) and issubclass(entry, Move):
         raise DataError(f"{name} takes moves, not classes: write {entry.__name__}()")
-    raise DataError(Message(f"unknown move {entry!r} in ", Argument(name), f"; {_known(name)}"))
+    raise DataError(f"unknown move {entry!r} in ", Argument(name), f"; {_known(name)}")
 
 
 def _known(name: str) -> str:
@@ -90,7 +85,8 @@ def describe_move(move: Move) -> dict[str, Any]:
         return {"move": "custom", "class": f"{type(move).__module__}.{type(move).__qualname__}"}
     assert dataclasses.is_dataclass(move)
     settings = {field.name: _plain(getattr(move, field.name)) for field in dataclasses.fields(move)}
-    return {"move": name, **{RENAMED.get(key, key): value for key, value in settings.items()}}
+    # "move" is the name: what is repeated is "of".
+    return {"move": name, **{"of" if key == "move" else key: value for key, value in settings.items()}}
 
 
 def described_moves(moves: Moves) -> Any:
@@ -115,8 +111,8 @@ def _plain(value: Any) -> Any:
 def move_from_description(description: Mapping[str, Any]) -> Move:
     """Rebuild a move from what :func:`describe_move` gave."""
     name = description.get("move")
-    back = {new: old for old, new in RENAMED.items()}
-    settings = {back.get(key, key): _rebuilt(value) for key, value in description.items() if key != "move"}
+    given = {key: _rebuilt(value) for key, value in description.items() if key != "move"}
+    settings = {"move" if key == "of" else key: value for key, value in given.items()}
     cls: Any = {**MOVES, **COMPOUND}.get(str(name))
     if cls is None:
         raise DataError(

@@ -11,27 +11,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+import permix.moves.permutation_jit as program
 from permix.errors import DataError
 from permix.families.base import check_number
 from permix.moves.base import Info, Move, check_at_least
-from permix.moves.permutation_jit import (
-    approximate_program,
-    beam_program,
-    draw_approximate,
-    draw_beam,
-    draw_exact,
-    draw_markov_order,
-    draw_uniform_order,
-    exact_program,
-    fill_scores,
-    in_beam,
-    log_new_clusters,
-    log_weight_of_one_more,
-    write_size_weights,
-)
 from permix.moves.state import MixtureState, PartitionState, learned_concentration
 from permix.partitions.concentration_jit import draw_concentration, log_mean_power
-from permix.partitions.priors_jit import FiniteMixturePrior
+from permix.partitions.priors import Gamma, PriorTables
 
 FloatArray = npt.NDArray[np.float64]
 Method = Literal["beam", "approximate", "exact"]
@@ -110,10 +96,18 @@ class Permutation(Move):
         if self._expected is None:
             self._expected = state.prior_spec.expected_clusters(state.n)
         scratch = self._scratch = scratch_for(self._scratch, state, self.method, self.width, self.order)
-        self._draw_order(rng, state, scratch)
+        clusters = (state.labels, state.sizes, state.n_clusters, scratch.order, scratch.firsts)
+        if self.order == "uniform":
+            program.draw_uniform_order(rng, *clusters)
+        else:
+            program.draw_markov_order(rng, scratch.single, state.data, *clusters)
         log_count = self._log_count(state)
         if self.method == "exact":
-            n_segments = _draw_exact(rng, state, scratch, log_count, self.order == "markov")
+            program.fill_scores(scratch.stats, *scratch.points(state), scratch.scores)
+            program.exact_program(scratch.scores, scratch.sums)
+            weights = np.array([-np.inf, *map(log_count, range(1, state.n + 1))])
+            sums = (scratch.scores, scratch.sums, weights)
+            n_segments = int(program.draw_exact(rng, *sums, scratch.work, scratch.bounds))
             accepted = n_segments > 0
         else:
             slope = self._slope(state, log_count)
@@ -125,41 +119,34 @@ class Permutation(Move):
                 log_ratio -= slope * (n_segments - state.n_clusters)
             accepted = -rng.standard_exponential() <= log_ratio
         work = self._work(state.n, state.sizes_in_use)
-        state.n_moved = 0
-        if accepted:
-            state.n_moved = state.adopt_segments(scratch.order, scratch.bounds, n_segments)
-        gamma = learned_concentration(state.prior_spec)
-        if gamma is not None and self.integrate:
-            state.concentration = float(
-                draw_concentration(rng, gamma.shape, gamma.rate, state.n_clusters, state.n)
-            )
+        state.n_moved = state.adopt_segments(scratch.order, scratch.bounds, n_segments) if accepted else 0
+        gamma = self._summed_over(state)
+        if gamma is not None:
+            given = (gamma.shape, gamma.rate, state.n_clusters, state.n)
+            state.concentration = float(draw_concentration(rng, *given))
         return Info("permutation", 1, int(accepted), work=work)
 
     def _work(self, n: int, sizes: np.ndarray) -> float:
         # Factors are times measured beside those of a sweep.
-        if self.method == "beam":
-            work = 5.0 * n * (self.width + 1)
-        else:
-            work = 2.5 * n * n + (0.15 * n**3 if self.method == "exact" else 0.0)
+        work = 5.0 * n * (self.width + 1) if self.method == "beam" else 2.5 * n * n
+        if self.method == "exact":
+            work += 0.15 * n**3
         if self.order == "markov":
             work += 5.0 * float(np.square(sizes, dtype=np.float64).sum())
         return work
 
-    def _draw_order(self, rng: np.random.Generator, state: MixtureState, scratch: Scratch) -> None:
-        clusters = (state.labels, state.sizes, state.n_clusters, scratch.order, scratch.firsts)
-        if self.order == "uniform":
-            draw_uniform_order(rng, *clusters)
-        else:
-            draw_markov_order(rng, scratch.single, state.data, *clusters)
+    def _summed_over(self, state: PartitionState) -> Gamma | None:
+        """The prior of the concentration, where the program sums over it."""
+        return learned_concentration(state.prior_spec) if self.integrate else None
 
     def _log_count(self, state: PartitionState) -> Callable[[int], float]:
         """Return ln A(K) as a function of K, up to a constant; the concentration may be summed over."""
-        gamma = learned_concentration(state.prior_spec)
-        if gamma is not None and self.integrate:
+        gamma = self._summed_over(state)
+        if gamma is not None:
             n = state.n
             return lambda k: _log_mean_power(gamma.shape, gamma.rate, k, n) - math.lgamma(k + 1.0)
         prior = state.prior
-        return lambda k: float(log_new_clusters(prior, k)) - math.lgamma(k + 1.0)
+        return lambda k: prior.log_new_clusters(k) - math.lgamma(k + 1.0)
 
     def _slope(self, state: PartitionState, log_count: Callable[[int], float]) -> float:
         """Derivative of ln A(K) at K₀: for a Dirichlet process ln α - Ψ(K₀ + 1) (section 3.2, corrected)."""
@@ -167,43 +154,33 @@ class Permutation(Move):
 
         assert self._expected is not None
         at = self._expected
-        gamma = learned_concentration(state.prior_spec)
-        if gamma is not None and self.integrate:
+        if self._summed_over(state) is not None:
             below = max(math.floor(at), 1)
             return log_count(below + 1) - log_count(below)
-        if isinstance(state.prior, FiniteMixturePrior):
+        prior = state.prior
+        if prior.discount < 0.0:
             at = min(at, state.prior_spec.most_clusters(state.n) - 0.5)
-        return float(log_weight_of_one_more(state.prior, at)) - float(digamma(at + 1.0))
+        return prior.opening_between(at) - float(digamma(at + 1.0))
 
     def _propose(self, rng: np.random.Generator, state: MixtureState, scratch: Scratch, slope: float) -> int:
         """Draw a clustering from the approximation; returns its number of groups, -1 when it is none."""
-        markov = self.order == "markov"
         points = scratch.points(state)
         if self.method == "approximate":
-            fill_scores(scratch.stats, *points, markov, scratch.scores)
-            approximate_program(scratch.scores, slope, scratch.sums[0])
-            return int(draw_approximate(rng, scratch.scores, scratch.sums[0], scratch.work, scratch.bounds))
-        beam_program(
-            scratch.stats,
-            *points,
-            slope,
-            markov,
-            self.width,
-            self.tolerance,
-            scratch.firsts[:0],
-            scratch.kept_starts,
-            scratch.kept_terms,
-        )
-        if not in_beam(scratch.kept_starts, scratch.firsts, state.n_clusters):
+            program.fill_scores(scratch.stats, *points, scratch.scores)
+            program.approximate_program(scratch.scores, slope, scratch.sums[0])
+            sums = (scratch.scores, scratch.sums[0])
+            return int(program.draw_approximate(rng, *sums, scratch.work, scratch.bounds))
+        kept, beam = (scratch.kept_starts, scratch.kept_terms), (slope, self.width, self.tolerance)
+        program.beam_program(scratch.stats, *points, *beam, scratch.firsts[:0], *kept)
+        if not program.in_beam(scratch.kept_starts, scratch.firsts, state.n_clusters):
             return -1
-        return int(draw_beam(rng, scratch.kept_starts, scratch.kept_terms, scratch.bounds))
+        return int(program.draw_beam(rng, *kept, scratch.bounds))
 
     def checkpoint(self) -> dict[str, np.ndarray]:
         """K₀, where known."""
         return {} if self._expected is None else {"expected": np.array(self._expected)}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take back what ``checkpoint`` gave."""
         known = dict(arrays)
         if "expected" in known:
             self._expected = float(known.pop("expected"))
@@ -238,7 +215,6 @@ class LearningPermutation(Move):
         return {"n_steps": np.array(self._n_steps), "mean": np.array(self._mean)}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take back what ``checkpoint`` gave."""
         self._n_steps = int(arrays["n_steps"])
         self._mean = float(arrays["mean"])
 
@@ -279,19 +255,16 @@ def scratch_for(
             f"Permutation(method={method!r}) is for at most {MOST_DATA[method]:,} data, these are {n:,}: "
             "use method='beam'"
         )
-    width = min(width, n)
-    size_weights = np.empty(n + 1)
-    # Only prior weights of joining enter, and these do not change with the concentration.
-    write_size_weights(state.prior, order == "uniform", size_weights)
-    n_slots = 1 if table else width + 1
+    n_slots = 1 if table else min(width, n) + 1
     return Scratch(
         key=key,
         order=np.empty(n, dtype=np.int64),
         firsts=np.empty(n + 1, dtype=np.int64),
         bounds=np.empty(n + 1, dtype=np.int64),
-        size_weights=size_weights,
+        # Only prior weights of joining enter, and these do not change with the concentration.
+        size_weights=size_weights(state.prior, order == "uniform"),
         stats=state.empty_clusters(n_slots),
-        single=state.empty_clusters(1),
+        single=state.empty_clusters(1) if order == "markov" else None,
         kept_starts=np.empty((0 if table else n, n_slots), dtype=np.int32),
         kept_terms=np.empty((0 if table else n, n_slots)),
         scores=np.empty((n, n) if table else (0, 0)),
@@ -300,9 +273,18 @@ def scratch_for(
     )
 
 
-@functools.lru_cache(maxsize=10_000)
-def _log_mean_power(shape: float, rate: float, n_clusters: int, n: int) -> float:
-    return float(log_mean_power(shape, rate, n_clusters, n))
+def size_weights(prior: PriorTables, uniform: bool) -> FloatArray:
+    """Ln of what B owes to a cluster's size m alone; m = 1 ... n.
+
+    ``uniform`` says whether the ordering is uniform within clusters: then it includes 1/m!.
+    """
+    steps = prior.joining[:-1]
+    if uniform:
+        steps = np.stack([steps, [-math.log(size) for size in range(1, len(prior.joining))]], axis=1).ravel()
+    return np.append(-np.inf, np.cumsum(steps)[int(uniform) :: 1 + int(uniform)])
+
+
+_log_mean_power = functools.lru_cache(maxsize=10_000)(log_mean_power)
 
 
 def check_beam(width: int, tolerance: float) -> None:
@@ -310,17 +292,3 @@ def check_beam(width: int, tolerance: float) -> None:
     check_at_least(width, "width", 1)
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0.0 <= tolerance < 1.0:
         raise DataError(f"tolerance must be a number, at least 0 and below 1, got {tolerance!r}")
-
-
-def _draw_exact(
-    rng: np.random.Generator,
-    state: MixtureState,
-    scratch: Scratch,
-    log_count: Callable[[int], float],
-    markov: bool,
-) -> int:
-    """Draw from p(C | π, x) (section 3.1)."""
-    fill_scores(scratch.stats, *scratch.points(state), markov, scratch.scores)
-    exact_program(scratch.scores, scratch.sums)
-    count_weights = np.array([-np.inf, *(log_count(k) for k in range(1, state.n + 1))])
-    return int(draw_exact(rng, scratch.scores, scratch.sums, count_weights, scratch.work, scratch.bounds))

@@ -18,48 +18,13 @@ import math
 import numpy as np
 
 from permix.families.contract_jit import add, clear, clear_members, copy_cluster, extend, log_predictive
-from permix.kernels.jit import kernel
+from permix.kernels.jit import inlined, kernel
 from permix.kernels.random import NEGLIGIBLE, categorical_log, shuffle
-from permix.partitions.priors_jit import log_weight_existing, log_weight_new
-
-# --- the factors ----------------------------------------------------------------------------------
-
-
-@kernel
-def write_size_weights(prior, uniform, out):
-    """Fill ``out[m]`` with ln of what B owes to a cluster's size m alone; m = 1 ... len(out) - 1.
-
-    ``uniform`` says whether the ordering is uniform within clusters: then it includes 1/m!.
-    """
-    out[0] = -np.inf
-    total = 0.0
-    for size in range(1, out.shape[0]):
-        if size > 1:
-            total += log_weight_existing(prior, size - 1)
-        if uniform:
-            total -= math.log(size)
-        out[size] = total
-
-
-@kernel
-def log_new_clusters(prior, n_clusters):
-    """Return ln Π_{j<K} w_new(j)."""
-    total = 0.0
-    for j in range(n_clusters):
-        total += log_weight_new(prior, j)
-    return total
-
-
-@kernel
-def log_weight_of_one_more(prior, n_clusters):
-    """:func:`log_weight_new`, callable from Python; between whole numbers that of the smaller, or between."""
-    return log_weight_new(prior, n_clusters)
-
 
 # --- orderings ------------------------------------------------------------------------------------
 
 
-@kernel
+@inlined
 def group_members(labels, sizes, cluster_order, order, firsts):
     """List data cluster by cluster; ``firsts`` gets where each cluster of ``cluster_order`` begins."""
     n_clusters = cluster_order.shape[0]
@@ -108,7 +73,7 @@ def draw_markov_order(rng, single, data, labels, sizes, n_clusters, order, first
             order[place + 1], order[chosen] = order[chosen], order[place + 1]
 
 
-@kernel
+@inlined
 def follow_links(single, data, empty_scores, order, r, first, links, left, one):
     """Bring the sums of Markov Gibbs scans up to date with position ``r``, for positions first ... r - 1.
 
@@ -127,7 +92,7 @@ def follow_links(single, data, empty_scores, order, r, first, links, left, one):
     clear_members(single, data, order, r, r + 1, 0)
 
 
-@kernel
+@inlined
 def log_sum(a, b):
     """ln(e^a + e^b)."""
     if a < b:
@@ -141,10 +106,11 @@ def log_sum(a, b):
 
 
 @kernel
-def fill_scores(stats, single, data, empty_scores, order, size_weights, markov, scores):
+def fill_scores(stats, single, data, empty_scores, order, size_weights, scores):
     """Fill ``scores[l, r]`` for all segments; O(n²) scores of a datum.
 
-    ``stats`` and ``single`` are one empty cluster each, and empty again afterwards.
+    ``stats`` and ``single`` are one empty cluster each, and empty again afterwards. ``single`` is for Markov
+    Gibbs scans; None stands for uniform orderings, for which the code of scans is not compiled.
     """
     n = order.shape[0]
     one = np.empty(1)
@@ -156,7 +122,7 @@ def fill_scores(stats, single, data, empty_scores, order, size_weights, markov, 
             total += one[0]
             scores[first, r] = total + size_weights[r - first + 1]
         clear_members(stats, data, order, first, n, 0)
-    if markov:
+    if single is not None:
         links = np.empty(n)
         left = np.empty(n)
         for r in range(n):
@@ -255,7 +221,6 @@ def beam_program(
     order,
     size_weights,
     slope,
-    markov,
     width,
     tolerance,
     present,
@@ -270,6 +235,7 @@ def beam_program(
     less than ``tolerance`` of the sum. Segments of the ``present`` clustering, given by where they begin,
     stay in any case and take the place of others; it may be left out (empty). There is one slot of ``stats``
     for each candidate, width + 1; they are empty before and afterwards, so that work follows the data.
+    ``single`` as for :func:`fill_scores`.
     """
     n = order.shape[0]
     n_slots = kept_starts.shape[1]
@@ -281,8 +247,8 @@ def beam_program(
     out = np.zeros(n_slots)
     terms = np.zeros(n_slots)
     one = np.empty(1)
-    links = np.zeros(n if markov else 0)
-    left = np.zeros(n if markov else 0)
+    links = np.zeros(n)
+    left = np.zeros(n)
     total = 0.0
     segment = 0  # of the present clustering
     must_stay = -1
@@ -304,7 +270,7 @@ def beam_program(
             if starts[k] >= 0:
                 marginal[k] += out[k]
                 terms[k] = before[k] + marginal[k] + size_weights[r - starts[k] + 1]
-        if markov:
+        if single is not None:
             _add_scans(single, data, empty_scores, order, r, starts, links, left, terms, one)
         n_used = 0
         for k in range(n_slots):
@@ -354,7 +320,7 @@ def beam_program(
     return total
 
 
-@kernel
+@inlined
 def _add_scans(single, data, empty_scores, order, r, starts, links, left, terms, one):
     """Multiply the candidates' terms by the probability of visiting their points in this order."""
     earliest = r
@@ -414,7 +380,7 @@ def adopt_segments(stats, data, order, bounds, n_segments, labels, sizes, n_clus
     for segment in range(n_segments):
         first = bounds[segment + 1] if segment + 1 < n_segments else 0
         last = bounds[segment]
-        k = labels[order[first]]
+        k = np.int64(labels[order[first]])
         same = sizes[k] == last - first
         for place in range(first, last):
             if not same:
@@ -452,7 +418,7 @@ def adopt_segments(stats, data, order, bounds, n_segments, labels, sizes, n_clus
     return n_moved
 
 
-@kernel
+@inlined
 def _move_cluster(stats, order, bounds, n_segments, segment, labels, sizes, source, target):
     copy_cluster(stats, source, target)
     first = bounds[segment + 1] if segment + 1 < n_segments else 0

@@ -8,12 +8,7 @@ import numpy as np
 
 from permix.moves.base import Info, Move, check_at_least
 from permix.moves.permutation import Scratch, check_beam, scratch_for
-from permix.moves.permutation_jit import (
-    beam_program,
-    draw_beam,
-    log_new_clusters,
-    log_weight_of_one_more,
-)
+from permix.moves.permutation_jit import beam_program, draw_beam
 from permix.moves.projection_jit import order_along
 from permix.moves.state import MixtureState
 
@@ -64,40 +59,23 @@ class Projection(Move):
             self._scales = state.family.direction_scales(state.data)
         scales = self._scales
         direction = rng.standard_normal(len(scales)) * scales
-        order_along(
-            state.stats,
-            state.data,
-            direction,
-            scales,
-            int(rng.integers(self.max_turns + 1)),
-            state.labels,
-            state.sizes,
-            state.n_clusters,
-            scratch.order,
-            scratch.firsts,
-        )
+        turns = int(rng.integers(self.max_turns + 1))
+        clusters = (state.labels, state.sizes, state.n_clusters, scratch.order, scratch.firsts)
+        order_along(state.stats, state.data, direction, scales, turns, *clusters)
         n_segments = -1
+        firsts, kept = scratch.firsts[: state.n_clusters], (scratch.kept_starts, scratch.kept_terms)
         # For a Dirichlet process w_new is the same for every new cluster, and nothing is approximated.
-        slope = float(log_weight_of_one_more(state.prior, state.n_clusters - 0.5))
+        prior = state.prior
+        slope = prior.opening_between(state.n_clusters - 0.5)
         for attempt in range(MAX_TRIES):
-            beam_program(
-                scratch.stats,
-                *scratch.points(state),
-                slope,
-                False,
-                self.width,
-                self.tolerance,
-                scratch.firsts[: state.n_clusters],
-                scratch.kept_starts,
-                scratch.kept_terms,
-            )
-            n_segments = int(draw_beam(rng, scratch.kept_starts, scratch.kept_terms, scratch.bounds))
-            if n_segments <= 0 or log_new_clusters(state.prior, n_segments) > -np.inf:
+            beam = (slope, self.width, self.tolerance)
+            beam_program(scratch.stats, *scratch.points(state), *beam, firsts, *kept)
+            n_segments = int(draw_beam(rng, *kept, scratch.bounds))
+            if n_segments <= 0 or prior.log_new_clusters(n_segments) > -np.inf:
                 break
             # More clusters than a finite prior has components: make new ones less probable.
             slope -= 10.0 * 2.0**attempt
             n_segments = -1
-        state.n_moved = 0
-        if n_segments > 0:
-            state.n_moved = state.adopt_segments(scratch.order, scratch.bounds, n_segments)
-        return Info("projection", 1, int(n_segments > 0), work=5.0 * state.n * (self.width + 1))
+        found = n_segments > 0
+        state.n_moved = state.adopt_segments(scratch.order, scratch.bounds, n_segments) if found else 0
+        return Info("projection", 1, int(found), work=5.0 * state.n * (self.width + 1))

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from permix.families.contract_jit import add_vector, project
-from permix.kernels.jit import kernel
+from permix.kernels.jit import inlined, kernel
 from permix.moves.permutation_jit import group_members
 
 
@@ -32,13 +32,16 @@ def order_along(stats, data, direction, scales, n_turns, labels, sizes, n_cluste
         if last - first > 2:
             for _ in range(n_turns):
                 turn(stats, data, order, first, last, scales, projections, turned)
-        members = order[first:last].copy()
-        by_projection = np.argsort(projections[members])
+        members, keys = np.empty(last - first, np.int64), np.empty(last - first)
+        for place in range(first, last):
+            members[place - first] = order[place]
+            keys[place - first] = projections[order[place]]
+        by_projection = np.argsort(keys)
         for place in range(first, last):
             order[place] = members[by_projection[place - first]]
 
 
-@kernel
+@inlined
 def turn(stats, data, order, first, last, scales, projections, direction):
     """Project a cluster's data on the sum of its vectors weighed by their present, centred projections."""
     mean = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.moves.balance import Opening
 from permix.moves.base import Cycle, Move
 from permix.moves.concentration import Concentration
@@ -25,28 +25,29 @@ def moves_of(moves: Moves, burn_in_moves: Moves, n_burn_in: int, n: int = 0) -> 
     Burn-in begins by climbing, or with what was asked for, and goes on with what follows, in the version that
     learns. What was asked for goes on to the end where there is nothing to learn.
     """
-    following = _usual(n) if _is_auto(moves) else move_from(moves)
+    # Ten; with more than 2500 data more, while they cost less than half of a sweep, up to a hundred.
+    n_proposals = min(max(10, n // 250), 100)
+    if _is_auto(moves):
+        # Per second, permutation moves with exact orderings mix more slowly than splits and merges do.
+        following: Move = Cycle([Gibbs(), SplitMerge(n_proposals=n_proposals), Concentration()])
+    else:
+        following = move_from(moves)
     if optimizers_in(following):
-        names = ", ".join(optimizers_in(following))
         raise DataError(
-            Message(
-                f"{names} in ",
-                Argument("moves"),
-                " is an optimizer, for burn-in only: it does not leave the posterior invariant, so the draws "
-                "would be wrong. Name it in ",
-                Argument("burn_in_moves"),
-                ".",
-            )
+            f"{', '.join(optimizers_in(following))} in ",
+            Argument("moves"),
+            " is an optimizer, for burn-in only: it does not leave the posterior invariant, so the draws "
+            "would be wrong. Name it in ",
+            Argument("burn_in_moves"),
+            ".",
         )
     learning = following.during_burn_in()
     if _is_auto(burn_in_moves):
-        climb = Cycle([Projection(), Gibbs(), SplitMerge(n_proposals=2 * _n_proposals(n)), Concentration()])
+        climb = Cycle([Projection(), Gibbs(), SplitMerge(n_proposals=2 * n_proposals), Concentration()])
         return Opening(climb, min(MAX_CLIMBS, n_burn_in // 2), learning), following
     given = move_from(burn_in_moves, "burn_in_moves")
     if n_burn_in == 0:
-        raise DataError(
-            Message(Argument("burn_in_moves"), " are given, but ", Argument("n_burn_in"), " is 0")
-        )
+        raise DataError(Argument("burn_in_moves"), " are given, but ", Argument("n_burn_in"), " is 0")
     return (given if learning is following else Opening(given, n_burn_in // 2, learning)), following
 
 
@@ -68,13 +69,3 @@ def _is_auto(moves: Moves) -> bool:
     if isinstance(moves, str):
         return moves == "auto"
     return not isinstance(moves, Move) and isinstance(moves, Iterable) and list(moves) == ["auto"]
-
-
-def _usual(n: int) -> Move:
-    # Per second, permutation moves with exact orderings mix more slowly than splits and merges do.
-    return Cycle([Gibbs(), SplitMerge(n_proposals=_n_proposals(n)), Concentration()])
-
-
-def _n_proposals(n: int) -> int:
-    """Ten; with more than 2500 data more, while they cost less than half of a sweep, up to a hundred."""
-    return min(max(10, n // 250), 100)

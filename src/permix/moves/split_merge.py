@@ -10,7 +10,7 @@ import numpy as np
 
 from permix.errors import DataError
 from permix.moves.base import Info, Move, check_at_least
-from permix.moves.split_merge_jit import Room, Sequential, split_merge, tabulate_joining, tabulate_opening
+from permix.moves.split_merge_jit import Sequential, split_merge
 from permix.moves.state import MixtureState
 
 PROPOSALS = ("sequential", "restricted-gibbs")
@@ -69,77 +69,33 @@ class SplitMerge(Move):
         if state.n < 2:
             return Info("split-merge", 0, 0)
         state.require_seated("split-merge")
-        how = self._how()
-        workspace = _WORKSPACES.get(state)
-        if workspace is None:
-            workspace = _WORKSPACES[state] = Workspace(state)
-        made = accepted = 0
-        work = 0.0
+        how: tuple[int] = Sequential(0)
+        if self.proposal != "sequential":  # what is not asked for is not compiled
+            from permix.moves.published_jit import RestrictedGibbs
+
+            how = RestrictedGibbs(self.n_scans or USUAL_SCANS)
+        prior = state.prior
+        workspace = _WORKSPACES.get(state) or _WORKSPACES.setdefault(state, Workspace(state))
+        fixed = (how, state.family.quick_marginal, prior.joining, workspace.totals, prior.opening)
+        made, accepted, work = 0, 0, 0.0
         while made < self.n_proposals:
             if state.n_clusters == state.capacity:
                 state.make_room(state.capacity + 1)
-            workspace.prepare(state)
-            now_made, state.n_clusters, now_accepted, now_work = split_merge(
-                rng,
-                self.n_proposals - made,
-                how,
-                state.family.quick_marginal,
-                workspace.joining,
-                workspace.totals,
-                workspace.opening,
-                state.stats,
-                state.data,
-                state.labels,
-                state.sizes,
-                state.log_weights,
-                workspace.sides,
-                workspace.union,
-                workspace.room,
-                state.n_clusters,
-            )
-            made += now_made
-            accepted += now_accepted
-            work += now_work
+            clusters = (state.stats, state.data, state.labels, state.sizes)
+            scratch = (workspace.sides, workspace.union)
+            now = split_merge(rng, self.n_proposals - made, *fixed, *clusters, *scratch, state.n_clusters)
+            made, state.n_clusters, accepted, work = made + now[0], now[1], accepted + now[2], work + now[3]
         return Info("split-merge", made, accepted, work=state.n + SCORE_ALONE * work)
-
-    def _how(self) -> tuple[int]:
-        """How splits are drawn, for compiled code: what is not asked for is not compiled."""
-        if self.proposal == "sequential":
-            return Sequential(0)
-        from permix.moves.published_jit import RestrictedGibbs
-
-        return RestrictedGibbs(self.n_scans or USUAL_SCANS)
 
 
 class Workspace:
-    """What proposals on one state write on, allocated once."""
+    """What proposals on one state need, made once."""
 
     def __init__(self, state: MixtureState) -> None:
-        n = state.n
         self.sides = state.empty_clusters(2)
         self.union = state.empty_clusters(1)
-        self.joining = np.zeros(n + 1)
-        self.totals = np.zeros(n + 1)
-        self.opening = np.zeros(state.capacity + 1)
         # These do not depend on the concentration.
-        tabulate_joining(state.prior, self.joining, self.totals)
-        self.room = Room(
-            order=np.empty(n, dtype=np.int64),
-            sides=np.empty(n, dtype=np.int64),
-            present=np.empty(n, dtype=np.int64),
-            scores=np.empty(2),
-            union_score=np.empty(1),
-            union_start=np.zeros(1, dtype=np.int64),
-            heads=np.empty(state.capacity, dtype=np.int64),
-            following=np.empty(n, dtype=np.int64),
-        )
-
-    def prepare(self, state: MixtureState) -> None:
-        """Follow the state's capacity and prior."""
-        if len(self.room.heads) != state.capacity:
-            self.room = self.room._replace(heads=np.empty(state.capacity, dtype=np.int64))
-            self.opening = np.zeros(state.capacity + 1)
-        tabulate_opening(state.prior, self.opening)
+        self.totals = np.append(0.0, np.cumsum(state.prior.joining[:-1]))
 
 
 # Kept outside of moves, which are copied from chain to chain; a workspace goes when its state goes.

@@ -15,7 +15,7 @@ most 1, a merge that 1/r alone refuses, as nearly all do, is refused before q is
 launch state depend on i, j and the members of both clusters, never on how these are divided now: given them
 the move is reversible, hence also on average.
 
-The prior comes as tables, so one compilation serves all priors: ``joining[m]`` is the log weight of joining a
+The prior comes as tables: ``joining[m]`` is the log weight of joining a
 cluster of m, ``totals[m]`` the sum of those before it, ``opening[K]`` that of opening one beside K.
 
 Proposals work on clusters of their own, A and B in ``sides_stats`` and their union in ``union_stats``, which
@@ -30,19 +30,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permix.families.contract_jit import (
-    add,
-    clear,
-    clear_members,
-    copy_cluster,
-    extend,
-    log_marginal,
-    log_predictive,
-    merge,
-)
-from permix.kernels.jit import implements, kernel
+import permix.families.contract_jit as contract
+from permix.kernels.jit import implements, inlined, kernel
 from permix.kernels.random import shuffle
-from permix.partitions.priors_jit import log_weight_existing, log_weight_new
 
 A, B = 0, 1
 # A merge is refused early when its log chance is that far below what would do.
@@ -53,15 +43,26 @@ NOBODY = -1
 class Room(NamedTuple):
     """Arrays that proposals write on."""
 
-    # All integers have 64 bits: every further type of an argument is one more compilation of what is called.
     order: np.ndarray  # (n,) members of A and B: i first, j last
     sides: np.ndarray  # (n,) A or B, of each of ``order``
     present: np.ndarray  # (n,) the same as it is now, where a merge is proposed
     scores: np.ndarray  # (2,) of A and B
-    union_score: np.ndarray  # (1,)
-    union_start: np.ndarray  # (1,) says that the union is in use
     heads: np.ndarray  # (capacity,) a member of each cluster
     following: np.ndarray  # (n,) the next member of the same cluster, or NOBODY
+
+
+@inlined
+def make_room(labels, capacity, n_clusters):
+    """Return what proposals write on, with the members of all clusters listed."""
+    n = labels.shape[0]
+    order, sides, present = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    heads, following = np.empty(capacity, np.int64), np.empty(n, np.int64)
+    for k in range(n_clusters):
+        heads[k] = NOBODY
+    for i in range(n - 1, -1, -1):
+        following[i] = heads[labels[i]]
+        heads[labels[i]] = i
+    return Room(order, sides, present, np.empty(2), heads, following)
 
 
 class Sequential(NamedTuple):
@@ -85,23 +86,6 @@ def _no_launch(how, rng, joining, data, sides_stats, room, size, forced):
 
 
 @kernel
-def tabulate_joining(prior, joining, totals):
-    """Fill the tables of joining; ``joining[0]`` is 0: whoever comes first has no choice."""
-    joining[0] = 0.0
-    totals[0] = 0.0
-    for size in range(1, joining.shape[0]):
-        joining[size] = log_weight_existing(prior, size)
-        totals[size] = totals[size - 1] + joining[size - 1]
-
-
-@kernel
-def tabulate_opening(prior, opening):
-    """Fill the table of opening a cluster."""
-    for n_clusters in range(opening.shape[0]):
-        opening[n_clusters] = log_weight_new(prior, n_clusters)
-
-
-@kernel
 def split_merge(
     rng,
     n_proposals,
@@ -114,10 +98,8 @@ def split_merge(
     data,
     labels,
     sizes,
-    log_weights,
     sides_stats,
     union_stats,
-    room,
     n_clusters,
 ):
     """Make proposals, with splits drawn as ``how`` says: a NamedTuple that implements :func:`launch`.
@@ -127,11 +109,7 @@ def split_merge(
     merges are looked at by way of marginal likelihoods first.
     """
     n = labels.shape[0]
-    for k in range(n_clusters):
-        room.heads[k] = NOBODY
-    for i in range(n - 1, -1, -1):
-        room.following[i] = room.heads[labels[i]]
-        room.heads[labels[i]] = i
+    room = make_room(labels, sizes.shape[0], n_clusters)
     n_accepted = 0
     work = 0
     for proposal in range(n_proposals):
@@ -153,8 +131,9 @@ def split_merge(
             j = _member_of_another(rng, labels, i)
             if screen:
                 work += 1
-                log_merge = _log_merge(opening, totals, stats, sizes, labels[i], labels[j], n_clusters)
-                log_merge += _log_pairs(n, sizes[labels[i]], sizes[labels[j]])
+                a, b = np.int64(labels[i]), np.int64(labels[j])
+                log_merge = _log_merge(opening, totals, stats, sizes, a, b, n_clusters)
+                log_merge += _log_pairs(n, sizes[a], sizes[b])
                 # Rounding may make this a little wrong, or no number; then the whole proposal decides.
                 if log_merge < threshold - SLACK:
                     continue
@@ -172,26 +151,21 @@ def split_merge(
             log_proposal = log_launched
         work += 3 * size
         log_ratio += opening[n_merged]
-        clear_members(union_stats, data, room.order, 0, size, 0)
+        contract.clear_members(union_stats, data, room.order, 0, size, 0)
         n_first = empty_sides(data, sides_stats, room, size)
         log_ratio -= _log_pairs(n, n_first, size - n_first)
         # Not a number where both states are impossible: no such proposal is accepted.
         log_chance = log_ratio - log_proposal if splitting else log_proposal - log_ratio
         if threshold < log_chance:
             n_accepted += 1
-            if splitting:
-                _split(joining, stats, data, labels, sizes, log_weights, room, n_clusters, n_first, size)
-                n_clusters += 1
-            else:
-                _merge(joining, stats, data, labels, sizes, log_weights, room, n_clusters, n_first, size)
-                n_clusters -= 1
+            n_clusters = adopt(stats, data, labels, sizes, room, n_clusters, n_first, size, splitting)
     return n_proposals, n_clusters, n_accepted, work
 
 
 # --- proposals ----------------------------------------------------------------------------------
 
 
-@kernel
+@inlined
 def _another_member(rng, labels, sizes, room, i):
     """Draw one of the others in the cluster of i."""
     left = np.int64(rng.random() * (sizes[labels[i]] - 1))
@@ -204,7 +178,7 @@ def _another_member(rng, labels, sizes, room, i):
         member = room.following[member]
 
 
-@kernel
+@inlined
 def _member_of_another(rng, labels, i):
     """Draw one that is not in the cluster of i."""
     while True:
@@ -213,24 +187,27 @@ def _member_of_another(rng, labels, i):
             return j
 
 
-@kernel
+@inlined
 def _log_pairs(n, n_a, n_b):
     """Log of the chance of drawing j for a split over that of drawing it for the merge that undoes it."""
     return math.log((n - n_a) / (n_a + n_b - 1.0))
 
 
-@kernel
+@inlined
 def _log_merge(opening, totals, stats, sizes, a, b, n_clusters):
     """Log probability of the state with clusters a and b merged over that of the present one."""
     union = n_clusters  # a slot that is free
-    copy_cluster(stats, a, union)
-    merge(stats, b, union)
-    log_likelihood = log_marginal(stats, union) - log_marginal(stats, a) - log_marginal(stats, b)
+    contract.copy_cluster(stats, a, union)
+    contract.merge(stats, b, union)
+    log_likelihood = 0.0
+    for k in (union, a, b):
+        value = contract.log_marginal(stats, k)
+        log_likelihood += value if k == union else -value
     log_prior = totals[sizes[a] + sizes[b]] - totals[sizes[a]] - totals[sizes[b]] - opening[n_clusters - 1]
     return log_likelihood + log_prior
 
 
-@kernel
+@inlined
 def _gather(labels, room, i, j):
     """Write the members of the clusters of i and j, i first and j last; returns how many."""
     size = 1
@@ -246,53 +223,54 @@ def _gather(labels, room, i, j):
     return size + 1
 
 
-@kernel
+@inlined
 def _write_sides(labels, order, sides, size):
     """Write on which side everybody is now."""
     for position in range(size):
         sides[position] = A if labels[order[position]] == labels[order[0]] else B
 
 
-@kernel
+@inlined
 def log_chance_of(chosen, other):
     """Log probability of the first of two options with these log weights."""
     difference = other - chosen
     return -max(difference, 0.0) - math.log1p(math.exp(-abs(difference)))
 
 
-@kernel
+@inlined
 def _allocate(rng, joining, data, sides_stats, union_stats, room, size, forced):
     """Fill the empty clusters one datum after another, by chance or as ``sides`` says; i and j come first.
 
     Returns r, less the weight of the number of clusters, and the probability of these sides, both in logs.
     """
     order, sides, scores = room.order, room.sides, room.scores
+    union_start, union_score = np.zeros(1, np.int64), np.empty(1)
     sides[0] = A
     sides[size - 1] = B
     n_a = n_b = 0
     log_ratio = log_proposal = 0.0
     for turn in range(size):
         position = turn - 1 if turn > 1 else turn * (size - 1)
-        log_predictive(sides_stats, data, order[position], 2, scores)
-        extend(union_stats, data, order[position], room.union_start, 1, room.union_score)
+        contract.log_predictive(sides_stats, data, order[position], 2, scores)
+        contract.extend(union_stats, data, order[position], union_start, 1, union_score)
         to_a = scores[A] + joining[n_a]
         to_b = scores[B] + joining[n_b]
         if turn > 1:
             if not forced:
                 sides[position] = A if rng.random() < 1.0 / (1.0 + math.exp(to_b - to_a)) else B
             log_proposal += log_chance_of(to_a, to_b) if sides[position] == A else log_chance_of(to_b, to_a)
-        log_ratio -= room.union_score[0] + joining[turn]
+        log_ratio -= union_score[0] + joining[turn]
         if sides[position] == A:
             log_ratio += to_a
             n_a += 1
         else:
             log_ratio += to_b
             n_b += 1
-        add(sides_stats, data, order[position], sides[position])
+        contract.add(sides_stats, data, order[position], sides[position])
     return log_ratio, log_proposal
 
 
-@kernel
+@inlined
 def empty_sides(data, sides_stats, room, size):
     """Sort ``order`` by side and empty A and B; returns how many are in A.
 
@@ -305,59 +283,50 @@ def empty_sides(data, sides_stats, room, size):
             order[position], order[n_a] = order[n_a], order[position]
             sides[position], sides[n_a] = sides[n_a], sides[position]
             n_a += 1
-    clear_members(sides_stats, data, order, 0, n_a, A)
-    clear_members(sides_stats, data, order, n_a, size, B)
+    for side in range(2):
+        contract.clear_members(
+            sides_stats, data, order, 0 if side == A else n_a, n_a if side == A else size, side
+        )
     return n_a
 
 
-# --- changes of the state -----------------------------------------------------------------------
+@inlined
+def adopt(stats, data, labels, sizes, room, n_clusters, n_a, size, splitting):
+    """Make A = ``order[:n_a]`` and the rest two clusters, or one; returns the number of clusters.
 
-
-@kernel
-def _join(joining, stats, data, labels, sizes, log_weights, room, first, last, k):
-    """Add the data ``order[first:last]``, which are in no list, to cluster ``k``."""
-    for position in range(first, last):
-        member = room.order[position]
-        add(stats, data, member, k)
-        labels[member] = k
-        room.following[member] = room.heads[k]
-        room.heads[k] = member
-    sizes[k] += last - first
-    log_weights[k] = joining[sizes[k]]
-
-
-@kernel
-def _split(joining, stats, data, labels, sizes, log_weights, room, n_clusters, n_a, size):
-    """Leave A = ``order[:n_a]`` in its cluster and move the rest to a new one."""
-    old, new = np.int64(labels[room.order[0]]), n_clusters
-    clear_members(stats, data, room.order, 0, size, old)
-    clear(stats, new)
-    for side in range(2):
-        first, last, k = (0, n_a, old) if side == A else (n_a, size, new)
-        room.heads[k] = NOBODY
-        sizes[k] = 0
-        _join(joining, stats, data, labels, sizes, log_weights, room, first, last, k)
-
-
-@kernel
-def _merge(joining, stats, data, labels, sizes, log_weights, room, n_clusters, n_a, size):
-    """Move the smaller of A = ``order[:n_a]`` and the rest into the other.
-
-    The last cluster takes the number of the one that dies.
+    In a split the rest becomes a new cluster. In a merge the smaller of the two joins the other, and the last
+    cluster takes the number of the one that dies.
     """
-    kept, gone = np.int64(labels[room.order[0]]), np.int64(labels[room.order[size - 1]])
-    first, last = n_a, size
-    if n_a < size - n_a:
-        first, last, kept, gone = 0, n_a, gone, kept
-    _join(joining, stats, data, labels, sizes, log_weights, room, first, last, kept)
-    end = n_clusters - 1
-    if gone != end:
-        copy_cluster(stats, end, gone)
-        sizes[gone] = sizes[end]
-        log_weights[gone] = log_weights[end]
-        room.heads[gone] = room.heads[end]
-        member = room.heads[gone]
-        while member != NOBODY:
-            labels[member] = gone
-            member = room.following[member]
-    sizes[end] = 0
+    first, second = np.int64(labels[room.order[0]]), np.int64(labels[room.order[size - 1]])
+    a_is_smaller = n_a < size - n_a
+    if splitting:
+        second = n_clusters
+        n_clusters += 1
+        contract.clear_members(stats, data, room.order, 0, size, first)
+        contract.clear(stats, second)
+        for k in (first, second):
+            room.heads[k] = NOBODY
+            sizes[k] = 0
+    for side in range(2):
+        if splitting or (side == A) == a_is_smaller:
+            k = first if (side == A) == splitting else second
+            for position in range(0 if side == A else n_a, n_a if side == A else size):
+                member = room.order[position]
+                contract.add(stats, data, member, k)
+                labels[member] = k
+                sizes[k] += 1
+                room.following[member] = room.heads[k]
+                room.heads[k] = member
+    if not splitting:
+        gone = first if a_is_smaller else second
+        n_clusters -= 1
+        if gone != n_clusters:
+            contract.copy_cluster(stats, n_clusters, gone)
+            sizes[gone] = sizes[n_clusters]
+            room.heads[gone] = room.heads[n_clusters]
+            member = room.heads[gone]
+            while member != NOBODY:
+                labels[member] = gone
+                member = room.following[member]
+        sizes[n_clusters] = 0
+    return n_clusters

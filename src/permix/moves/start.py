@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.moves.state import MixtureState
 from permix.partitions.priors import PartitionPrior
 
@@ -18,9 +18,7 @@ def check_start(init: Start, n: int, prior: PartitionPrior) -> None:
     most = prior.most_clusters(n)
     if isinstance(init, int) and not 1 <= init <= most:
         raise DataError(
-            Message(
-                Argument("init", init), f" must be from 1 to {most:,} groups for these data and this prior"
-            )
+            Argument("init", init), f" must be from 1 to {most:,} groups for these data and this prior"
         )
 
 

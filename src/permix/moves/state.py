@@ -11,12 +11,11 @@ import numpy as np
 
 from permix.errors import DataError
 from permix.families import Family
-from permix.families.contract_jit import prior_predictive, seat_all, total_log_marginal
-from permix.moves.gibbs_jit import count_members, gibbs_sweep, weigh_clusters
+from permix.families.contract_jit import score_new_data, seat_all, total_log_marginal
+from permix.moves.gibbs_jit import gibbs_sweep
 from permix.moves.permutation_jit import adopt_segments
 from permix.partitions.labels import canonical_labels
-from permix.partitions.priors import DirichletProcess, Gamma, PartitionPrior
-from permix.partitions.priors_jit import partition_log_prob
+from permix.partitions.priors import DirichletProcess, Gamma, PartitionPrior, PriorTables
 
 # Slots are 8 × an odd number: columns of cluster-last arrays then spread over all sets of the cache.
 FIRST_CAPACITY = 24
@@ -33,11 +32,10 @@ class PartitionState(abc.ABC):
     n_moved: int
 
     @property
-    def prior(self) -> tuple[Any, ...]:
-        """The prior as compiled code sees it, at the present concentration."""
-        if isinstance(self.prior_spec, DirichletProcess):
-            return self.prior_spec.kernel(self.n, self.concentration)
-        return self.prior_spec.kernel(self.n)
+    def prior(self) -> PriorTables:
+        """The prior as moves read it, at the present concentration."""
+        learned = learned_concentration(self.prior_spec) is not None
+        return (DirichletProcess(self.concentration) if learned else self.prior_spec).tables(self.n)
 
     @property
     @abc.abstractmethod
@@ -50,7 +48,7 @@ class PartitionState(abc.ABC):
 
     def log_prior(self) -> float:
         """Log prior of the partition, and of the concentration where that is learned."""
-        value = float(partition_log_prob(self.prior, self.sizes_in_use))
+        value = self.prior.log_prob(self.sizes_in_use)
         gamma = learned_concentration(self.prior_spec)
         if gamma is not None:
             value += log_gamma_density(gamma, self.concentration)
@@ -77,34 +75,19 @@ class PartitionState(abc.ABC):
 
     def progress(self) -> dict[str, float]:
         """Live numbers."""
-        return {
-            "clusters": float(self.n_clusters),
-            "log joint": self.log_joint(),
-            "moved": float(self.n_moved),
-        }
+        numbers = {"clusters": float(self.n_clusters), "log joint": self.log_joint()}
+        return {**numbers, "moved": float(self.n_moved)}
 
 
 class MixtureState(PartitionState):
-    """A partition of n data under a family and a partition prior.
+    """A partition of n data, which ``family.encode`` returned and nobody writes, under a partition prior.
 
-    Parameters
-    ----------
-    family : Family
-        Resolved for the data.
-    data
-        What ``family.encode`` returned; shared between chains, never written.
-    n : int
-        Number of data.
-    prior : PartitionPrior
-        A Dirichlet process whose concentration is a ``Gamma`` starts at that prior's mean.
-    empty_scores : array of shape (n,), optional
-        ln p(x_i) under an empty cluster, when the caller has it already.
+    A Dirichlet process whose concentration is a ``Gamma`` starts at that prior's mean. ``empty_scores`` are
+    ln p(x_i) under an empty cluster, where the caller has them already.
 
-    Notes
-    -----
     ``labels[i]`` is the cluster of datum i, 0 ... n_clusters - 1 without gaps, or -1 before it is seated.
     ``n_moved`` is how many data the last sweep moved, for display only. The first ``n_clusters`` slots of
-    ``sizes``, ``log_weights`` (prior weight of joining) and ``stats`` are in use.
+    ``sizes`` and ``stats`` are in use.
     """
 
     def __init__(
@@ -120,15 +103,12 @@ class MixtureState(PartitionState):
         self.n_moved = 0
         self._order = np.arange(n)
         self._allocate(FIRST_CAPACITY)
-        if empty_scores is None:
-            empty_scores = score_empty(family, data, n)
-        self.empty_scores = empty_scores
+        self.empty_scores = score_empty(family, data, n) if empty_scores is None else empty_scores
 
     def _allocate(self, capacity: int) -> None:
         self.capacity = capacity
         self.stats = self.family.statistics(capacity)
         self.sizes = np.zeros(capacity, dtype=np.int64)
-        self.log_weights = np.zeros(capacity)
         self.scores = np.zeros(capacity + 1)
 
     def empty_clusters(self, n_clusters: int) -> Any:
@@ -144,22 +124,12 @@ class MixtureState(PartitionState):
         """One collapsed Gibbs visit to every datum, seated or not; returns how many were moved."""
         order = self._order if order is None else order
         prior = self.prior
+        weights = (prior.joining, prior.opening)
         position = n_moved = 0
         while True:
-            position, self.n_clusters, moved = gibbs_sweep(
-                rng,
-                prior,
-                self.stats,
-                self.data,
-                self.empty_scores,
-                self.labels,
-                self.sizes,
-                self.log_weights,
-                self.scores,
-                order,
-                position,
-                self.n_clusters,
-            )
+            data = (self.stats, self.data, self.empty_scores)
+            clusters = (self.labels, self.sizes, self.scores, order, position, self.n_clusters)
+            position, self.n_clusters, moved = gibbs_sweep(rng, *weights, *data, *clusters)
             n_moved += moved
             if position == len(order):
                 return n_moved
@@ -194,17 +164,15 @@ class MixtureState(PartitionState):
             self.stats, self.data, order, bounds, n_segments, self.labels, self.sizes, self.n_clusters
         )
         self.n_clusters = n_segments
-        weigh_clusters(self.prior, self.sizes, self.log_weights, n_segments)
         return n_moved
 
     def refresh(self) -> None:
         """Recompute all cached statistics from the labels."""
         seat_all(self.stats, self.data, self.labels, self.n_clusters)
-        count_members(self.prior, self.labels, self.sizes, self.log_weights, self.n_clusters)
+        self.sizes[:] = np.bincount(self.labels[self.labels >= 0], minlength=self.capacity)
 
     @property
     def sizes_in_use(self) -> np.ndarray:
-        """Members of each cluster."""
         return self.sizes[: self.n_clusters]
 
     def log_likelihood(self) -> float:
@@ -229,17 +197,14 @@ class MixtureState(PartitionState):
         if labels.shape != (self.n,):
             raise DataError(f"the checkpoint is of {labels.shape} data, these are {self.n}")
         # Compiled code does not check: a damaged checkpoint must not get there.
-        occupied = np.unique(labels)
-        if not np.array_equal(occupied, np.arange(n_clusters)) or not n_clusters <= capacity <= roomy(
-            self.n + 1
-        ):
+        dense = np.array_equal(np.unique(labels), np.arange(n_clusters))
+        if not dense or not n_clusters <= capacity <= roomy(self.n + 1):
             raise DataError("the checkpoint's labels, number of clusters and capacity do not fit together")
         concentration = float(arrays["concentration"])
         if not 0.0 <= concentration < np.inf:
             raise DataError(f"the checkpoint's concentration is {concentration}")
         self.labels[:] = labels
-        self.n_clusters = n_clusters
-        self.concentration = concentration
+        self.n_clusters, self.concentration = n_clusters, concentration
         if capacity != self.capacity:
             self._allocate(capacity)
         self.refresh()
@@ -247,9 +212,9 @@ class MixtureState(PartitionState):
 
 def score_empty(family: Family, data: Any, n: int) -> np.ndarray:
     """Return ln p(x_i) under an empty cluster for every datum."""
-    scores = np.empty(n)
-    prior_predictive(empty_statistics(family, data, 1), data, n, scores)
-    return scores
+    scores = np.empty((n, 1))
+    score_new_data(empty_statistics(family, data, 1), data, n, 1, scores)
+    return scores[:, 0]
 
 
 def empty_statistics(family: Family, data: Any, n_clusters: int) -> Any:

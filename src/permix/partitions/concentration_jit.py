@@ -11,8 +11,10 @@ from __future__ import annotations
 import math
 
 from permix.kernels.jit import kernel
-from permix.partitions.priors_jit import SMALLEST_CONCENTRATION, log_rising_factorial
+from permix.partitions.concentration import SMALLEST_CONCENTRATION
+from permix.partitions.concentration import log_rising_factorial as plain_log_rising_factorial
 
+log_rising_factorial = kernel(plain_log_rising_factorial)
 # Density below e^-45 of its top is left out of an integral.
 NEGLIGIBLE = 45.0
 # Where α is below e^-40, rate and sizes make no difference: the density is e^((shape + K - 1) t).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.partitions.priors import Gamma
 
 
@@ -16,23 +16,10 @@ def concentration_of(text: str) -> float | Gamma:
     >>> concentration_of("0.5"), concentration_of("gamma(2, 1)")
     (0.5, Gamma(shape=2.0, rate=1.0))
     """
-    number = _number(text)
-    if number is not None:
-        return number
     found = re.fullmatch(r"\s*gamma\s*\(([^,()]+),([^,()]+)\)\s*", text, flags=re.IGNORECASE)
-    numbers = [] if found is None else [_number(part) for part in found.groups()]
-    if not numbers or None in numbers:
-        raise DataError(
-            Message(
-                Argument("concentration", text),
-                " must be a number or gamma(SHAPE,RATE), such as 'gamma(1,1)'",
-            )
-        )
-    return Gamma(*(value for value in numbers if value is not None))
-
-
-def _number(text: str) -> float | None:
     try:
-        return float(text)
+        numbers = [float(part) for part in (found.groups() if found else (text,))]
     except ValueError:
-        return None
+        must = " must be a number or gamma(SHAPE,RATE), such as 'gamma(1,1)'"
+        raise DataError(Argument("concentration", text), must) from None
+    return Gamma(*numbers) if found else numbers[0]

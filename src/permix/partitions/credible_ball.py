@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.errors import DataError
-from permix.partitions.geometry import FloatArray, Loss, check_partition, loss_table, losses_to
+from permix.partitions.geometry import FloatArray, Loss, check_partition, loss_table, losses_to, n_clusters_of
 from permix.partitions.labels import IntArray, as_draws
 from permix.partitions.point_estimate import PointEstimate
 
@@ -54,7 +54,7 @@ class CredibleBall:
 
     def __repr__(self) -> str:
         def bound(partitions: IntArray) -> str:
-            clusters = sorted({_n_clusters(partition) for partition in partitions})
+            clusters = sorted({n_clusters_of(partition) for partition in partitions})
             return f"{len(partitions)} with {' or '.join(map(str, clusters))} clusters"
 
         name = {"vi": "variation of information, bits", "binder": "Binder, fraction of pairs"}[self.loss]
@@ -100,10 +100,8 @@ def credible_ball(
     """
     if not 0.0 < level <= 1.0:
         raise DataError(f"level must be greater than 0 and at most 1, not {level}")
-    if loss is None:
-        distance = estimate.loss if isinstance(estimate, PointEstimate) else "vi"
-    else:
-        distance = loss
+    usual = estimate.loss if isinstance(estimate, PointEstimate) else "vi"
+    distance = usual if loss is None else loss
     loss_table(distance, 0)  # names a wrong loss
     labels = estimate.labels if isinstance(estimate, PointEstimate) else estimate
     all_draws = as_draws(draws)
@@ -115,7 +113,8 @@ def credible_ball(
     members = distances <= radius + SAME_DISTANCE
 
     inside, reach = all_draws[members], distances[members]
-    n_clusters = np.array([_n_clusters(draw) for draw in inside])
+    n_clusters = np.array([n_clusters_of(draw) for draw in inside])
+    fewest, most = n_clusters == n_clusters.min(), n_clusters == n_clusters.max()
     return CredibleBall(
         level=float(level),
         coverage=float(members.mean()),
@@ -124,16 +123,11 @@ def credible_ball(
         distances=distances,
         members=members,
         horizontal=_farthest(inside, reach),
-        upper=_farthest(inside[n_clusters == n_clusters.min()], reach[n_clusters == n_clusters.min()]),
-        lower=_farthest(inside[n_clusters == n_clusters.max()], reach[n_clusters == n_clusters.max()]),
+        upper=_farthest(inside[fewest], reach[fewest]),
+        lower=_farthest(inside[most], reach[most]),
     )
 
 
 def _farthest(partitions: IntArray, distances: FloatArray) -> IntArray:
     """The distinct partitions at the greatest distance."""
-    farthest: IntArray = np.unique(partitions[distances >= distances.max() - SAME_DISTANCE], axis=0)
-    return farthest
-
-
-def _n_clusters(labels: IntArray) -> int:
-    return int(labels.max()) + 1 if len(labels) else 0
+    return np.unique(partitions[distances >= distances.max() - SAME_DISTANCE], axis=0)

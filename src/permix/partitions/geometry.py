@@ -66,8 +66,8 @@ def adjusted_rand(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
 
     Parameters
     ----------
-    a, b : array-like of int
-        As for :func:`variation_of_information`.
+    a, b : array-like of int, shape (n,)
+        Group of each observation.
 
     Examples
     --------
@@ -75,13 +75,10 @@ def adjusted_rand(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     >>> adjusted_rand([0, 0, 1, 1], [1, 1, 0, 0])
     1.0
     """
-    from permix.partitions.geometry_jit import sum_over_sizes
-
     first, second = _pair(a, b)
     pairs = len(first) * (len(first) - 1) / 2
     f = loss_table("binder", len(first))
-    joined_a = float(sum_over_sizes(first, _n_clusters(first), f))
-    joined_b = float(sum_over_sizes(second, _n_clusters(second), f))
+    joined_a, joined_b = (float(f[np.bincount(labels)].sum()) for labels in (first, second))
     joined_both = (joined_a + joined_b - binder_loss(first, second) * pairs) / 2
     expected = joined_a * joined_b / pairs if pairs else 0.0
     largest = (joined_a + joined_b) / 2
@@ -110,6 +107,8 @@ def similarity_matrix(draws: npt.ArrayLike) -> npt.NDArray[np.float32]:
            [0.5, 1. , 0.5],
            [0. , 0.5, 1. ]], dtype=float32)
     """
+    from permix.partitions.geometry_jit import similarity_rows
+
     labels = as_draws(draws)
     n = labels.shape[1]
     out = np.zeros((n, n), np.float32)
@@ -118,8 +117,8 @@ def similarity_matrix(draws: npt.ArrayLike) -> npt.NDArray[np.float32]:
     narrow = labels.astype(np.uint16 if labels.max() < 2**16 else np.int32)
     # Counts are kept in the type of the labels, so they must not run past it.
     for block in np.array_split(narrow, -(-len(narrow) // 65_535)):
-        rows = partial(_add_similarity, block, out)
-        run_in_threads(rows, range(0, n, 64), None)
+        rows = partial(similarity_rows, block)
+        run_in_threads(lambda i, rows=rows: rows(i, min(i + 64, n), 512, out), range(0, n, 64))  # type: ignore[misc]
     out /= len(labels)
     return out
 
@@ -156,14 +155,8 @@ def assignment_confidence(draws: npt.ArrayLike, labels: npt.ArrayLike) -> FloatA
     sizes = np.bincount(partition)
     confidence = np.zeros(len(partition))
     for draw in all_draws:
-        add_agreement(partition, sizes, draw, _n_clusters(draw), confidence)
+        add_agreement(partition, sizes, draw, n_clusters_of(draw), confidence)
     return confidence / len(all_draws)
-
-
-def _add_similarity(draws: npt.NDArray[np.integer], out: npt.NDArray[np.float32], first: int) -> None:
-    from permix.partitions.geometry_jit import similarity_rows
-
-    similarity_rows(draws, first, min(first + 64, len(out)), 512, out)
 
 
 # --- shared with the point estimate and the credible ball ---------------------------------------
@@ -192,9 +185,8 @@ def losses_to(labels: IntArray, draws: IntArray, loss: str) -> FloatArray:
     if n == 0:
         return np.zeros(len(draws))
     n_clusters = draws.max(axis=1).astype(np.int64) + 1
-    raw = losses_to_draws(labels, _n_clusters(labels), draws, n_clusters, loss_table(loss, n))
-    scaled: FloatArray = np.maximum(raw, 0.0) / loss_scale(loss, n)
-    return scaled
+    raw = losses_to_draws(labels, n_clusters_of(labels), draws, n_clusters, loss_table(loss, n))
+    return np.maximum(raw, 0.0) / loss_scale(loss, n)
 
 
 def check_partition(labels: npt.ArrayLike, n: int) -> IntArray:
@@ -205,7 +197,7 @@ def check_partition(labels: npt.ArrayLike, n: int) -> IntArray:
     return partition
 
 
-def _n_clusters(labels: IntArray) -> int:
+def n_clusters_of(labels: IntArray) -> int:
     return int(labels.max()) + 1 if len(labels) else 0
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from permix.kernels.jit import kernel
+from permix.kernels.jit import inlined, kernel
 
 
 @kernel
@@ -32,7 +32,7 @@ def canonicalise(labels, out, n_values):
             names[labels[row, i]] = -1
 
 
-@kernel
+@inlined
 def group_by_cluster(labels, n_clusters):
     """Observations sorted by cluster: cluster k is ``order[starts[k]:starts[k + 1]]``."""
     starts = np.zeros(n_clusters + 1, np.int64)
@@ -48,7 +48,7 @@ def group_by_cluster(labels, n_clusters):
     return order, starts
 
 
-@kernel
+@inlined
 def sum_over_sizes(labels, n_clusters, f):
     """Sum of f over the sizes of the clusters."""
     sizes = np.zeros(n_clusters, np.int64)
@@ -60,11 +60,11 @@ def sum_over_sizes(labels, n_clusters, f):
     return total
 
 
-@kernel
+@inlined
 def sum_over_overlaps(labels, order, starts, other, n_other, counts, f):
     """Sum of f over all overlaps of a partition (given also grouped) with ``other``.
 
-    ``counts`` is workspace of :func:`overlap_workspace`, zero before and after.
+    ``counts`` is workspace, zero before and after; clusters, and cells of the short table, never exceed n.
     """
     n_clusters = len(starts) - 1
     total = 0.0
@@ -89,12 +89,6 @@ def sum_over_overlaps(labels, order, starts, other, n_other, counts, f):
 
 
 @kernel
-def overlap_workspace(n):
-    """Counts for :func:`sum_over_overlaps`; clusters, and cells of the short table, never exceed n."""
-    return np.zeros(n + 1, np.int32)
-
-
-@kernel
 def sums_over_sizes(draws, n_clusters, f):
     """:func:`sum_over_sizes` of each draw."""
     totals = np.empty(len(draws))
@@ -109,7 +103,7 @@ def losses_to_draws(labels, n_clusters, draws, n_clusters_of_draws, f):
     order, starts = group_by_cluster(labels, n_clusters)
     own = sum_over_sizes(labels, n_clusters, f)
     losses = sums_over_sizes(draws, n_clusters_of_draws, f)
-    counts = overlap_workspace(len(labels))
+    counts = np.zeros(len(labels) + 1, np.int32)
     for m in range(len(draws)):
         both = sum_over_overlaps(labels, order, starts, draws[m], n_clusters_of_draws[m], counts, f)
         losses[m] += own - 2.0 * both
@@ -123,7 +117,7 @@ def total_losses_of_pairs(first, last, draws, n_clusters, sums, weights, f):
     A pair is visited once and counts for both, so shares of consecutive ranges add up to the totals.
     """
     totals = np.zeros(len(draws))
-    counts = overlap_workspace(draws.shape[1])
+    counts = np.zeros(draws.shape[1] + 1, np.int32)
     for c in range(first, last):
         order, starts = group_by_cluster(draws[c], n_clusters[c])
         for m in range(c + 1, len(draws)):

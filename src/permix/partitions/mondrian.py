@@ -145,23 +145,16 @@ class MondrianTree(NamedTuple):
     ) -> MondrianTree:
         """Rebuild a tree from axis, cut and time of its nodes in pre-order; what follows the last is ignored.
 
-        Raises
-        ------
-        DataError
-            If these are not the nodes of a tree: a cut outside its rectangle, a time before its parent's or
-            after the budget, nodes missing.
+        Refuses what are not the nodes of a tree: a cut outside its rectangle, a time before its parent's or
+        after the budget, nodes missing.
         """
         axes, places, moments = np.asarray(axis), np.asarray(cuts, float), np.asarray(times, float)
         if not axes.ndim == places.ndim == moments.ndim == 1 or not len(axes) == len(places) == len(moments):
             raise DataError("a tree needs one axis, one cut and one time for each node")
         rectangles: list[Rectangle] = []
-        kinds: list[int] = []
-        positions: list[float] = []
         children: list[list[int]] = []
         budgets: list[float] = []
-        blocks: list[int] = []
         waiting: list[tuple[Rectangle, float, int, int]] = [(rectangle, 0.0, -1, 0)]
-        n_blocks = 0
         while waiting:
             here, born, parent, side = waiting.pop()
             node = len(rectangles)
@@ -175,33 +168,30 @@ class MondrianTree(NamedTuple):
             kind = int(axes[node])
             if kind not in (-1, 0, 1):
                 raise DataError(f"node {node} of the tree has axis {kind}; known are 0, 1 and -1 for a leaf")
-            kinds.append(kind)
-            blocks.append(n_blocks if kind < 0 else -1)
-            positions.append(math.nan if kind < 0 else float(places[node]))
             if kind < 0:
-                n_blocks += 1
                 continue
             cut, time = float(places[node]), float(moments[node])
             low, high = here[2 * kind], here[2 * kind + 1]
             if not (low <= cut <= high and born <= time <= budget):
                 raise DataError(f"node {node} of the tree is cut outside its rectangle or its budget")
-            first, second = list(here), list(here)
-            first[2 * kind + 1] = second[2 * kind] = cut
-            waiting.append((_as_rectangle(second), time, node, 1))
-            waiting.append((_as_rectangle(first), time, node, 0))
+            first, second = _halves(here, kind, cut)
+            waiting += [(second, time, node, 1), (first, time, node, 0)]
+        kinds = axes[: len(rectangles)].astype(np.int64)
+        is_leaf = kinds < 0
         return cls(
             np.array(rectangles),
-            np.array(kinds, dtype=np.int64),
-            np.array(positions),
+            kinds,
+            np.where(is_leaf, np.nan, places[: len(kinds)]),
             np.array(children, dtype=np.int64),
             np.array(budgets, dtype=np.float64),
-            np.array(blocks, dtype=np.int64),
+            np.where(is_leaf, np.cumsum(is_leaf) - 1, -1),
         )
 
 
-def _as_rectangle(values: list[float]) -> Rectangle:
-    row_low, row_high, column_low, column_high = values
-    return row_low, row_high, column_low, column_high
+def _halves(rectangle: Rectangle, axis: int, cut: float) -> tuple[Rectangle, Rectangle]:
+    """Both parts of a rectangle, below and above a cut of its rows (0) or columns (1)."""
+    a, b, c, d = rectangle
+    return ((a, cut, c, d), (cut, b, c, d)) if axis == 0 else ((a, b, c, cut), (a, b, cut, d))
 
 
 def check_budget(budget: Any) -> float:
@@ -218,38 +208,38 @@ def check_rectangle(rectangle: Any) -> Rectangle:
     values = np.asarray(rectangle, dtype=np.float64)
     if values.shape != (4,) or not np.all(np.isfinite(values)):
         raise DataError(f"rectangle is (row low, row high, column low, column high), got {rectangle!r}")
-    if not (values[0] < values[1] and values[2] < values[3]):
+    row_low, row_high, column_low, column_high = values.tolist()
+    if not (row_low < row_high and column_low < column_high):
         raise DataError(f"rectangle must have low < high on both axes, got {rectangle!r}")
-    return _as_rectangle([float(value) for value in values])
+    return row_low, row_high, column_low, column_high
 
 
 def sample_mondrian(
     rng: np.random.Generator, budget: float, rectangle: Rectangle = UNIT_SQUARE
 ) -> MondrianTree:
     """Draw a Mondrian partition of a rectangle (algorithm 1)."""
-    budget = check_budget(budget)
-    rectangle = check_rectangle(rectangle)
-    axis: list[int] = []
-    cuts: list[float] = []
-    times: list[float] = []
-    waiting = [(list(rectangle), 0.0)]
+    budget, rectangle = check_budget(budget), check_rectangle(rectangle)
+    return MondrianTree.from_preorder(*draw_cuts(rng, rectangle, 0.0, budget), budget, rectangle)
+
+
+def draw_cuts(
+    rng: np.random.Generator, rectangle: Rectangle, born: float, budget: float
+) -> tuple[list[int], list[float], list[float]]:
+    """Draw axis, cut and time, in pre-order, of what a rectangle that came to be at ``born`` is cut into."""
+    nodes: list[tuple[int, float, float]] = []
+    waiting = [(rectangle, born)]
     while waiting:
         here, born = waiting.pop()
         height, width = here[1] - here[0], here[3] - here[2]
-        time = born + rng.exponential(1.0) / (height + width) if height + width > 0 else math.inf
+        time = born + rng.standard_exponential() / (height + width) if height + width > 0 else math.inf
         if time > budget:
-            axis.append(-1)
-            cuts.append(math.nan)
-            times.append(math.nan)
+            nodes.append((-1, math.nan, math.nan))
             continue
         place = rng.random() * (height + width)
         kind = 0 if place < height else 1
         cut = here[0] + place if kind == 0 else here[2] + (place - height)
-        axis.append(kind)
-        cuts.append(cut)
-        times.append(time)
-        first, second = list(here), list(here)
-        first[2 * kind + 1] = second[2 * kind] = cut
-        waiting.append((second, time))
-        waiting.append((first, time))
-    return MondrianTree.from_preorder(axis, cuts, times, budget, rectangle)
+        nodes.append((kind, cut, time))
+        first, second = _halves(here, kind, cut)
+        waiting += [(second, time), (first, time)]
+    axis, cuts, times = zip(*nodes, strict=True)
+    return list(axis), list(cuts), list(times)

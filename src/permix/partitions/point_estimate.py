@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from numbers import Integral
@@ -14,7 +15,6 @@ import numpy.typing as npt
 from permix.errors import DataError, PermixWarning
 from permix.partitions.geometry import FloatArray, Loss, loss_scale, loss_table, losses_to
 from permix.partitions.labels import IntArray, as_draws, canonical_labels
-from permix.partitions.search import Search
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
 from permix.runtime.seeds import RandomState, generator
@@ -23,6 +23,7 @@ from permix.runtime.threads import run_in_threads
 if TYPE_CHECKING:
     from permix.partitions.search_jit import Draws
 
+Numbers = npt.NDArray[np.int64]
 # All draws are compared with all others while that takes no more than this many label comparisons
 # (about ten seconds on one core); beyond, evenly spaced draws are compared with all.
 LARGEST_COMPARISON = 10**10
@@ -127,9 +128,13 @@ def point_estimate(
     >>> estimate.labels
     array([0, 0, 1, 1], dtype=int32)
     """
+    from permix.partitions.search import Search
+
     distinct, weights = collapse_draws(as_draws(draws))
     n = distinct.shape[1]
-    n_runs = _default_runs(distinct.size) if n_runs is None else _positive(n_runs, "n_runs")
+    # Eight where a run is quick; a run's time follows the number of labels.
+    usual = max(3, min(8, 32_000_000 // max(distinct.size, 1)))
+    n_runs = usual if n_runs is None else _positive(n_runs, "n_runs")
     limit = None if max_clusters is None else _positive(max_clusters, "max_clusters")
     f = loss_table(loss, n)
     if n == 0:
@@ -182,40 +187,22 @@ def collapse_draws(draws: IntArray) -> tuple[IntArray, FloatArray]:
 
     Sorting makes everything that follows independent of the order of the draws.
     """
-    counts: dict[bytes, int] = {}
-    for draw in draws:
-        key = draw.tobytes()
-        counts[key] = counts.get(key, 0) + 1
-    keys = sorted(counts)
-    distinct = np.frombuffer(bytearray().join(keys), np.int32).reshape(len(keys), draws.shape[1])
-    return distinct, np.array([counts[key] for key in keys], np.float64)
-
-
-def expected_loss(labels: IntArray, distinct: IntArray, weights: FloatArray, loss: str) -> float:
-    """Mean loss of a canonical partition over weighted draws."""
-    return float(np.average(losses_to(labels, distinct, loss), weights=weights))
-
-
-def _default_runs(n_labels: int) -> int:
-    """Eight where a run is quick; a run's time follows the number of labels."""
-    return max(3, min(8, 32_000_000 // max(n_labels, 1)))
+    counts = dict(sorted(Counter(draw.tobytes() for draw in draws).items()))
+    distinct = np.frombuffer(bytearray().join(counts), np.int32).reshape(len(counts), draws.shape[1])
+    return distinct, np.array(list(counts.values()), np.float64)
 
 
 def _result(
     labels: IntArray, distinct: IntArray, weights: FloatArray, loss: str, best_draw_loss: float, n_runs: int
 ) -> PointEstimate:
     sizes = np.bincount(labels)
-    mean = expected_loss(labels, distinct, weights, loss)
+    mean = float(np.average(losses_to(labels, distinct, loss), weights=weights))
     return PointEstimate(labels, len(sizes), sizes, loss, mean, best_draw_loss, n_runs)
 
 
 def _losses_of_draws(
-    distinct: IntArray,
-    n_clusters: npt.NDArray[np.int64],
-    weights: FloatArray,
-    f: FloatArray,
-    n_jobs: int | None,
-) -> tuple[npt.NDArray[np.int64], FloatArray]:
+    distinct: IntArray, n_clusters: Numbers, weights: FloatArray, f: FloatArray, n_jobs: int | None
+) -> tuple[Numbers, FloatArray]:
     """Candidate draws and their total unscaled loss over all draws."""
     from permix.partitions.geometry_jit import losses_to_draws, sums_over_sizes, total_losses_of_pairs
 
@@ -240,22 +227,27 @@ def _losses_of_draws(
 
 
 def _lay_out(
-    distinct: IntArray,
-    n_clusters: npt.NDArray[np.int64],
-    weights: FloatArray,
-    f: FloatArray,
-    capacity: int,
+    distinct: IntArray, n_clusters: Numbers, weights: FloatArray, f: FloatArray, capacity: int
 ) -> tuple[Draws, tuple[int, int]]:
     """The draws for compiled code, and the space a run needs (number of tables, length of lists)."""
-    from permix.partitions.search_jit import Draws, lay_out
+    from permix.partitions.search_jit import Draws
 
     n_draws, n = distinct.shape
     # A list has one entry for its length and at most one for each member.
     longest = n_draws * n + int(n_clusters.sum())
     places = np.empty((n, n_draws), np.int32 if longest < 2**31 else np.int64)
-    all_places, n_tables, list_length = lay_out(distinct, n_clusters, capacity, places)
-    place_weights = np.repeat(weights, n_clusters)
-    draws = Draws(places, all_places, place_weights, weights, f, np.diff(f, append=0.0), float(weights.sum()))
+    all_places = []
+    n_tables = list_length = 0
+    for m, labels in enumerate(distinct):
+        sizes = np.bincount(labels)
+        in_list = sizes < capacity
+        list_ends = list_length + np.cumsum(np.where(in_list, 1 + sizes, 0))
+        table_ends = n_tables + np.cumsum(~in_list)
+        all_places.append(np.where(in_list, list_ends - 1 - sizes, -table_ends))
+        places[:, m] = all_places[m][labels]
+        n_tables, list_length = int(table_ends[-1]), int(list_ends[-1])
+    by_place = (np.concatenate(all_places), np.repeat(weights, n_clusters))
+    draws = Draws(places, *by_place, weights, f, np.diff(f, append=0.0), float(weights.sum()))
     return draws, (n_tables, list_length)
 
 

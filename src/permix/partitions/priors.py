@@ -1,29 +1,38 @@
 """Priors over partitions, as the user writes them.
 
-Each specification is a frozen dataclass of plain numbers. Compiled code sees it through
-``spec.kernel(n)``, the NamedTuple on whose type :mod:`permix.partitions.priors_jit` dispatches.
+Each specification is a frozen dataclass of plain numbers. Samplers read it as tables, ``spec.tables(n)``, so
+that compiled code is the same for all priors.
+
+Dirichlet process and Pitman-Yor process are one two-parameter family (Pitman 1995, with concentration
+alpha and discount sigma, 0 for the Dirichlet process). With data seated in K clusters of sizes n_k the
+next one
+
+    joins cluster k        with weight n_k - sigma,
+    opens a new cluster    with weight alpha + K sigma.
+
+Finite mixtures have the first weight with sigma = -g for a pseudo-count g, and as the second whatever the
+prior on the number of components makes of it, be the number known (a finite symmetric Dirichlet: g (m - K)
+for m components) or not (a mixture of finite mixtures: g V_n(K+1)/V_n(K), Miller & Harrison 2018).
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from permix.errors import DataError
+from permix.partitions.concentration import SMALLEST_CONCENTRATION, log_rising_factorial
 from permix.partitions.labels import IntArray, as_labels
 from permix.registries import PRIORS
 from permix.runtime.seeds import RandomState, generator
-
-if TYPE_CHECKING:
-    from permix.partitions.priors_jit import DirichletProcessPrior, FiniteMixturePrior, PitmanYorPrior
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -64,13 +73,49 @@ class Gamma:
 
     def describe(self) -> dict[str, Any]:
         """Plain values for a JSON file; :func:`prior_from_description` is the way back."""
-        return {"prior": "Gamma", "shape": self.shape, "rate": self.rate}
+        return {"prior": "Gamma", **vars(self)}
+
+
+class PriorTables(NamedTuple):
+    """A prior over partitions of n data as samplers read it, in logs.
+
+    The weights are those of the last datum given all others.
+    """
+
+    joining: FloatArray  # (n + 1,) of joining a cluster of m members; 0 for the first, who has no choice
+    opening: FloatArray  # (n + 1,) of opening one beside K; minus infinity where there can be no more
+    concentration: float  # of the two-parameter family
+    discount: float
+    log_one: float  # of all n in one cluster, less Σ joining
+
+    def log_prob(self, sizes: npt.NDArray[np.int64]) -> float:
+        """Log probability of the partition of the n data with these cluster sizes."""
+        total = 0.0
+        for n_clusters, size in enumerate(sizes.tolist()):
+            if n_clusters:
+                total += self.opening[n_clusters]
+            total += log_rising_factorial(1.0 - self.discount, size - 1)
+        return float(total + self.log_one) if len(sizes) else 0.0
+
+    def log_new_clusters(self, n_clusters: int) -> float:
+        """Log of the product of the weights of opening the first so many clusters."""
+        return float(np.cumsum(self.opening[:n_clusters])[-1]) if n_clusters else 0.0
+
+    def opening_between(self, n_clusters: float) -> float:
+        """Log weight of opening a cluster beside a number of clusters that need not be whole."""
+        if self.discount >= 0.0:
+            return _log_two_parameter_opening(self.concentration, self.discount, n_clusters)
+        # In a straight line between whole numbers.
+        whole = int(n_clusters)
+        share = n_clusters - whole
+        below = float(self.opening[whole])
+        if share == 0.0 or below == -math.inf:
+            return below
+        return below + math.log(1.0 - share + share * math.exp(self.opening[whole + 1] - below))
 
 
 class PartitionPrior(ABC):
-    """What priors over partitions share."""
-
-    _parameters: ClassVar[tuple[str, ...]]
+    """What priors over partitions share; each is a frozen dataclass of its parameters."""
 
     @classmethod
     def named(cls, **settings: Any) -> Self:
@@ -78,18 +123,12 @@ class PartitionPrior(ABC):
         return cls(**settings)
 
     @abstractmethod
-    def kernel(self, n: int, concentration: float | None = None) -> tuple[Any, ...]:
-        """NamedTuple for compiled code.
+    def tables(self, n: int) -> PriorTables:
+        """Return what samplers of partitions of ``n`` observations read; never written to.
 
-        Parameters
-        ----------
-        n : int
-            Number of observations of the whole partition, the one being seated included.
-        concentration : float, optional
-            The present value of a concentration that is being learned.
+        A concentration that is to be learned stands at its prior mean.
         """
 
-    @abstractmethod
     def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
         """Draw partitions of ``n`` observations.
 
@@ -107,6 +146,13 @@ class PartitionPrior(ABC):
         ndarray of int32, shape (n,) or (size, n)
             Labels numbered by first appearance.
         """
+        labels = np.empty((1 if size is None else _count(size, "size"), _count(n, "n")), np.int32)
+        self._draw(generator(random_state), labels)
+        return labels[0] if size is None else labels
+
+    @abstractmethod
+    def _draw(self, rng: np.random.Generator, labels: IntArray) -> None:
+        """Draw a partition into each row of ``labels``."""
 
     @abstractmethod
     def expected_clusters(self, n: int) -> float:
@@ -132,9 +178,7 @@ class PartitionPrior(ABC):
         return self._log_prob_of_sizes(np.bincount(as_labels(labels)))
 
     def _log_prob_of_sizes(self, sizes: npt.NDArray[np.int64]) -> float:
-        from permix.partitions.priors_jit import partition_log_prob
-
-        return float(partition_log_prob(self.kernel(int(sizes.sum())), sizes))
+        return self.tables(int(sizes.sum())).log_prob(sizes)
 
     def sequential_log_weights(self, sizes: npt.ArrayLike, normalized: bool = True) -> FloatArray:
         """Log weights with which the next observation joins each group or opens a new one.
@@ -151,21 +195,23 @@ class PartitionPrior(ABC):
         ndarray, shape (K + 1,)
             The existing groups in the order given, then the new one.
         """
-        weights = self._log_weights(_check_sizes(sizes))
+        array = np.asarray(sizes)
+        if array.size == 0:
+            array = np.zeros(0, np.int64)
+        elif array.ndim != 1 or not np.issubdtype(array.dtype, np.integer) or array.min() < 1:
+            raise DataError(f"sizes must be positive whole numbers, one for each cluster, not {sizes!r}")
+        weights = self._log_weights(array.astype(np.int64))
         if normalized:
             weights -= np.logaddexp.reduce(weights)
         return weights
 
     def _log_weights(self, sizes: npt.NDArray[np.int64]) -> FloatArray:
-        from permix.partitions.priors_jit import seat_log_weights
-
-        weights: FloatArray = seat_log_weights(self.kernel(int(sizes.sum()) + 1), sizes)
-        return weights
+        tables = self.tables(int(sizes.sum()) + 1)
+        return np.append(tables.joining[sizes], tables.opening[len(sizes)])
 
     def describe(self) -> dict[str, Any]:
         """Plain values for a JSON file; :func:`prior_from_description` is the way back."""
-        values = {name: getattr(self, name) for name in self._parameters}
-        plain = {name: v.describe() if isinstance(v, Gamma) else v for name, v in values.items()}
+        plain = {name: v.describe() if isinstance(v, Gamma) else v for name, v in vars(self).items()}
         return {"prior": type(self).__name__, **plain}
 
 
@@ -176,20 +222,24 @@ class _TwoParameter(PartitionPrior):
     def _two_parameters(self) -> tuple[float, float, float]:
         """Concentration, discount and largest number of groups in the two-parameter form."""
 
-    def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
-        """Draw partitions of ``n`` observations; see :meth:`PartitionPrior.sample`."""
+    def tables(self, n: int) -> PriorTables:
+        concentration, discount, most = self._two_parameters()
+        log_one = -log_rising_factorial(concentration + 1.0, n - 1)
+        opening = _two_parameter_openings(concentration, discount, most, n)
+        return PriorTables(_joining(discount, n), opening, concentration, discount, log_one)
+
+    def _draw(self, rng: np.random.Generator, labels: IntArray) -> None:
         from permix.partitions.priors_jit import sample_two_parameter
 
-        labels = np.empty((1 if size is None else _count(size, "size"), _count(n, "n")), np.int32)
-        sample_two_parameter(generator(random_state), *self._two_parameters(), labels)
-        return labels[0] if size is None else labels
+        sample_two_parameter(rng, *self._two_parameters(), labels)
 
     def expected_clusters(self, n: int) -> float:
-        """Prior mean of the number of groups of ``n`` observations."""
-        from permix.partitions.priors_jit import expected_two_parameter_clusters
-
         concentration, discount, _ = self._two_parameters()
-        return float(expected_two_parameter_clusters(concentration, discount, _count(n, "n")))
+        # Exact by recursion, because P(new | K) is linear in K.
+        expected = 1.0 if _count(n, "n") else 0.0
+        for seated in range(1, n):
+            expected += (concentration + discount * expected) / (concentration + seated)
+        return expected
 
 
 @dataclass(frozen=True)
@@ -200,7 +250,8 @@ class DirichletProcess(_TwoParameter):
     ----------
     concentration : float or Gamma, default 1.0
         Positive; larger values give more groups. A :class:`Gamma` means that it is unknown and has
-        this prior; then every method below averages over it (by quadrature where no formula is known).
+        this prior; then every method below averages over it (by quadrature where no formula is known), and
+        each draw of ``sample`` has its own.
 
     Examples
     --------
@@ -213,7 +264,6 @@ class DirichletProcess(_TwoParameter):
     """
 
     concentration: float | Gamma = 1.0
-    _parameters: ClassVar[tuple[str, ...]] = ("concentration",)
 
     def __post_init__(self) -> None:
         if not isinstance(self.concentration, Gamma):
@@ -224,26 +274,9 @@ class DirichletProcess(_TwoParameter):
         """Return the prior of a user who gives its name: unless given, the concentration is learned."""
         return cls(**{"concentration": Gamma(1.0, 1.0), **settings})
 
-    def kernel(self, n: int, concentration: float | None = None) -> DirichletProcessPrior:
-        """NamedTuple for compiled code.
-
-        Parameters
-        ----------
-        n : int
-            Number of observations; it does not matter here.
-        concentration : float, optional
-            The present value of a concentration that is being learned; left out, the number given to
-            the constructor, or the mean of its Gamma prior (where a sampler may start).
-        """
-        from permix.partitions.priors_jit import DirichletProcessPrior
-
-        if concentration is None:
-            given = self.concentration
-            concentration = given.mean if isinstance(given, Gamma) else given
-        return DirichletProcessPrior(float(concentration))
-
     def _two_parameters(self) -> tuple[float, float, float]:
-        return self.kernel(0).concentration, 0.0, math.inf
+        given = self.concentration
+        return given.mean if isinstance(given, Gamma) else given, 0.0, math.inf
 
     def _log_prob_of_sizes(self, sizes: npt.NDArray[np.int64]) -> float:
         if not isinstance(self.concentration, Gamma):
@@ -261,37 +294,19 @@ class DirichletProcess(_TwoParameter):
         log_new = _log_mean_of_power(self.concentration, k + 1, n + 1)
         return np.append(np.log(sizes), log_new - _log_mean_of_power(self.concentration, k, n + 1))
 
-    def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
-        """Draw partitions of ``n`` observations; see :meth:`PartitionPrior.sample`.
-
-        With a Gamma prior each draw has its own concentration.
-        """
+    def _draw(self, rng: np.random.Generator, labels: IntArray) -> None:
         gamma = self.concentration
-        if not isinstance(gamma, Gamma):
-            return super().sample(n, random_state, size)
-        from permix.partitions.priors_jit import SMALLEST_CONCENTRATION
-
-        rng = generator(random_state)
-        draws = 1 if size is None else _count(size, "size")
-        values = np.maximum(rng.gamma(gamma.shape, 1.0 / gamma.rate, draws), SMALLEST_CONCENTRATION)
-        labels = np.empty((draws, _count(n, "n")), np.int32)
-        for row, value in zip(labels, values, strict=True):
-            row[:] = DirichletProcess(float(value)).sample(n, rng)
-        return labels[0] if size is None else labels
+        if isinstance(gamma, Gamma):
+            drawn = rng.gamma(gamma.shape, 1.0 / gamma.rate, len(labels))
+            for row, value in zip(labels, np.maximum(drawn, SMALLEST_CONCENTRATION).tolist(), strict=True):
+                DirichletProcess(value)._draw(rng, row[np.newaxis])
+        else:
+            super()._draw(rng, labels)
 
     def expected_clusters(self, n: int) -> float:
-        """Prior mean of the number of groups of ``n`` observations."""
         if not isinstance(self.concentration, Gamma):
             return super().expected_clusters(n)
-        from scipy.special import digamma
-
-        if _count(n, "n") == 0:
-            return 0.0
-
-        def log_clusters(log_alpha: float, alpha: float) -> float:
-            return math.log1p(alpha * float(digamma(alpha + n) - digamma(alpha + 1.0)))
-
-        return math.exp(_log_gamma_mean(self.concentration, log_clusters))
+        return _mean_clusters(self.concentration, n) if _count(n, "n") else 0.0
 
 
 @dataclass(frozen=True)
@@ -314,7 +329,6 @@ class PitmanYor(_TwoParameter):
 
     concentration: float = 1.0
     discount: float = 0.25
-    _parameters: ClassVar[tuple[str, ...]] = ("concentration", "discount")
 
     def __post_init__(self) -> None:
         if isinstance(self.concentration, Gamma):
@@ -327,13 +341,6 @@ class PitmanYor(_TwoParameter):
             raise DataError(
                 f"PitmanYor.concentration must exceed -discount = {-discount}, not {self.concentration}"
             )
-
-    def kernel(self, n: int, concentration: float | None = None) -> PitmanYorPrior:
-        """NamedTuple for compiled code, whatever ``n``; ``concentration`` replaces the constructor's."""
-        from permix.partitions.priors_jit import PitmanYorPrior
-
-        value = self.concentration if concentration is None else float(concentration)
-        return PitmanYorPrior(value, self.discount)
 
     def _two_parameters(self) -> tuple[float, float, float]:
         return self.concentration, self.discount, math.inf
@@ -362,28 +369,15 @@ class FiniteDirichlet(_TwoParameter):
 
     n: int
     pseudo_count: float = 1.0
-    _parameters: ClassVar[tuple[str, ...]] = ("n", "pseudo_count")
 
     def __post_init__(self) -> None:
         if isinstance(self.n, bool) or not isinstance(self.n, Integral) or not 1 <= self.n < 2**31:
             raise DataError(f"FiniteDirichlet.n is a whole number, at least 1 and below 2³¹, not {self.n!r}")
         object.__setattr__(self, "n", int(self.n))
-        _store_positive(self, "pseudo_count")
-
-    def kernel(self, n: int, concentration: float | None = None) -> FiniteMixturePrior:
-        """NamedTuple for compiled code; there is no concentration to replace."""
-        _refuse_concentration(self, concentration)
-        return _tables(self, n)
+        _store_pseudo_count(self)
 
     def most_clusters(self, n: int) -> int:
-        """Largest number of groups that ``n`` observations can have."""
         return min(n, self.n)
-
-    def _log_tables(self, n: int) -> tuple[float, FloatArray]:
-        from permix.partitions.priors_jit import log_rising_factorial
-
-        log_one = -log_rising_factorial(self.n * self.pseudo_count + 1.0, max(n - 1, 0))
-        return log_one, np.log(self.pseudo_count * (self.n - np.arange(self.most_clusters(n))))
 
     def _two_parameters(self) -> tuple[float, float, float]:
         return self.n * self.pseudo_count, -self.pseudo_count, float(self.n)
@@ -416,25 +410,21 @@ class MixtureOfFiniteMixtures(PartitionPrior):
 
     rate: float = 1.0
     pseudo_count: float = 1.0
-    _parameters: ClassVar[tuple[str, ...]] = ("rate", "pseudo_count")
 
     def __post_init__(self) -> None:
         _store_positive(self, "rate")
-        _store_positive(self, "pseudo_count")
-        if self.pseudo_count > MOST_PSEUDO_COUNT:
-            raise DataError(f"pseudo_count must be {MOST_PSEUDO_COUNT:g} at most, got {self.pseudo_count:g}")
+        _store_pseudo_count(self)
         if self.rate > MOST_RATE:
             raise DataError(f"MixtureOfFiniteMixtures.rate must be at most {MOST_RATE:,.0f}, not {self.rate}")
 
-    def kernel(self, n: int, concentration: float | None = None) -> FiniteMixturePrior:
-        """NamedTuple for compiled code; there is no concentration to replace."""
-        _refuse_concentration(self, concentration)
-        return _tables(self, n)
-
-    def _log_tables(self, n: int) -> tuple[float, FloatArray]:
+    @lru_cache(maxsize=8)  # noqa: B019 - specifications are few, small and hashable
+    def tables(self, n: int) -> PriorTables:
         log_v = self._log_v(n, n)
         log_g = math.log(self.pseudo_count)
-        return log_g + float(log_v[1]) if n else 0.0, log_g + np.diff(log_v)
+        log_one = log_g + float(log_v[1]) if n else 0.0
+        discount = -self.pseudo_count
+        opening = _up_to(n, log_g + np.diff(log_v))
+        return PriorTables(_joining(discount, n), opening, math.nan, discount, log_one)
 
     def _log_v(self, n: int, most: int) -> FloatArray:
         """Log of V_n(t) = sum over k >= t of p(k) k! / (k - t)! / (γk)^(n), for t = 0 ... ``most``.
@@ -454,8 +444,6 @@ class MixtureOfFiniteMixtures(PartitionPrior):
 
     def _log_terms(self, k: npt.NDArray[np.int64], n: int) -> FloatArray:
         """Log of p(k) k! / (γk)^(n); there is no mixture of 0 groups."""
-        from permix.partitions.priors_jit import log_rising_factorial
-
         terms = np.full(len(k), -np.inf)
         for place, value in enumerate(k.tolist()):
             if value > 0:  # k! / (k - 1)! = k, and the (k - 1)! is Poisson's
@@ -489,19 +477,12 @@ class MixtureOfFiniteMixtures(PartitionPrior):
         kept = int(np.searchsorted(-np.cumsum(probabilities[::-1])[::-1], -1e-12))
         return np.concatenate([np.zeros(n_clusters), probabilities[:kept]])
 
-    def sample(self, n: int, random_state: RandomState = None, size: int | None = None) -> IntArray:
-        """Draw partitions of ``n`` observations; see :meth:`PartitionPrior.sample`."""
-        rng = generator(random_state)
-        numbers = 1 + rng.poisson(self.rate, 1 if size is None else _count(size, "size"))
-        labels = np.empty((len(numbers), _count(n, "n")), np.int32)
+    def _draw(self, rng: np.random.Generator, labels: IntArray) -> None:
+        numbers = 1 + rng.poisson(self.rate, len(labels))
         for row, number in zip(labels, numbers.tolist(), strict=True):
-            row[:] = FiniteDirichlet(number, self.pseudo_count).sample(n, rng)
-        return labels[0] if size is None else labels
+            FiniteDirichlet(number, self.pseudo_count)._draw(rng, row[np.newaxis])
 
     def expected_clusters(self, n: int) -> float:
-        """Prior mean of the number of groups of ``n`` observations."""
-        from permix.partitions.priors_jit import log_rising_factorial
-
         if _count(n, "n") == 0:
             return 0.0
         probabilities = self.n_components_probabilities(0, 0)
@@ -518,12 +499,30 @@ MORE_TERMS = 64
 
 
 @lru_cache(maxsize=8)
-def _tables(spec: FiniteDirichlet | MixtureOfFiniteMixtures, n: int) -> FiniteMixturePrior:
-    """What compiled code needs of a finite mixture; never written to."""
-    from permix.partitions.priors_jit import FiniteMixturePrior
+def _joining(discount: float, n: int) -> FloatArray:
+    """Log weights of joining a cluster of 0 ... n members."""
+    return np.array([0.0, *(math.log(size - discount) for size in range(1, n + 1))])
 
-    log_one, log_new = spec._log_tables(n)
-    return FiniteMixturePrior(spec.pseudo_count, float(log_one), log_new)
+
+@lru_cache(maxsize=8)
+def _two_parameter_openings(concentration: float, discount: float, most: float, n: int) -> FloatArray:
+    """Log weights of opening a cluster beside 0 ... n."""
+    if discount < 0.0:  # a finite symmetric Dirichlet
+        return _up_to(n, np.log(-discount * (most - np.arange(int(min(n, most))))))
+    if discount == 0.0:
+        return np.full(n + 1, math.log(concentration))
+    return np.array([_log_two_parameter_opening(concentration, discount, k) for k in range(n + 1)])
+
+
+def _log_two_parameter_opening(concentration: float, discount: float, n_clusters: float) -> float:
+    weight = concentration + discount * n_clusters
+    # The first datum opens a cluster even where concentration <= 0.
+    return math.log(weight) if weight > 0.0 else 0.0
+
+
+def _up_to(n: int, log_new: FloatArray) -> FloatArray:
+    """Log weights of opening a cluster beside 0 ... n, minus infinity beyond those given."""
+    return np.append(log_new, np.full(n + 1 - len(log_new), -np.inf))
 
 
 def _log_factorials(n: int) -> FloatArray:
@@ -531,16 +530,7 @@ def _log_factorials(n: int) -> FloatArray:
     return np.cumsum(np.log(np.maximum(np.arange(n), 1)))
 
 
-def _refuse_concentration(spec: PartitionPrior, concentration: float | None) -> None:
-    if concentration is not None:
-        raise DataError(
-            f"{type(spec).__name__} has no concentration; its parameters are {' and '.join(spec._parameters)}"
-        )
-
-
-def prior_from_description(
-    description: Mapping[str, Any],
-) -> PartitionPrior | Gamma:
+def prior_from_description(description: Mapping[str, Any]) -> PartitionPrior | Gamma:
     """Rebuild a prior from what its ``describe()`` gave.
 
     Examples
@@ -556,9 +546,8 @@ def prior_from_description(
             f"{description!r} does not describe a prior; its 'prior' must be one of {', '.join(kinds)}"
         )
     values = {key: value for key, value in description.items() if key != "prior"}
-    nested = values.get("concentration")
-    if isinstance(nested, Mapping):
-        values["concentration"] = prior_from_description(nested)
+    if isinstance(values.get("concentration"), Mapping):
+        values["concentration"] = prior_from_description(values["concentration"])
     try:
         return kinds[description["prior"]](**values)
     except TypeError as error:
@@ -575,18 +564,20 @@ def _log_mean_of_power(gamma: Gamma, k: int, n: int) -> float:
     return float(log_mean_power(gamma.shape, gamma.rate, k, n)) if n else 0.0
 
 
-def _log_gamma_mean(gamma: Gamma, log_term: Callable[[float, float], float]) -> float:
-    """Log of the Gamma mean of exp(log_term(log alpha, alpha)), by quadrature over log alpha.
+def _mean_clusters(gamma: Gamma, n: int) -> float:
+    """Mean number of clusters of n data under the Gamma prior of alpha, by quadrature over log alpha.
 
-    The integrand must be log-concave in log alpha (it is for the terms used here), so that a single
-    mode and the points 40 below it on either side bound the whole mass.
+    The integrand is log-concave in log alpha, so that a single mode and the points 40 below it on either
+    side bound the whole mass.
     """
     from scipy.integrate import quad
     from scipy.optimize import minimize_scalar
+    from scipy.special import digamma
 
     def log_density(t: float) -> float:
         alpha = math.exp(min(t, 700.0))
-        return gamma.shape * t - gamma.rate * alpha + log_term(t, alpha)
+        log_clusters = math.log1p(alpha * float(digamma(alpha + n) - digamma(alpha + 1.0)))
+        return gamma.shape * t - gamma.rate * alpha + log_clusters
 
     start = math.log(gamma.mean)
     mode = float(minimize_scalar(lambda t: -log_density(t), bracket=(start - 1.0, start)).x)
@@ -602,7 +593,7 @@ def _log_gamma_mean(gamma: Gamma, log_term: Callable[[float, float], float]) -> 
             lambda t: math.exp(log_density(t) - top), low, high, limit=500, epsabs=0.0, epsrel=tolerance
         )[0]
     log_constant = gamma.shape * math.log(gamma.rate) - math.lgamma(gamma.shape)
-    return top + math.log(total) + log_constant
+    return math.exp(top + math.log(total) + log_constant)
 
 
 # --- checks -------------------------------------------------------------------------------------
@@ -618,6 +609,12 @@ def _store_number(spec: object, name: str, alternative: str = "") -> float:
     return float(value)
 
 
+def _store_pseudo_count(prior: Any) -> None:
+    _store_positive(prior, "pseudo_count")
+    if prior.pseudo_count > MOST_PSEUDO_COUNT:
+        raise DataError(f"pseudo_count must be {MOST_PSEUDO_COUNT:g} at most, got {prior.pseudo_count:g}")
+
+
 def _store_positive(spec: object, name: str, alternative: str = "") -> None:
     value = _store_number(spec, name, alternative)
     if value <= 0.0:
@@ -628,12 +625,3 @@ def _count(value: int, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
         raise DataError(f"{name} must be a whole number, 0 or more, not {value!r}")
     return int(value)
-
-
-def _check_sizes(sizes: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    array = np.asarray(sizes)
-    if array.size == 0:
-        return np.zeros(0, np.int64)
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer) or array.min() < 1:
-        raise DataError(f"sizes must be positive whole numbers, one for each cluster, not {sizes!r}")
-    return array.astype(np.int64)

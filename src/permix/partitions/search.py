@@ -1,16 +1,21 @@
-"""One run of the search for the partition of least expected loss: the order of its compiled steps."""
+"""One run of the search for the partition of least expected loss: the order of its compiled"""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from permix.partitions.labels import IntArray
-
-if TYPE_CHECKING:
-    from permix.partitions.search_jit import Draws
+from permix.partitions.search_jit import (
+    BLOCK,
+    Draws,
+    Estimate,
+    allocate,
+    best_merge,
+    insert_all,
+    remove_all,
+    sweeten,
+)
 
 # Clusters that one run may dissolve and rebuild.
 MAX_REBUILDS = 20
@@ -19,20 +24,9 @@ TOLERANCE = 1e-9
 
 
 class Search:
-    """A partition that only ever gets better.
+    """A partition that only ever gets better; ``stop[0]`` is set by another thread to end the work early.
 
-    Parameters
-    ----------
-    draws : Draws
-        The draws as compiled code sees them.
-    max_clusters : int
-        Largest number of clusters.
-    space : tuple of int
-        Number of tables, and length of all lists, that the draws need.
-    rng : Generator
-        Source of randomness.
-    stop : ndarray of uint8, shape (1,)
-        Set to 1 by another thread to end the work early.
+    ``space`` is the number of tables, and the length of all lists, that the draws need.
     """
 
     def __init__(
@@ -43,8 +37,6 @@ class Search:
         rng: np.random.Generator,
         stop: npt.NDArray[np.uint8],
     ) -> None:
-        from permix.partitions.search_jit import BLOCK, Estimate
-
         n_tables, list_length = space
         self.draws, self.rng, self.stop = draws, rng, stop
         self.tolerance = TOLERANCE * draws.total_weight
@@ -62,22 +54,15 @@ class Search:
 
         None if the work was stopped before all observations were allocated.
         """
-        from permix.partitions.search_jit import allocate, insert_all
-
         observations = np.arange(len(self.draws.places))
         if start is None:
-            allocate(self.draws, self.state, self.rng.permutation(observations), self.tolerance, self.stop)
+            order = self.rng.permutation(observations)
+            allocate(self.draws, self.state, order, self.tolerance, self.stop)
             if self.state.labels.min() < 0:
                 return None
         else:
             insert_all(self.draws, self.state, observations, start)
-        self._improve()
-        return self.state.labels
-
-    def _improve(self) -> None:
-        """Move observations, merge and rebuild clusters until none of these helps."""
-        from permix.partitions.search_jit import sweeten
-
+        # Move observations, merge and rebuild clusters until none of these helps.
         rebuilds_left = MAX_REBUILDS
         better = True
         while better and not self.stop[0]:
@@ -89,12 +74,11 @@ class Search:
                 rebuilds_left -= len(clusters)
                 for cluster in clusters:
                     better |= self._rebuild(cluster)
+        return self.state.labels
 
     def _merge_once(self) -> bool:
         """Unite the two clusters whose union helps most, if there are any."""
-        from permix.partitions.search_jit import best_merge, insert_all, remove_all
-
-        first, second, change = best_merge(self.draws, self.state)
+        first, second, change = best_merge(self.draws, self.state, np.flatnonzero(self.state.sizes))
         if change >= -self.tolerance:
             return False
         members = np.flatnonzero(self.state.labels == first)
@@ -104,8 +88,6 @@ class Search:
 
     def _rebuild(self, cluster: int) -> bool:
         """Dissolve a cluster and allocate its members anew; undo that unless it helps."""
-        from permix.partitions.search_jit import allocate, insert_all, remove_all, sweeten
-
         members = self.rng.permutation(np.flatnonzero(self.state.labels == cluster))
         if len(members) == 0 or self.stop[0]:
             return False

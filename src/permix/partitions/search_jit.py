@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permix.kernels.jit import kernel
+from permix.kernels.jit import inlined, kernel
 
 BLOCK = 32  # observations scored together
 
@@ -56,31 +56,6 @@ class Estimate(NamedTuple):
     table_scores: np.ndarray
     lists: np.ndarray  # length of the list, then its (cluster, count) pairs
     scores: np.ndarray  # workspace, (1 + BLOCK, clusters)
-
-
-@kernel
-def lay_out(draws, n_clusters, max_clusters, places):
-    """Fill ``places``; returns all places, the number of tables and the length of all lists."""
-    all_places = np.empty(n_clusters.sum(), np.int64)
-    n_placed = 0
-    n_tables = 0
-    position = 0
-    for m in range(len(draws)):
-        sizes = np.zeros(n_clusters[m], np.int64)
-        for label in draws[m]:
-            sizes[label] += 1
-        places_here = all_places[n_placed : n_placed + n_clusters[m]]
-        for cluster in range(n_clusters[m]):
-            if sizes[cluster] < max_clusters:
-                places_here[cluster] = position
-                position += 1 + sizes[cluster]
-            else:
-                places_here[cluster] = -1 - n_tables
-                n_tables += 1
-        for i in range(draws.shape[1]):
-            places[i, m] = places_here[draws[m, i]]
-        n_placed += n_clusters[m]
-    return all_places, n_tables, position
 
 
 # Below, fields are unpacked before loops: taking one inside costs a reference count, an atomic operation.
@@ -160,7 +135,9 @@ def score(draws, state, observations, scores):
     used = len(sizes)
     while used > 0 and sizes[used - 1] == 0:
         used -= 1
-    scores[: len(observations), :used] = 0.0
+    for b in range(len(observations)):
+        for cluster in range(used):
+            scores[b, cluster] = 0.0
     for m in range(len(weights)):
         for b in range(len(observations)):
             place = places[observations[b], m]
@@ -177,7 +154,7 @@ def score(draws, state, observations, scores):
             scores[b, own] = _own_score(draws, state, observations[b], own)
 
 
-@kernel
+@inlined
 def _own_score(draws, state, i, own):
     places, weights, g = draws.places, draws.weights, draws.g
     table_counts, lists = state.table_counts, state.lists
@@ -195,7 +172,7 @@ def _own_score(draws, state, i, own):
     return total
 
 
-@kernel
+@inlined
 def best_cluster(draws, state, i, scores, tolerance):
     """Cluster to which observation i adds the least, a new one included; its own unless another is better."""
     sizes, g = state.sizes, draws.g
@@ -281,10 +258,9 @@ def sweeten(draws, state, order, tolerance, stop):
 
 
 @kernel
-def best_merge(draws, state):
-    """The pair of clusters whose union lowers the objective most, and the change: (k, l, change)."""
-    occupied = np.flatnonzero(state.sizes)
-    index_of = np.full(len(state.sizes), -1, np.int64)
+def best_merge(draws, state, occupied):
+    """The pair of ``occupied`` clusters whose union lowers the objective most: (k, l, change)."""
+    index_of = np.empty(len(state.sizes), np.int64)
     for index in range(len(occupied)):
         index_of[occupied[index]] = index
     met = np.empty(len(occupied), np.int64)

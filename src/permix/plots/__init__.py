@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from permix.errors import DataError
-from permix.estimators.registry import Model, fit_of, model_of, part
+from permix.estimators.registry import fit_of, model_of, part
 
 # What can be drawn, and what each picture shows. Which of them a model has is said in its ``pictures.py``.
 PICTURES = {
@@ -29,34 +29,15 @@ PICTURES = {
     "roc": "Draw the ROC curve of a classifier.",
 }
 
-__all__ = [
-    "blocks",
-    "choice",
-    "groups",
-    "history",
-    "mondrian",
-    "n_groups",
-    "overview",
-    "roc",
-    "save",
-    "similarity",
-    "traces",
-]
+__all__ = ["choice", "save", *PICTURES]
 
 
-def pictures_of(model: Model) -> dict[str, Callable[..., Any]]:
-    """Return the pictures of a model by name; none where its folder has no file of pictures."""
-    if not model.pictures or importlib.util.find_spec(model.pictures) is None:
-        return {}
-    drawn: dict[str, Callable[..., Any]] = part(model.pictures).PICTURES
-    return drawn
-
-
-def _picture(name: str, shows: str) -> Callable[..., Any]:
+def _picture(name: str) -> Callable[..., Any]:
     def draw(model: Any, **options: Any) -> Any:
         fit = fit_of(model)
         about = model_of(fit)
-        pictures = pictures_of(about)
+        has_some = about.pictures and importlib.util.find_spec(about.pictures) is not None
+        pictures = part(about.pictures).PICTURES if has_some else {}
         if name not in pictures:
             others = [other for other in PICTURES if other in pictures]
             way_out = f"; it has {', '.join(others)}" if others else ""
@@ -64,14 +45,15 @@ def _picture(name: str, shows: str) -> Callable[..., Any]:
         return pictures[name](fit, **options)
 
     draw.__name__ = draw.__qualname__ = name
-    draw.__doc__ = f"""{shows}
+    draw.__doc__ = f"""{PICTURES[name]}
 
     Parameters
     ----------
     model : fitted estimator
         A model that has no such picture says which it has.
     **options
-        ``ax`` (or ``figure``, where there are several panels) to draw into, and those of the model.
+        ``ax`` (or ``figure``, where there are several panels) to draw into. Rankings: ``max_items`` of
+        ``groups``. Matrices: ``of="columns"`` of ``n_groups`` and ``similarity``. ``roc``: ``X`` and ``y``.
 
     Returns
     -------
@@ -80,21 +62,21 @@ def _picture(name: str, shows: str) -> Callable[..., Any]:
     return draw
 
 
-overview = _picture("overview", PICTURES["overview"])
-groups = _picture("groups", PICTURES["groups"])
-n_groups = _picture("n_groups", PICTURES["n_groups"])
-similarity = _picture("similarity", PICTURES["similarity"])
-traces = _picture("traces", PICTURES["traces"])
-history = _picture("history", PICTURES["history"])
-blocks = _picture("blocks", PICTURES["blocks"])
-roc = _picture("roc", PICTURES["roc"])
+overview = _picture("overview")
+groups = _picture("groups")
+n_groups = _picture("n_groups")
+similarity = _picture("similarity")
+traces = _picture("traces")
+history = _picture("history")
+blocks = _picture("blocks")
+roc = _picture("roc")
 
 
 def mondrian(model: Any, *, ax: Any = None) -> Any:
     """Draw the nested cuts of a Mondrian co-clustering, or a tree such as ``permix.mondrian.sample(2.0)``."""
     if hasattr(model, "to_preorder"):
         return part("permix.plots.mondrian_picture:draw_tree")(model, ax=ax)
-    return _picture("mondrian", PICTURES["mondrian"])(model, ax=ax)
+    return _picture("mondrian")(model, ax=ax)
 
 
 def choice(selection: Any, *, ax: Any = None) -> Any:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from permix.data.labels import Array
 from permix.errors import DataError
 from permix.plots.style import COLORS, new_axes, whole_numbers
 
@@ -17,78 +16,37 @@ if TYPE_CHECKING:
 def choice(selection: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the log-likelihood of agents held out, with its standard error, by number of groups.
 
-    Where a criterion was asked for, such as DIC, that is drawn instead.
-
-    Parameters
-    ----------
-    selection : ComponentSelection, or a frame or dict with the columns of its table
-        ``n_components``, ``train``, ``validation``, ``standard_error``.
-    ax : matplotlib axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
+    Where a criterion was asked for, such as DIC, that is drawn instead. A frame or dict with the columns
+    ``n_components``, ``train``, ``validation`` and ``standard_error`` will do as well.
     """
     table = getattr(selection, "table", selection)
-    if getattr(selection, "criterion", "held-out") != "held-out":
-        return _criterion_choice(selection, ax)
+    criterion = getattr(selection, "criterion", "held-out")
+    held_out = criterion == "held-out"
+    names = ("n_components", *(("validation", "standard_error", "train") if held_out else (criterion,)))
     try:
-        numbers, train, validation, error = (
-            np.asarray(table[name], dtype=np.float64)
-            for name in ("n_components", "train", "validation", "standard_error")
-        )
+        numbers, values, *others = (np.asarray(table[name], dtype=np.float64) for name in names)
     except (KeyError, TypeError, IndexError, ValueError):
         raise DataError(
             "choice draws what select_components returns: a table with the columns n_components, "
             f"train, validation and standard_error, not {type(selection).__name__}"
         ) from None
     axes = new_axes(ax)
-    best = int(np.nanargmax(validation))
-    axes.plot(numbers, train, ".--", color="0.6", label="agents fitted")
-    axes.errorbar(
-        numbers,
-        validation,
-        yerr=error,
-        fmt="o-",
-        color=COLORS[0],
-        markersize=4,
-        capsize=3,
-        label="agents held out",
-    )
-    _mark_choice(axes, selection, numbers, validation, best)
-    axes.set_ylabel("log-likelihood per agent")
-    axes.legend(fontsize="small", frameon=False)
-    return axes
-
-
-def _criterion_choice(selection: Any, ax: Axes | None) -> Axes:
-    """Draw a criterion on all data by number of groups."""
-    numbers = selection.table["n_components"].to_numpy(dtype=np.float64)
-    values = selection.table[selection.criterion].to_numpy(dtype=np.float64)
-    axes = new_axes(ax)
-    axes.plot(numbers, values, "o-", color=COLORS[0], markersize=4)
-    _mark_choice(axes, selection, numbers, values, numbers.tolist().index(selection.best))
-    axes.ticklabel_format(axis="y", useOffset=False, style="plain")
-    axes.set_ylabel(f"{selection.criterion.upper()} (small = good)")
-    axes.legend(fontsize="small", frameon=False)
-    return axes
-
-
-def _mark_choice(axes: Axes, selection: Any, numbers: Array, values: Array, best: int) -> None:
-    """Draw a ring around the best number and a line at the one chosen, and name the axis of numbers."""
-    axes.plot(
-        numbers[best],
-        values[best],
-        "o",
-        color=COLORS[5],
-        markersize=9,
-        fillstyle="none",
-        markeredgewidth=1.8,
-        label=f"best: {numbers[best]:.0f}",
-    )
-    chosen = getattr(selection, "chosen", numbers[best])
-    if chosen != numbers[best]:
+    line: dict[str, Any] = {"color": COLORS[0], "markersize": 4}
+    if held_out:
+        error, train = others
+        axes.plot(numbers, train, ".--", color="0.6", label="agents fitted")
+        axes.errorbar(numbers, values, yerr=error, fmt="o-", capsize=3, label="agents held out", **line)
+        axes.set_ylabel("log-likelihood per agent")
+    else:
+        axes.plot(numbers, values, "o-", **line)
+        axes.ticklabel_format(axis="y", useOffset=False, style="plain")
+        axes.set_ylabel(f"{criterion.upper()} (small = good)")
+    place = int(np.nanargmax(values) if held_out else np.nanargmin(values))
+    best = numbers[place]
+    ring: dict[str, Any] = {"color": COLORS[5], "markersize": 9, "fillstyle": "none", "markeredgewidth": 1.8}
+    axes.plot(best, values[place], "o", label=f"best: {best:.0f}", **ring)
+    chosen = getattr(selection, "chosen", best)
+    if chosen != best:
         axes.axvline(chosen, color="0.7", linestyle=":", zorder=0, label=f"chosen: {chosen}")
     if len(numbers) <= 20:
         axes.set_xticks(numbers)
@@ -96,3 +54,5 @@ def _mark_choice(axes: Axes, selection: Any, numbers: Array, values: Array, best
         axes.xaxis.set_major_locator(whole_numbers())
     axes.set_xlabel("number of groups")
     axes.set_title("How many groups?")
+    axes.legend(fontsize="small", frameon=False)
+    return axes

@@ -30,18 +30,12 @@ def draw_history(
     steps = np.arange(1, len(values) + 1)
     axes.plot(steps, values, "-", marker="." if len(steps) <= 60 else "", color=COLORS[0], label="best run")
     if np.nanmax(errors, initial=0.0) > 0:
-        axes.fill_between(
-            steps, values - 2 * errors, values + 2 * errors, color=COLORS[0], alpha=0.25, linewidth=0
-        )
+        low, high = values - 2 * errors, values + 2 * errors
+        axes.fill_between(steps, low, high, color=COLORS[0], alpha=0.25, linewidth=0)
     if len(reached) > 1:
-        axes.plot(
-            np.full(len(reached), steps[-1] + max(1.0, 0.04 * len(steps))),
-            reached,
-            "_",
-            color=COLORS[5],
-            markersize=11,
-            label=f"where {len(reached)} starts ended",
-        )
+        beyond = np.full(len(reached), steps[-1] + max(1.0, 0.04 * len(steps)))
+        label = f"where {len(reached)} starts ended"
+        axes.plot(beyond, reached, "_", color=COLORS[5], markersize=11, label=label)
         axes.legend(fontsize="small", frameon=False)
     # The marks of the starts stand beyond the last step and have no number.
     axes.set_xticks([tick for tick in whole_numbers().tick_values(1, steps[-1]) if 1 <= tick <= steps[-1]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,19 +14,7 @@ if TYPE_CHECKING:
 
 
 def draw_tree(tree: MondrianTree, *, ax: Axes | None = None) -> Axes:
-    """Draw the blocks of a Mondrian tree, rows downwards and columns to the right.
-
-    Parameters
-    ----------
-    tree : MondrianTree
-        Such as ``permix.mondrian.sample(2.0)`` or ``model.tree_``.
-    ax : matplotlib axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
-    """
+    """Draw the blocks of a Mondrian tree, rows downwards and columns to the right."""
     axes = new_axes(ax, 4.8, 4.8)
     from matplotlib.colors import to_rgb
     from matplotlib.patches import Rectangle
@@ -37,11 +25,8 @@ def draw_tree(tree: MondrianTree, *, ax: Axes | None = None) -> Axes:
         top, bottom, left, right = tree.rectangles[leaf]
         number = int(tree.blocks[leaf])
         tint = 0.35 * np.array(to_rgb(COLORS[number % len(COLORS)])) + 0.65
-        axes.add_patch(
-            Rectangle(
-                (left, top), right - left, bottom - top, facecolor=tint, edgecolor=BORDER, linewidth=1.4
-            )
-        )
+        look: dict[str, Any] = {"facecolor": tint, "edgecolor": BORDER, "linewidth": 1.4}
+        axes.add_patch(Rectangle((left, top), right - left, bottom - top, **look))
         if tree.n_blocks <= 60 and min(right - left, bottom - top) > 0.05 * np.sqrt(whole):
             axes.text((left + right) / 2, (top + bottom) / 2, str(number + 1), ha="center", va="center")
     axes.set_xlim(column_low, column_high)

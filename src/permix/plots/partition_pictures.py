@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,13 +46,11 @@ def draw_similarity(
     order = np.argsort(labels, kind="stable")
     if len(order) > MAX_SIMILARITY_ROWS:
         order = order[np.linspace(0, len(order) - 1, MAX_SIMILARITY_ROWS).astype(np.int64)]
-    image = axes.imshow(
-        similarity_matrix(draws[..., order]), cmap="Blues", vmin=0, vmax=1, interpolation="nearest"
-    )
+    chances = similarity_matrix(draws[..., order])
+    image = axes.imshow(chances, cmap="Blues", vmin=0, vmax=1, interpolation="nearest")
     axes.figure.colorbar(image, ax=axes, label="probability of the same group")
-    axes.set_title(
-        "Who belongs together?" if things == "observations" else f"Which {things} belong together?"
-    )
+    who = "Who belongs" if things == "observations" else f"Which {things} belong"
+    axes.set_title(f"{who} together?")
     axes.set_xlabel(f"{things}, sorted by group")
     axes.set_xticks([])
     axes.set_yticks([])
@@ -68,14 +66,8 @@ def draw_traces(quantities: Sequence[tuple[str, Array]], *, figure: Figure | Non
     panels = figure.subplots(len(quantities), 1, sharex=True, squeeze=False).ravel()
     for axes, (name, draws) in zip(panels, quantities, strict=True):
         for chain, row in enumerate(draws):
-            axes.plot(
-                np.arange(1, len(row) + 1),
-                row,
-                linewidth=0.8,
-                color=COLORS[chain % len(COLORS)],
-                alpha=0.8,
-                label=f"chain {chain + 1}",
-            )
+            line: dict[str, Any] = {"color": COLORS[chain % len(COLORS)], "linewidth": 0.8, "alpha": 0.8}
+            axes.plot(np.arange(1, len(row) + 1), row, label=f"chain {chain + 1}", **line)
         axes.ticklabel_format(axis="y", useOffset=False, style="plain")
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_ylabel(name)
@@ -85,3 +77,14 @@ def draw_traces(quantities: Sequence[tuple[str, Array]], *, figure: Figure | Non
     if len(quantities[0][1]) > 1:
         panels[0].legend(fontsize="small", frameon=False, ncols=4, loc="lower right", bbox_to_anchor=(1, 1))
     return figure
+
+
+def n_groups(fit: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw the posterior of the number of groups, one bar a number, chains side by side."""
+    return draw_number(fit.draws.arrays["n_clusters"], ax=ax)
+
+
+def traces(fit: Any, *, figure: Figure | None = None) -> Figure:
+    """Draw the number of groups and the log joint of every draw, a line for each chain."""
+    names = {"number of groups": "n_clusters", "log joint": "log_joint"}
+    return draw_traces([(name, fit.draws.arrays[of]) for name, of in names.items()], figure=figure)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from permix.data.labels import Array
+from permix.estimators.checks import Whole
 from permix.plots.style import COLORS, shortened
 
 if TYPE_CHECKING:
@@ -47,3 +48,15 @@ def rank_ticks(last: int) -> list[int]:
         return list(range(1, last + 1))
     step = next(step for size in range(10) for step in (5 * 10**size, 10 * 10**size) if last <= 6 * step)
     return [1, *range(step, last + 1, step)]
+
+
+def groups_title(n_drawn: int, n_groups: int, n_shown: int, n_items: int, top: str = "top ") -> str:
+    """Say how many groups and items there are, and how many of them are drawn."""
+    many = f"the {n_drawn} largest of " if n_drawn < n_groups else ""
+    some = f"{top}{n_shown} of " if n_shown < n_items else ""
+    return f"{many}{n_groups} group{'s' if n_groups > 1 else ''}, {some}{n_items:,} items"
+
+
+def checked_max_items(max_items: int) -> int:
+    """Refuse a picture without items."""
+    return int(Whole(1)("max_items", max_items))

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from permix.errors import DataError
+from permix.registries import part
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,56 +20,54 @@ BORDER = "#1A1A1A"
 NO_MATPLOTLIB = 'plots need matplotlib: pip install "permix[plot]"'
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """Make a figure that no window knows of."""
+def matplotlib_part(place: str) -> Any:
+    """Import something of matplotlib, which is an extra."""
     try:
-        from matplotlib.figure import Figure
+        return part(place)
     except ImportError as error:
         raise DataError(NO_MATPLOTLIB) from error
-    return Figure(figsize=(width, height), layout="constrained")
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Make a figure that no window knows of."""
+    make: type[Figure] = matplotlib_part("matplotlib.figure:Figure")
+    return make(figsize=(width, height), layout="constrained")
 
 
 def new_axes(ax: Axes | None, width: float = 5.0, height: float = 4.0) -> Axes:
     """Return the axes given, or those of a new figure of a size."""
     if ax is not None:
         return checked_axes(ax)
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise DataError(NO_MATPLOTLIB) from error
-    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+    subplots = matplotlib_part("matplotlib.pyplot:subplots")
+    axes: Axes = subplots(figsize=(width, height), layout="constrained")[1]
+    return axes
 
 
-def checked_axes(ax: Any) -> Axes:
+def checked_axes(ax: Axes) -> Axes:
     """Refuse what nobody can draw into, above all a file name."""
-    try:
-        from matplotlib.axes import Axes
-    except ImportError as error:
-        raise DataError(NO_MATPLOTLIB) from error
-    if not isinstance(ax, Axes):
-        given = f"the file name {os.fspath(ax)!r}" if isinstance(ax, str | os.PathLike) else type(ax).__name__
+    if not isinstance(ax, matplotlib_part("matplotlib.axes:Axes")):
         raise DataError(
-            f"ax must be matplotlib axes to draw into, such as plt.subplots()[1], not {given}; to write a "
-            'picture, save its figure: plots.similarity(model).figure.savefig("x.png")'
+            f"ax must be matplotlib axes to draw into, such as plt.subplots()[1], not {_given(ax)}; to write "
+            'a picture, save its figure: plots.similarity(model).figure.savefig("x.png")'
         )
     return ax
 
 
-def checked_figure(figure: Any, width: float, height: float) -> Figure:
+def checked_figure(figure: Figure | None, width: float, height: float) -> Figure:
     """Return the figure given, or a new one of a size; refuse what nobody can draw into."""
     if figure is None:
         return new_figure(width, height)
     if not hasattr(figure, "subplots"):
-        given = (
-            f"the file name {os.fspath(figure)!r}"
-            if isinstance(figure, str | os.PathLike)
-            else type(figure).__name__
-        )
         raise DataError(
-            f"figure must be a matplotlib figure, not {given}; to write a picture, save it: "
+            f"figure must be a matplotlib figure, not {_given(figure)}; to write a picture, save it: "
             'plots.overview(model).savefig("x.png")'
         )
     return figure
+
+
+def _given(target: Any) -> str:
+    is_path = isinstance(target, str | os.PathLike)
+    return f"the file name {os.fspath(target)!r}" if is_path else type(target).__name__
 
 
 def shortened(name: Any, most: int) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.convergence import ess_bulk, ess_tail, mcse_mean, rank_r_hat
-from permix.errors import Argument, ConvergenceWarning, DataError, Message
+from permix.errors import Argument, ConvergenceWarning, DataError
 from permix.sampling.draws import Draws
 
 if TYPE_CHECKING:
@@ -35,24 +35,13 @@ DIGITS = 10
 
 
 def summary(tree: xr.DataTree | Draws, var_names: Sequence[str] | None = None) -> pd.DataFrame:
-    """Summarise every scalar quantity over all chains.
+    """Summarise every scalar quantity over all chains, or those of ``var_names``.
 
-    Parameters
-    ----------
-    tree : xarray.DataTree or Draws
-        As in ``posterior_`` of a fitted model, or what ``run_chains`` returned.
-    var_names : sequence of str, optional
-        Quantities to show; by default all scalar ones. Labels have no mean and are left out.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per quantity: ``mean``, ``sd``, ``eti89_lb`` and ``eti89_ub`` (89 % equal-tailed
-        interval), ``ess_bulk`` and ``ess_tail`` (effective sample sizes), ``r_hat`` (rank-normalized,
-        split), ``mcse_mean`` (Monte Carlo error of the mean) and ``note``, which says ``constant``,
-        ``too few draws``, ``not finite``, ``more draws needed`` (R-hat above 1.01, or
-        fewer than 100 effective draws per chain) or ``chains disagree``
-        (R-hat above 1.05) where that is so.
+    One row per quantity: ``mean``, ``sd``, ``eti89_lb`` and ``eti89_ub`` (89 % equal-tailed interval),
+    ``ess_bulk`` and ``ess_tail`` (effective sample sizes), ``r_hat`` (rank-normalized, split), ``mcse_mean``
+    (Monte Carlo error of the mean) and ``note``, which says ``constant``, ``too few draws``, ``not finite``,
+    ``more draws needed`` (R-hat above 1.01, or fewer than 100 effective draws per chain) or ``chains
+    disagree`` (R-hat above 1.05) where that is so. Labels have no mean and are left out.
     """
     import pandas as pd
 
@@ -64,42 +53,25 @@ def summary(tree: xr.DataTree | Draws, var_names: Sequence[str] | None = None) -
 def warn_if_chains_disagree(tree: xr.DataTree | Draws, threshold: float = THRESHOLD) -> dict[str, float]:
     """Issue a :class:`permix.errors.ConvergenceWarning` that names the quantities chains disagree on.
 
-    Parameters
-    ----------
-    tree : xarray.DataTree or Draws
-        As in ``posterior_`` of a fitted model, or what ``run_chains`` returned.
-    threshold : float
-        Largest R-hat that passes. With few draws R-hat is large by chance alone; what
-        independent draws would reach once in a thousand times passes too.
-
-    Returns
-    -------
-    dict of str to float
-        R-hat of each quantity that was named; empty when all is well.
+    Returns the R-hat of each of these. ``threshold`` is the largest that passes; with few draws R-hat is
+    large by chance alone, and what independent draws would reach once in a thousand times passes too.
     """
-    offending: dict[str, float] = {}
-    n_chains = 1
-    for name, values in _scalars(tree, None):
-        n_chains = values.shape[0]
-        value = r_hat(values)
-        if value > largest_allowed(values, threshold):
-            offending[name] = value
+    scalars = dict(_scalars(tree, None))
+    found = {name: r_hat(values) for name, values in scalars.items()}
+    offending = {name: r for name, r in found.items() if r > largest_allowed(scalars[name], threshold)}
     if offending:
         named = ", ".join(f"{name} (R-hat {value:.4g})" for name, value in offending.items())
+        n_chains = len(scalars[next(iter(offending))])
         who = "The chains disagree" if n_chains > 1 else "The parts of the chain disagree"
-        warnings.warn(
-            ConvergenceWarning(
-                Message(
-                    f"{who} on {named}; R-hat should be at most {threshold:g}. The draws do not yet "
-                    "represent the posterior: use a longer burn-in (",
-                    Argument("n_burn_in"),
-                    ") and more draws (",
-                    Argument("n_draws"),
-                    ").",
-                )
-            ),
-            stacklevel=3,
+        said = ConvergenceWarning(
+            f"{who} on {named}; R-hat should be at most {threshold:g}. The draws do not yet represent the "
+            "posterior: use a longer burn-in (",
+            Argument("n_burn_in"),
+            ") and more draws (",
+            Argument("n_draws"),
+            ").",
         )
+        warnings.warn(said, stacklevel=3)
     return offending
 
 
@@ -160,10 +132,9 @@ def _scalars(
             for name, values in tree["posterior"].data_vars.items()
             if set(values.dims) == {"chain", "draw"}
         }
-    scalar = list(arrays)
-    for name in scalar if var_names is None else var_names:
-        if name not in scalar:
-            raise DataError(f"{name!r} is not one number per draw; there are: {', '.join(scalar) or 'none'}.")
+    for name in arrays if var_names is None else var_names:
+        if name not in arrays:
+            raise DataError(f"{name!r} is not one number per draw; there are: {', '.join(arrays) or 'none'}.")
         yield name, _without_rounding_errors(arrays[name].astype(np.float64))
 
 

@@ -68,10 +68,5 @@ def evenly_spaced(draws: Array, most: int) -> Array:
 
 def by_size(labels: Array) -> npt.NDArray[np.int64]:
     """Renumber groups so that 0 is the largest; ties in order of first appearance."""
-    values, first, inverse, counts = np.unique(
-        labels, return_index=True, return_inverse=True, return_counts=True
-    )
-    order = np.lexsort((first, -counts))
-    rank = np.empty(len(values), dtype=np.int64)
-    rank[order] = np.arange(len(values))
-    return rank[inverse]
+    _, first, group, sizes = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
+    return np.argsort(np.lexsort((first, -sizes)))[group]

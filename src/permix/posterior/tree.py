@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,25 +28,11 @@ def to_datatree(
 ) -> xr.DataTree:
     """Turn draws into a DataTree that ArviZ understands.
 
-    Parameters
-    ----------
-    draws : Draws
-        What :func:`permix.sampling.run_chains` returned.
-    coords : dict, optional
-        Names along dimensions, for example ``{"observation": agents}``.
-    dims : dict, optional
-        Names of the axes of a quantity after chain and draw; ``labels`` has ``observation``.
-    attrs : dict, optional
-        Settings worth keeping with the draws: numbers and strings.
-    observed : dict of str to array, optional
-        Data for the group ``observed_data``.
-
-    Returns
-    -------
-    xarray.DataTree
-        Groups ``posterior`` (every quantity over chain and draw), ``sample_stats`` (``proposed``,
-        ``accepted`` and ``acceptance_rate`` over chain and move) and, if given, ``observed_data``.
-        The same draws give the same tree: there is no time stamp.
+    ``coords`` are names along dimensions, for example ``{"observation": agents}``; ``dims`` names of the
+    axes of a quantity after chain and draw; ``attrs`` settings worth keeping, numbers and strings;
+    ``observed`` data for the group ``observed_data``. The other groups are ``posterior`` (every quantity
+    over chain and draw) and ``sample_stats`` (``proposed``, ``accepted`` and ``acceptance_rate`` over chain
+    and move). The same draws give the same tree: there is no time stamp.
     """
     import xarray as xr
     from arviz_base import dict_to_dataset
@@ -60,32 +47,16 @@ def to_datatree(
         "seeds": json.dumps(draws.seeds),
         **(attrs or {}),
     }
-    named: dict[Hashable, Sequence[Hashable]] = {
-        name: list(value) for name, value in {**DIMS, **(dims or {})}.items()
-    }
+    named: dict[Hashable, Any] = {name: list(value) for name, value in {**DIMS, **(dims or {})}.items()}
     chosen = dict(coords or {})
     # ArviZ would warn where there are more chains than draws, which is no mistake here.
-    groups = {
-        "posterior": dict_to_dataset(
-            draws.arrays,
-            coords=chosen,
-            dims=named,
-            sample_dims=["chain", "draw"],
-            attrs=about,
-            check_conventions=False,
-        )
-    }
+    dataset = partial(dict_to_dataset, coords=chosen, dims=named, attrs=about, check_conventions=False)
+    groups = {"posterior": dataset(draws.arrays, sample_dims=["chain", "draw"])}
     if draws.statistics.get("moves"):
         groups["sample_stats"] = _move_statistics(draws, about)
     if observed:
-        groups["observed_data"] = dict_to_dataset(
-            {name: np.asarray(value) for name, value in observed.items()},
-            coords=chosen,
-            dims=named,
-            sample_dims=[],
-            attrs=about,
-            check_conventions=False,
-        )
+        arrays = {name: np.asarray(value) for name, value in observed.items()}
+        groups["observed_data"] = dataset(arrays, sample_dims=[])
     for group in groups.values():
         group.attrs.pop("created_at", None)
     return xr.DataTree.from_dict(groups)

@@ -16,10 +16,7 @@ MESSAGE = "compiling, first run only ..."
 def announce_compilation(wanted: bool = True) -> Iterator[None]:
     """Say so on stderr, once, when compilation takes longer than a second.
 
-    Parameters
-    ----------
-    wanted : bool
-        False does nothing, so that callers need no condition of their own.
+    ``wanted=False`` does nothing, so that callers need no condition of their own.
     """
     # Where Numba was not imported nothing will be compiled: states and moves that use it import it.
     if not wanted or "numba" not in sys.modules:

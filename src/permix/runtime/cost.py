@@ -7,7 +7,7 @@ import sys
 import warnings
 from functools import cache
 
-from permix.errors import Message, PermixWarning
+from permix.errors import PermixWarning
 
 # Work that will take longer than this is worth a warning, once there is an estimate to go by.
 LONG_SECONDS = 3600.0
@@ -42,10 +42,9 @@ def warn_of_memory(n_bytes: float, what: str, way_out: str, stacklevel: int = 3)
     memory = memory_size()
     if memory is None or n_bytes <= memory / 2:
         return False
-    said = (
-        f"{what} will take about {_gigabytes(n_bytes)} of memory, and this machine has {_gigabytes(memory)}; "
-    )
-    warnings.warn(PermixWarning(_joined(said, way_out)), stacklevel=stacklevel)
+    needed, there = (f"{size / 2**30:,.1f} GiB" for size in (n_bytes, memory))
+    said = f"{what} will take about {needed} of memory, and this machine has {there}; "
+    warnings.warn(PermixWarning(said, *getattr(way_out, "parts", [way_out])), stacklevel=stacklevel)
     return True
 
 
@@ -54,13 +53,5 @@ def warn_of_time(seconds: float, way_out: str, stacklevel: int = 3) -> bool:
     if seconds <= LONG_SECONDS:
         return False
     said = f"this will take about {seconds / 3600.0:.1f} hours more; "
-    warnings.warn(PermixWarning(_joined(said, way_out)), stacklevel=stacklevel)
+    warnings.warn(PermixWarning(said, *getattr(way_out, "parts", [way_out])), stacklevel=stacklevel)
     return True
-
-
-def _joined(said: str, way_out: str) -> Message:
-    return Message(said, *(way_out.parts if isinstance(way_out, Message) else (way_out,)))
-
-
-def _gigabytes(n_bytes: float) -> str:
-    return f"{n_bytes / 2**30:,.1f} GiB"

@@ -21,21 +21,13 @@ class Interrupts:
     Python delivers signals to the main thread. Elsewhere, and where the program has a way of its own to treat
     Ctrl-C, nothing is installed and work is stopped by :meth:`note` alone. Contexts nest: all that are open
     in the main thread hear of a Ctrl-C, and the outermost one gives the signal back.
-
-    Attributes
-    ----------
-    flag : uint8 array of length 1
-        1 once work should end after its current step; compiled code watches it.
-    interrupted : bool
-        Whether the user asked for that.
-    installed : bool
-        Whether this is the context that catches the signal.
     """
 
     def __init__(self) -> None:
+        #: 1 once work should end after its current step; compiled code watches it.
         self.flag = np.zeros(1, np.uint8)
-        self.interrupted = False
-        self.installed = False
+        self.interrupted = False  # whether the user asked for that
+        self.installed = False  # whether this is the context that catches the signal
         self._inner: list[Interrupts] = []
         self._outer: Interrupts | None = None
 

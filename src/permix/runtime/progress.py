@@ -7,8 +7,7 @@ import threading
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -65,36 +64,35 @@ class Line:
         seconds = (time.monotonic() - self.began) * (self.total - self.done) / done
         return f"about {_duration(seconds)} left"
 
+    @property
+    def count(self) -> str:
+        """How much of how much is done."""
+        return "" if self.total is None else f"{self.done:,}/{self.total:,}"
+
     def __str__(self) -> str:
-        count = "" if self.total is None else f": {self.done:,}/{self.total:,}"
-        return " · ".join(part for part in (self.what + count, self.text, self.left) if part)
+        what = f"{self.what}: {self.count}" if self.count else self.what
+        return " · ".join(part for part in (what, self.text, self.left) if part)
 
 
 class Display:
     """Shows lines about work while it runs; use it as a context manager. Threads may report to it.
 
-    It also says so when the first run waits for the compiler.
-
-    Parameters
-    ----------
-    progress : bool or None
-        True shows always (plain lines where stderr is not a terminal), False never, None after two
-        seconds in a terminal or a notebook.
+    It also says so when the first run waits for the compiler. ``progress=True`` shows always (plain lines
+    where stderr is not a terminal), False never, None after two seconds in a terminal or a notebook.
     """
 
     def __init__(self, progress: bool | None) -> None:
         progress = checked_progress(progress)
         self._live = progress is not False and is_live()
         self._plain = progress is True and not self._live
-        self._next = time.monotonic() + (
-            LINE_SECONDS if self._plain else 0.0 if progress else PATIENCE_SECONDS
-        )
+        patience = LINE_SECONDS if self._plain else 0.0 if progress else PATIENCE_SECONDS
+        self._next = time.monotonic() + patience
         self._lock = threading.Lock()
         self._stack = ExitStack()
         self._ended = threading.Event()
         self._ticker = threading.Thread(target=self._tick, name="permix-display", daemon=True)
         self._rich: Progress | None = None
-        self._shown: dict[int, tuple[Line, int]] = {}
+        self._shown: dict[int, tuple[Line, Any]] = {}
         self.lines: list[Line] = []
 
     @property
@@ -108,9 +106,7 @@ class Display:
             self._ticker.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._ended.set()
         if self._ticker.is_alive():
             self._ticker.join(1.0)
@@ -174,23 +170,14 @@ class Display:
                 print(line, file=sys.stderr, flush=True)
 
     def _draw(self, shown: Progress) -> None:
-        gone = set(self._shown) - {id(line) for line in self.lines}
-        for key in gone:
-            shown.remove_task(self._shown.pop(key)[1])  # type: ignore[arg-type]
+        for key in set(self._shown) - {id(line) for line in self.lines}:
+            shown.remove_task(self._shown.pop(key)[1])
         for line in self.lines:
             if id(line) not in self._shown:
                 self._shown[id(line)] = (line, shown.add_task("", count="", left="", text=""))
             task = self._shown[id(line)][1]
-            count = "" if line.total is None else f"{line.done:,}/{line.total:,}"
-            shown.update(
-                task,  # type: ignore[arg-type]
-                description=line.what,
-                total=line.total,
-                completed=line.done,
-                count=count,
-                left=line.left,
-                text=line.text,
-            )
+            fields: dict[str, Any] = {"count": line.count, "left": line.left, "text": line.text}
+            shown.update(task, description=line.what, total=line.total, completed=line.done, **fields)
         shown.refresh()
 
 

@@ -23,26 +23,17 @@ RandomState = (
 def seed_sequence(random_state: object = None) -> np.random.SeedSequence:
     """Turn a seed into a fresh :class:`numpy.random.SeedSequence`.
 
-    Parameters
-    ----------
-    random_state : None, int, sequence of int, SeedSequence, Generator or RandomState
-        ``None`` takes entropy from the operating system. A ``SeedSequence`` is copied, so the
-        caller's object does not change. A ``Generator`` or ``RandomState`` gives four words.
-
-    Returns
-    -------
-    numpy.random.SeedSequence
+    ``None`` takes entropy from the operating system. A ``SeedSequence`` is copied, so the caller's object
+    does not change. A ``Generator`` or ``RandomState`` gives four words.
     """
     if random_state is None:
         return np.random.SeedSequence()
     if isinstance(random_state, np.random.SeedSequence):
         return rebuild(describe(random_state))
     if isinstance(random_state, np.random.Generator):
-        words = random_state.integers(0, 2**32, size=4, dtype=np.uint32)
-        return np.random.SeedSequence([int(word) for word in words])
+        return np.random.SeedSequence(random_state.integers(0, 2**32, size=4, dtype=np.uint32).tolist())
     if isinstance(random_state, np.random.RandomState):
-        words = random_state.randint(0, 2**32, size=4, dtype=np.uint32)
-        return np.random.SeedSequence([int(word) for word in words])
+        return np.random.SeedSequence(random_state.randint(0, 2**32, size=4, dtype=np.uint32).tolist())
     if _is_seed(random_state):
         return np.random.SeedSequence(int(random_state))
     if isinstance(random_state, (list, tuple)) and random_state and all(map(_is_seed, random_state)):
@@ -86,9 +77,4 @@ def describe(sequence: np.random.SeedSequence) -> dict[str, Any]:
 
 def rebuild(description: Mapping[str, Any]) -> np.random.SeedSequence:
     """Undo :func:`describe`."""
-    return np.random.SeedSequence(
-        description["entropy"],
-        spawn_key=tuple(description["spawn_key"]),
-        pool_size=description["pool_size"],
-        n_children_spawned=description["n_children_spawned"],
-    )
+    return np.random.SeedSequence(**description)

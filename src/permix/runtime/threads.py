@@ -96,28 +96,12 @@ def run_in_threads(
 ) -> list[Result]:
     """Return the results of ``function`` over ``tasks``, in their order.
 
-    Parameters
-    ----------
-    function : callable
-    tasks : iterable
-    n_jobs : int, optional
-        Tasks at the same time: None and -1 for as many as processors.
-    interrupts : Interrupts, optional
-        What tasks watch. After Ctrl-C (or an error in a task) its flag is set, tasks under way end soon,
-        others do not begin, and the results of those that began are returned. Without it, Ctrl-C is raised
-        as soon as the tasks under way have ended; within other work that notes Ctrl-C all tasks are
-        completed.
-    least : int
-        So many of the first tasks are run in any case.
-    watch : callable, optional
-        Called now and then by the calling thread while others work, and once when they have ended.
-
-    Raises
-    ------
-    Exception
-        The error of the first task that failed, after the tasks under way have ended.
-    KeyboardInterrupt
-        At a second Ctrl-C, at once.
+    After Ctrl-C (or an error in a task) the flag of ``interrupts`` is set, tasks under way end soon, others
+    but the first ``least`` do not begin, and the results of those that began are returned. Without
+    ``interrupts``, Ctrl-C is raised as soon as the tasks under way have ended; within other work that notes
+    Ctrl-C all tasks are completed. A second Ctrl-C is raised at once, and the error of the first task that
+    failed after the tasks under way have ended. ``watch`` is called now and then by the calling thread while
+    others work, and once when they have ended.
     """
     work = _Work(function, list(tasks), threads_here(n_jobs))
     if interrupts is not None:
@@ -219,17 +203,17 @@ class _Work(Generic[Task, Result]):
         return [self.results[index] for index in sorted(self.results)]
 
 
-def over_rows(task: Callable[[int, int], object], n_rows: int, work_per_row: int) -> None:
-    """Call ``task(first, last)`` over all rows, in threads where that pays.
+def over_rows(task: Callable[..., object], n_rows: int, work_per_row: int, *arguments: Any) -> None:
+    """Call ``task(first, last, *arguments)`` over all rows, in threads where that pays.
 
     The compiled functions called release the GIL, share nothing, and draw from per-row streams: the
     result does not depend on how the rows are divided.
     """
     threads = threads_here()
     if threads == 1 or n_rows * work_per_row < WORTH_THREADS:
-        task(0, n_rows)
+        task(0, n_rows, *arguments)
         return
-    task(0, 0)  # compile, or load from the cache, once
+    task(0, 0, *arguments)  # compile, or load from the cache, once
     n_parts = 4 * threads  # more than threads, so that a busy core holds up a small part only
     ends = [n_rows * part // n_parts for part in range(n_parts + 1)]
-    run_in_threads(lambda part: task(*ends[part : part + 2]), range(n_parts))
+    run_in_threads(lambda part: task(*ends[part : part + 2], *arguments), range(n_parts))

@@ -5,6 +5,6 @@ from __future__ import annotations
 from permix.sampling.chain import REFRESH
 from permix.sampling.draws import Draws
 from permix.sampling.loop import run_chains
-from permix.sampling.protocol import ChainState, Move, MoveInfo
+from permix.sampling.protocol import ChainState
 
-__all__ = ["REFRESH", "ChainState", "Draws", "Move", "MoveInfo", "run_chains"]
+__all__ = ["REFRESH", "ChainState", "Draws", "run_chains"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from permix.runtime.interrupts import Interrupts
 from permix.sampling.draws import Block, Tally, length, own_copy, stack
-from permix.sampling.protocol import Array, ChainState, Move, MoveInfo, Restorable
+from permix.sampling.protocol import Array, ChainState, Move, MoveInfo
 from permix.sampling.store import ChainFolder, Snapshot
 
 # Cached statistics are computed afresh at iterations that are multiples of this, in every run, and a
@@ -36,10 +36,6 @@ class Settings(NamedTuple):
     @property
     def n_iterations(self) -> int:
         return self.n_burn_in + self.n_draws * self.n_thin
-
-    def keeps(self, iteration: int) -> bool:
-        """Say whether the state after ``iteration`` steps is a kept draw."""
-        return iteration > self.n_burn_in and (iteration - self.n_burn_in) % self.n_thin == 0
 
 
 @dataclass
@@ -76,15 +72,13 @@ class Chain:
         self.monitor = Monitor(settings.n_iterations, settings.n_burn_in)
         self.blocks: list[Block] = []
         self.seconds = 0.0
-        self._make_state = make_state
+        self._make_state, self._folder, self._interrupts = make_state, folder, interrupts
         self._rng = np.random.Generator(np.random.PCG64(seed))
         # Copied together, so that parts which both share stay shared within the chain.
         self._move, self._burn_in_move = copy.deepcopy((move, burn_in_move or move))
-        self._folder = folder
         self._checkpoint_seconds = checkpoint_seconds
-        self._interrupts = interrupts
         self._pending: list[dict[str, Array]] = []
-        self._tally: Tally = {}
+        self.tally: Tally = {}  # changes proposed and made since burn-in ended
         self._snapshot: Snapshot | None = None
         self._last_look = -np.inf
 
@@ -93,25 +87,13 @@ class Chain:
         """Draws kept so far, those of earlier runs included."""
         return sum(map(length, self.blocks)) + len(self._pending)
 
-    @property
-    def tally(self) -> Tally:
-        """Changes proposed and made since burn-in ended."""
-        return self._tally
-
     def load(self) -> None:
         """Read what the store holds of this chain."""
-        if self._folder is None:
-            return
-        saved = self._folder.load()
-        if saved is None:
-            return
-        self.blocks = saved.blocks
-        self.seconds = saved.seconds
-        self._tally = saved.tally
-        self._snapshot = saved.snapshot
-        self.monitor.iteration = min(
-            self.settings.n_iterations, max(saved.snapshot.iteration, self._iteration_of_draw(self.n_draws))
-        )
+        saved = None if self._folder is None else self._folder.load()
+        if saved is not None:
+            self._snapshot, self.blocks, self.tally, self.seconds = saved
+            reached = max(self._snapshot.iteration, self._iteration_of_draw(self.n_draws))
+            self.monitor.iteration = min(self.settings.n_iterations, reached)
 
     def run(self) -> None:
         """Run until all draws are there, or work is to stop."""
@@ -140,12 +122,13 @@ class Chain:
             if iteration == settings.n_iterations or self._interrupts.stopped:
                 break
             if iteration == settings.n_burn_in:
-                self._tally = {}
+                self.tally = {}
             move = self._burn_in_move if iteration < settings.n_burn_in else self._move
-            count(self._tally, move.step(self._rng, state))
+            count(self.tally, move.step(self._rng, state))
             iteration += 1
             if iteration > known_until:
-                if settings.keeps(iteration):
+                since = iteration - settings.n_burn_in
+                if since > 0 and since % settings.n_thin == 0:
                     self._pending.append(own_copy(state.record()))
                 monitor.iteration = iteration
             if monitor.watched:
@@ -163,27 +146,22 @@ class Chain:
             return 0
         iteration, generator, arrays, tally = self._snapshot
         self._rng.bit_generator.state = generator
-        state.restore(arrays_of("state", arrays))
-        for place, move in self._moves_with_state():
-            move.restore(arrays_of(place, arrays))
-        self._tally = copy.deepcopy(tally)
+        for place, part in self._parts(state).items():
+            own = {name: array for name, array in arrays.items() if name.startswith(place)}
+            part.restore({name.removeprefix(place): array for name, array in own.items()})
+        self.tally = copy.deepcopy(tally)
         return iteration
 
-    def _moves_with_state(self) -> Iterable[tuple[str, Restorable]]:
-        moves = {"move": self._move}
-        if self._burn_in_move is not self._move:
-            moves["burn_in_move"] = self._burn_in_move
-        for place, move in moves.items():
-            if hasattr(move, "checkpoint") and hasattr(move, "restore"):
-                yield place, cast(Restorable, move)
+    def _parts(self, state: ChainState) -> dict[str, ChainState | Move]:
+        """What a snapshot is made of, by what the names of its arrays begin with."""
+        burn_in = {} if self._burn_in_move is self._move else {"burn_in_move/": self._burn_in_move}
+        return {"state/": state, "move/": self._move, **burn_in}
 
     def _take_snapshot(self, iteration: int, state: ChainState) -> Snapshot:
-        arrays = {}
-        for place, part in (("state", state), *self._moves_with_state()):
-            for name, array in part.checkpoint().items():
-                arrays[f"{place}/{name}"] = np.array(array)
+        kept = [(place, part.checkpoint()) for place, part in self._parts(state).items()]
+        arrays = {place + name: np.array(array) for place, part in kept for name, array in part.items()}
         generator = cast(dict[str, Any], self._rng.bit_generator.state)
-        return Snapshot(iteration, copy.deepcopy(generator), arrays, copy.deepcopy(self._tally))
+        return Snapshot(iteration, copy.deepcopy(generator), arrays, copy.deepcopy(self.tally))
 
     def _write(self) -> None:
         """Write new draws, then the snapshot that follows them; what cannot be written stays pending."""
@@ -191,7 +169,7 @@ class Chain:
         assert self._snapshot is not None
         block = stack(self._pending) if self._pending else None
         try:
-            self._folder.write(block, self._snapshot, tally=self._tally, seconds=self.seconds)
+            self._folder.write(block, self._snapshot, tally=self.tally, seconds=self.seconds)
         except OSError as error:
             self.monitor.write_error = error
         else:
@@ -208,21 +186,14 @@ class Chain:
         if now - self._last_look >= WATCH_SECONDS:
             self._last_look = now
             self.monitor.numbers = dict(state.progress())
-            self.monitor.tally = copy.deepcopy(self._tally)
-
-
-def arrays_of(place: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """Select the arrays under ``place`` and strip it from their names."""
-    prefix = f"{place}/"
-    return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+            self.monitor.tally = copy.deepcopy(self.tally)
 
 
 def count(tally: Tally, info: MoveInfo) -> None:
     """Add what one step reported; of a move made of moves, its parts."""
-    parts = getattr(info, "parts", ())
-    for part in parts:
+    for part in info.parts:
         count(tally, part)
-    if not parts:
+    if not info.parts:
         totals = tally.setdefault(info.name, [0, 0])
         totals[0] += int(info.proposed)
         totals[1] += int(info.accepted)

@@ -21,33 +21,20 @@ RAGGED = "tree_"
 
 @dataclass(frozen=True)
 class Draws:
-    """The kept draws of all chains.
+    """The kept draws of all chains: arrays of shape (chain, draw, ...).
 
-    Attributes
-    ----------
-    arrays : dict of str to ndarray
-        Each of shape (chain, draw, ...). Integer arrays within a draw, such as labels, are stored in
-        the smallest integer type; scalars keep 64 bits.
-    statistics : dict
-        ``moves``: names of the moves; ``proposed`` and ``accepted``: totals after burn-in, of shape
-        (chain, move); ``seconds``: time spent per chain, earlier runs of a store included. Saved models
-        have no ``seconds``: the same fit gives the same file.
-    interrupted : bool
-        True when Ctrl-C ended the run early.
-    n_draws : int
-        Draws kept per chain.
-    n_stored : int
-        Draws per chain that the store holds, more than ``n_draws`` when an earlier run was longer.
-    seeds : tuple of dict
-        Per chain, the arguments that rebuild its ``numpy.random.SeedSequence``.
+    Integer arrays within a draw, such as labels, are stored in the smallest integer type; scalars keep 64
+    bits. ``statistics`` are ``moves``, the names of the moves; ``proposed`` and ``accepted``, totals after
+    burn-in, of shape (chain, move); and ``seconds``, the time spent per chain, earlier runs of a store
+    included. Saved models have no ``seconds``: the same fit gives the same file.
     """
 
     arrays: dict[str, Array]
     statistics: dict[str, Any] = field(default_factory=dict)
-    interrupted: bool = False
-    n_draws: int = 0
-    n_stored: int = 0
-    seeds: tuple[dict[str, Any], ...] = ()
+    interrupted: bool = False  # whether Ctrl-C ended the run early
+    n_draws: int = 0  # per chain
+    n_stored: int = 0  # per chain that the store holds, more when an earlier run was longer
+    seeds: tuple[dict[str, Any], ...] = ()  # per chain, what rebuilds its ``numpy.random.SeedSequence``
 
 
 def smallest(array: Array) -> Array:
@@ -81,16 +68,11 @@ def stack(records: Sequence[Mapping[str, Array]]) -> Block:
     block = {}
     for name in names:
         values = [record[name] for record in records]
-        if ragged(name):
+        if name.startswith(RAGGED):
             longest = max(len(value) for value in values)
             values = [_padded(value, longest) for value in values]
         block[name] = np.stack(values)
     return block
-
-
-def ragged(name: str) -> bool:
-    """Say whether a quantity may differ in length between draws."""
-    return name.startswith(RAGGED)
 
 
 def _padded(array: Array, length: int) -> Array:
@@ -98,9 +80,8 @@ def _padded(array: Array, length: int) -> Array:
     missing = (*array.shape[:-1], length - array.shape[-1])
     # Joining widens unsigned types, which have no -1, by itself.
     whole = array.dtype.kind in "iu"
-    return np.concatenate(
-        [array, np.full(missing, -1 if whole else np.nan, np.int8 if whole else None)], axis=-1
-    )
+    padding = np.full(missing, -1, np.int8) if whole else np.full(missing, np.nan)
+    return np.concatenate([array, padding], axis=-1)
 
 
 def length(block: Block) -> int:
@@ -113,7 +94,7 @@ def assemble(chains: Sequence[Sequence[Block]], n_draws: int) -> dict[str, Array
     arrays: dict[str, Array] = {}
     for name in chains[0][0]:
         parts = [[block[name] for block in chain] for chain in chains]
-        if ragged(name):
+        if name.startswith(RAGGED):
             longest = max(part.shape[-1] for chain in parts for part in chain)
             parts = [[_padded(part, longest) for part in chain] for chain in parts]
         shapes = {part.shape[1:] for chain in parts for part in chain}

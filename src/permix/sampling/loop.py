@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,11 @@ from permix.sampling.chain import REFRESH, Chain, Settings
 from permix.sampling.draws import Draws, assemble
 from permix.sampling.progress import ChainDisplay
 from permix.sampling.protocol import ChainState, Move
-from permix.sampling.store import Store, open_store
+from permix.sampling.store import ChainFolder, open_store
 
 MakeState = Callable[[np.random.Generator], ChainState]
+LESS_MEMORY = Message("a larger ", Argument("n_thin"), " and a smaller ", Argument("n_draws"), " take less")
+LESS_TIME = Message("fewer iterations (", Argument("n_draws"), ", ", Argument("n_burn_in"), ") take less")
 
 
 def run_chains(
@@ -48,44 +51,17 @@ def run_chains(
     ``n_thin``-th of these. The draws depend on ``random_state`` and the settings alone: not on the
     number of threads, and not on how often a run with a store was killed and started again.
 
-    Parameters
-    ----------
-    make_state : callable, or a sequence with one for each chain
-        Makes the initial state of a chain from its generator.
-    move : Move
-        The step after burn-in; it must be exact.
-    n_draws, n_burn_in, n_thin, n_chains : int
-        Length of the chains, see above.
-    random_state : None, int, SeedSequence, Generator or RandomState
-        The seed; every chain gets a child of it.
-    n_jobs : int, optional
-        Chains that run at the same time; by default (or with -1) as many as there are processors.
-    progress : bool, optional
-        True shows a live display, False does not; by default it appears after two seconds in a
-        terminal or a notebook.
-    store : path, optional
-        Folder that keeps draws and states while the chains run. The same call on the same folder
-        goes on where the last one ended; a larger ``n_draws`` makes the chains longer.
-    fingerprint : dict
-        What identifies model and data, in values that JSON holds; a store made for another
-        fingerprint is refused.
-    burn_in_move : Move, optional
-        The step during burn-in, if it differs; it need not be exact.
-    checkpoint_seconds : float
-        Time between two writes to the store; 0 writes as often as possible.
+    ``make_state``, or one for each chain, makes the initial state of a chain from its generator; ``move``
+    must be exact, ``burn_in_move``, the step during burn-in if it differs, need not be. ``n_jobs`` chains
+    run at the same time (by default as many as there are processors). ``progress`` shows a live display, by
+    default after two seconds in a terminal or a notebook.
 
-    Returns
-    -------
-    Draws
+    ``store`` is a folder that keeps draws and states while the chains run, written every
+    ``checkpoint_seconds``. The same call on the same folder goes on where the last one ended; a larger
+    ``n_draws`` makes the chains longer. A store made for another ``fingerprint``, which identifies model and
+    data in values that JSON holds, is refused with a DataError, a damaged one with a FileFormatError.
 
-    Raises
-    ------
-    DataError
-        If a setting makes no sense, if the move is an optimizer, or if the store belongs to another run.
-    FileFormatError
-        If a file of the store is damaged.
-    KeyboardInterrupt
-        If the run was interrupted before all chains had kept a draw, or a second time.
+    Ctrl-C ends the chains early; before all have kept a draw, or a second time, it is a KeyboardInterrupt.
     """
     settings = _checked(n_draws, n_burn_in, n_thin, n_chains)
     if not move.exact:
@@ -99,27 +75,19 @@ def run_chains(
     with ExitStack() as stack:
         interrupts = stack.enter_context(Interrupts())
         root = seed_sequence(random_state)
-        opened: Store | None = None
+        folders: list[ChainFolder | None] = [None] * n_chains
         if store is not None:
             lasting = {**settings._asdict(), "refresh": REFRESH}
             del lasting["n_draws"]  # a run may be made longer
             asked = None if random_state is None else describe(root)
-            opened = stack.enter_context(open_store(store, lasting, asked, describe(root), fingerprint))
-            root = rebuild(opened.seed)
+            opened = open_store(store, lasting, asked, describe(root), fingerprint)
+            root = rebuild(stack.enter_context(opened))
+            folders = [ChainFolder(Path(store) / f"chain-{index}") for index in range(n_chains)]
         seeds = root.spawn(n_chains)
         makers = [make_state] * n_chains if callable(make_state) else make_state
         chains = [
-            Chain(
-                child,
-                maker,
-                move,
-                burn_in_move,
-                settings,
-                opened.chain(index) if opened else None,
-                checkpoint_seconds,
-                interrupts,
-            )
-            for index, (child, maker) in enumerate(zip(seeds, makers, strict=True))
+            Chain(seed, maker, move, burn_in_move, settings, folder, checkpoint_seconds, interrupts)
+            for seed, maker, folder in zip(seeds, makers, folders, strict=True)
         ]
         for chain in chains:
             chain.load()
@@ -130,25 +98,17 @@ def run_chains(
 
 
 def _checked(n_draws: object, n_burn_in: object, n_thin: object, n_chains: object) -> Settings:
-    values = {"n_draws": n_draws, "n_burn_in": n_burn_in, "n_thin": n_thin, "n_chains": n_chains}
-    checked = {}
-    for name, value in values.items():
+    checked = []
+    for name, value in zip(Settings._fields, (n_draws, n_burn_in, n_thin, n_chains), strict=True):
         least = 0 if name == "n_burn_in" else 1
         if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
             raise DataError(f"{name} must be an integer of at least {least}, but is {value!r}.")
-        checked[name] = int(value)
-    return Settings(**checked)
+        checked.append(int(value))
+    return Settings(*checked)
 
 
 def _run_all(chains: Sequence[Chain], n_jobs: object, interrupts: Interrupts, progress: bool | None) -> None:
     """Run the chains to their end, or until Ctrl-C."""
-    reported = False
-    cost = _Cost(chains)
-
-    def watch() -> None:
-        nonlocal reported
-        reported = reported or _report_failed_write(chains)
-        cost.look()
 
     def run(index: int) -> None:
         try:
@@ -158,61 +118,54 @@ def _run_all(chains: Sequence[Chain], n_jobs: object, interrupts: Interrupts, pr
             raise
 
     with ChainDisplay([chain.monitor for chain in chains], progress) as display:
-        run_in_threads(run, range(len(chains)), n_jobs, interrupts=interrupts, watch=watch)
+        run_in_threads(run, range(len(chains)), n_jobs, interrupts=interrupts, watch=_Watch(chains).look)
         display.look()
         display.print_lines()
 
 
-class _Cost:
-    """Warns once of draws that will not fit into memory, and once of chains that will take hours."""
+class _Watch:
+    """Warns, once of each, of a failed write, of draws that will not fit into memory, and of long chains."""
 
     def __init__(self, chains: Sequence[Chain]) -> None:
         self._chains = chains
-        self._began = time.monotonic()
-        self._first = [chain.monitor.iteration for chain in chains]
-        self._sized = self._timed = False
+        self._since = (time.monotonic(), self._iterations())
+        self._warm = self._sized = self._timed = self._failed = False
+
+    def _iterations(self) -> int:
+        return sum(chain.monitor.iteration for chain in self._chains)
 
     def look(self) -> None:
         """Warn if it is time to."""
         settings = self._chains[0].settings
-        size = max(chain.monitor.draw_bytes for chain in self._chains)
-        if size and not self._sized:
-            self._sized = True
-            warn_of_memory(
-                size * settings.n_draws * len(self._chains),
-                f"{settings.n_draws:,} draws of {len(self._chains)} chains",
-                Message(
-                    "a larger ", Argument("n_thin"), " and a smaller ", Argument("n_draws"), " take less"
-                ),
-                stacklevel=8,
-            )
-        elapsed = time.monotonic() - self._began
-        if not self._timed and elapsed >= ESTIMATE_AFTER:
-            self._timed = True
-            pairs = zip(self._chains, self._first, strict=True)
-            done = sum(chain.monitor.iteration - first for chain, first in pairs)
-            left = sum(chain.monitor.n_iterations - chain.monitor.iteration for chain in self._chains)
-            warn_of_time(
-                elapsed * left / max(done, 1),
-                Message(
-                    "fewer iterations (", Argument("n_draws"), ", ", Argument("n_burn_in"), ") take less"
-                ),
-                stacklevel=8,
-            )
-
-
-def _report_failed_write(chains: Sequence[Chain]) -> bool:
-    for chain in chains:
-        error = chain.monitor.write_error
-        if error is not None:
+        error = _write_error(self._chains)
+        if error is not None and not self._failed:
+            self._failed = True
             warnings.warn(
                 f"A checkpoint could not be written: {error}. The chains go on in memory and try again "
                 "at every checkpoint; the store stays as it was.",
                 PermixWarning,
-                stacklevel=7,  # of who called run_chains, through the threads' watcher
+                stacklevel=6,  # of who called run_chains, through the threads' watcher
             )
-            return True
-    return False
+        size = max(chain.monitor.draw_bytes for chain in self._chains)
+        if size and not self._sized:
+            self._sized = True
+            n_draws, n_chains = settings.n_draws, len(self._chains)
+            what = f"{n_draws:,} draws of {n_chains} chains"
+            warn_of_memory(size * n_draws * n_chains, what, LESS_MEMORY, stacklevel=7)
+        now, done = time.monotonic(), self._iterations()
+        elapsed, fresh = now - self._since[0], done - self._since[1]
+        if self._timed or elapsed < ESTIMATE_AFTER or fresh < len(self._chains):
+            return
+        if not self._warm:  # the first iterations compile: they say nothing about the others
+            self._warm, self._since = True, (now, done)
+            return
+        self._timed = True
+        left = settings.n_iterations * len(self._chains) - done
+        warn_of_time(elapsed * left / fresh, LESS_TIME, stacklevel=7)
+
+
+def _write_error(chains: Sequence[Chain]) -> OSError | None:
+    return next((c.monitor.write_error for c in chains if c.monitor.write_error is not None), None)
 
 
 def _collect(
@@ -223,7 +176,7 @@ def _collect(
     store: str | os.PathLike[str] | None,
 ) -> Draws:
     n_draws = min(settings.n_draws, *(chain.n_draws for chain in chains))
-    unwritten = next((c.monitor.write_error for c in chains if c.monitor.write_error is not None), None)
+    unwritten = _write_error(chains)
     if unwritten is not None:
         warnings.warn(
             f"The last checkpoint could not be written: {unwritten}. All draws are in memory and are "
@@ -235,11 +188,9 @@ def _collect(
         if n_draws == 0:
             raise KeyboardInterrupt
         steps = ", ".join(str(chain.monitor.iteration) for chain in chains)
-        way_on = (
-            f"the same call with store={os.fspath(store)!r} continues the run"
-            if store is not None
-            else "with store=... an interrupted run can be continued"
-        )
+        way_on = "with store=... an interrupted run can be continued"
+        if store is not None:
+            way_on = f"the same call with store={os.fspath(store)!r} continues the run"
         warnings.warn(
             f"interrupted after {steps} of {settings.n_iterations} iterations: {n_draws} of "
             f"{settings.n_draws} draws kept per chain; {way_on}.",

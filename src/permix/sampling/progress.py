@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from permix.runtime.progress import Display, Line
-
-if TYPE_CHECKING:
-    from permix.sampling.chain import Monitor
+from permix.sampling.chain import Monitor
 
 
 class ChainDisplay(Display):
-    """One line per chain.
-
-    Parameters
-    ----------
-    monitors : sequence of Monitor
-        What the chains let others see.
-    progress : bool or None
-        As in :class:`permix.runtime.progress.Display`.
-    """
+    """One line per chain, of what its monitor lets others see."""
 
     def __init__(self, monitors: Sequence[Monitor], progress: bool | None) -> None:
         super().__init__(progress)
@@ -30,7 +19,6 @@ class ChainDisplay(Display):
             self.lines.append(Line(f"chain {index + 1}", monitor.n_iterations, monitor.iteration))
 
     def look(self) -> None:
-        """Read the present numbers."""
         for line, monitor in zip(self.lines, self._monitors, strict=True):
             line.done = monitor.iteration
             line.text = f"{_phase(monitor)} {_numbers(monitor)}".rstrip()

@@ -14,7 +14,7 @@ Array = npt.NDArray[Any]
 class MoveInfo(Protocol):
     """What one step reports: the move's name, how many changes it proposed, how many it made.
 
-    The report of a move made of moves may have ``parts``, their reports; these are then counted.
+    The report of a move made of moves has ``parts``, their reports; these are then counted.
     """
 
     @property
@@ -23,36 +23,36 @@ class MoveInfo(Protocol):
     def proposed(self) -> int: ...
     @property
     def accepted(self) -> int: ...
+    @property
+    def parts(self) -> tuple[Any, ...]: ...
 
 
 class Move(Protocol):
-    """One step of a chain.
+    """One step of a chain, with the state of its own that it may carry; every chain works on a copy.
 
     ``exact`` is False for an optimizer, which does not leave the posterior invariant and is refused
-    after burn-in. A move may carry state of its own (a tuned step width, say): it then also has the
-    two methods of :class:`Restorable`, and every chain works on a copy.
+    after burn-in.
     """
 
     @property
     def exact(self) -> bool: ...
-
     def step(self, rng: np.random.Generator, state: Any) -> MoveInfo: ...
-
-
-class Restorable(Protocol):
-    """Something that can be written as numeric arrays and rebuilt from them."""
-
     def checkpoint(self) -> Mapping[str, Array]: ...
-
     def restore(self, arrays: Mapping[str, Array]) -> None: ...
 
 
-class ChainState(Restorable, Protocol):
+class ChainState(Protocol):
     """What a move changes in place.
 
     The promise on which exact resumption rests: ``restore(checkpoint())`` followed by ``refresh()``
     gives the same state, to the last bit, as ``refresh()`` alone.
     """
+
+    def checkpoint(self) -> Mapping[str, Array]:
+        """Everything that cannot be recomputed, as numeric arrays."""
+
+    def restore(self, arrays: Mapping[str, Array]) -> None:
+        """Take back what ``checkpoint`` gave."""
 
     def record(self) -> Mapping[str, float | int | Array]:
         """One draw: scalars, and arrays whose shape is the same in every draw."""

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from permix.errors import Argument, DataError, FileFormatError, Message
+from permix.errors import Argument, DataError, FileFormatError
 from permix.files import atomic_writer, check_version, parse_json, read_archive, write_archive
 from permix.sampling.draws import Block, Tally, length
 from permix.sampling.lock import locked
@@ -62,13 +62,7 @@ class ChainFolder:
         self._n_draws = 0
 
     def load(self) -> Saved | None:
-        """Read the chain, or None where nothing was written yet.
-
-        Raises
-        ------
-        FileFormatError
-            If a file is damaged or missing; the message names it and the way out.
-        """
+        """Read the chain, or None where nothing was written yet; refuse files that are damaged or missing."""
         self._path.mkdir(exist_ok=True)
         for leftover in self._path.glob(".*.tmp"):
             leftover.unlink()
@@ -87,10 +81,9 @@ class ChainFolder:
     def _load(self, path: Path) -> Saved:
         manifest, arrays = read_archive(path, kind="chain-state", max_bytes=_MAX_BYTES)
         try:
-            n_blocks, n_draws = int(manifest["n_blocks"]), int(manifest["n_draws"])
-            snapshot = Snapshot(
-                int(manifest["iteration"]), manifest["generator"], arrays, _tally(manifest["snapshot_tally"])
-            )
+            n_blocks, n_draws, iteration = (int(manifest[k]) for k in ("n_blocks", "n_draws", "iteration"))
+            before = _tally(manifest["snapshot_tally"])
+            snapshot = Snapshot(iteration, manifest["generator"], arrays, before)
             tally, seconds = _tally(manifest["tally"]), float(manifest["seconds"])
         except (KeyError, TypeError, ValueError) as error:
             raise FileFormatError(f"{path}: the state is incomplete ({error!r}).", path) from error
@@ -113,10 +106,7 @@ class ChainFolder:
     def write(self, block: Block | None, snapshot: Snapshot, *, tally: Tally, seconds: float) -> None:
         """Add a block of draws and put ``snapshot`` in the place of the last one.
 
-        Raises
-        ------
-        OSError
-            If the disk is full, say; what the store held before still stands.
+        Where that fails, on a full disk, say, what the store held before still stands.
         """
         n_blocks, n_draws = self._n_blocks, self._n_draws
         if block is not None:
@@ -144,18 +134,6 @@ def _tally(value: Any) -> Tally:
     return {str(name): [int(proposed), int(accepted)] for name, (proposed, accepted) in value.items()}
 
 
-class Store:
-    """An open store: its seed and its chains."""
-
-    def __init__(self, path: Path, seed: dict[str, Any]) -> None:
-        self.seed = seed
-        self._path = path
-
-    def chain(self, index: int) -> ChainFolder:
-        """Return the folder of chain ``index``."""
-        return ChainFolder(self._path / f"chain-{index}")
-
-
 @contextmanager
 def open_store(
     path: str | os.PathLike[str],
@@ -163,22 +141,14 @@ def open_store(
     seed: Mapping[str, Any] | None,
     new_seed: Mapping[str, Any],
     fingerprint: Mapping[str, Any],
-) -> Iterator[Store]:
-    """Open the folder of a run, or begin one, and hold it for this process.
+) -> Iterator[dict[str, Any]]:
+    """Open the folder of a run, or begin one with ``new_seed``, and hold it for this process; give its seed.
 
-    Parameters
-    ----------
-    path : path
-        The folder; it is made where it does not exist.
-    settings : dict
-        What may not change when a run is continued.
-    seed : dict or None
-        Description of the seed, None where the caller gave none: then that of the store counts.
-    new_seed : dict
-        The seed of a store that begins here.
-    fingerprint : dict
-        What identifies model and data.
+    ``settings`` may not change when a run is continued; without a ``seed`` that of the store counts.
+    ``fingerprint`` identifies model and data.
     """
+    from permix import __version__
+
     folder = Path(path)
     wanted = {"settings": dict(settings), "fingerprint": dict(fingerprint), "seed": dict(seed or new_seed)}
     try:
@@ -194,8 +164,10 @@ def open_store(
                 wanted["seed"] = found["seed"]
             _refuse_differences(folder, found, wanted)
         else:
-            _write_manifest(manifest_path, wanted)
-        yield Store(folder, wanted["seed"])
+            manifest = {"format": FORMAT, "version": VERSION, "permix": __version__, **wanted}
+            with atomic_writer(manifest_path) as handle:
+                handle.write(json.dumps(manifest, ensure_ascii=False, indent=1).encode("utf-8"))
+        yield wanted["seed"]
 
 
 def _make_folder(folder: Path) -> None:
@@ -209,14 +181,6 @@ def _make_folder(folder: Path) -> None:
                 f"the folder {folder} holds other files ({', '.join(strange[:3])}) and no permix store; "
                 "give a new or empty folder."
             )
-
-
-def _write_manifest(path: Path, wanted: Mapping[str, Any]) -> None:
-    from permix import __version__
-
-    manifest = {"format": FORMAT, "version": VERSION, "permix": __version__, **wanted}
-    with atomic_writer(path) as handle:
-        handle.write(json.dumps(manifest, ensure_ascii=False, indent=1).encode("utf-8"))
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
@@ -244,11 +208,9 @@ def _refuse_differences(folder: Path, found: Mapping[str, Any], wanted: Mapping[
     if differences:
         said = [text for difference in differences for text in difference][1:]
         raise DataError(
-            Message(
-                f"the store {folder} belongs to another run: ",
-                *said,
-                ". Choose another folder, or delete this one to begin anew.",
-            )
+            f"the store {folder} belongs to another run: ",
+            *said,
+            ". Choose another folder, or delete this one to begin anew.",
         )
 
 

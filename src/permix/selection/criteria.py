@@ -1,9 +1,8 @@
-"""numbers of groups judged by the rows that were fitted, at a price for every parameter."""
+"""Numbers of groups judged by the rows that were fitted, at a price for every parameter."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,76 +13,39 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class CriterionTrial(NamedTuple):
-    """One number of groups and its criterion."""
-
-    n_components: int
-    log_likelihood: float
-    value: float
-    parameters: float
-    n_iter: int
-    converged: bool
-    columns: dict[str, Any]
-
-
-@dataclass(frozen=True)
 class ByCriterion:
-    """Judge by a criterion on all data."""
+    """Judge by a criterion on all data: all agents are fitted, and nobody is held out."""
 
-    model: Selectable
-    data: Any
-    criterion: str
-    n_validation = 0
-    n_folds = 0
+    n_validation = n_folds = 0
 
-    @property
-    def n_train(self) -> int:
-        """Agents fitted: all."""
-        return int(self.data.n_agents)
+    def __init__(self, model: Selectable, data: Any, criterion: str) -> None:
+        self.model, self.data, self.criterion = model, data, criterion
+        self.n_train = self.fewest = int(data.n_agents)
 
-    @property
-    def fewest(self) -> int:
-        """The same."""
-        return self.n_train
-
-    def trial(self, settings: Any) -> tuple[CriterionTrial, Any]:
-        """Fit all data; also the fit."""
+    def trial(self, settings: Any) -> tuple[dict[str, Any], Any]:
+        """Fit all data; return a row of the table, and the fit."""
         fit = finished_fit(self.model, self.data, settings)
         value, parameters = self.model.criterion(self.criterion, fit, self.data)
-        trial = CriterionTrial(
-            n_components=settings.n_components,
-            log_likelihood=float(fit.log_likelihood),
-            value=value,
-            parameters=parameters,
-            n_iter=n_iterations(fit),
-            converged=bool(fit.converged),
-            columns=self.model.columns([fit]),
-        )
-        return trial, fit
+        row = {
+            "n_components": settings.n_components,
+            "log_likelihood": float(fit.log_likelihood),
+            self.criterion: value,
+            "parameters": parameters,
+            "n_iter": n_iterations(fit),
+            "converged": bool(fit.converged),
+            **self.model.columns([fit]),
+        }
+        return row, fit
 
-    def table(self, trials: list[CriterionTrial]) -> pd.DataFrame:
+    def table(self, trials: list[dict[str, Any]]) -> pd.DataFrame:
         """One row for each number of groups."""
         import pandas as pd
 
-        return pd.DataFrame(
-            [
-                {
-                    "n_components": trial.n_components,
-                    "log_likelihood": trial.log_likelihood,
-                    self.criterion: trial.value,
-                    "parameters": trial.parameters,
-                    "n_iter": trial.n_iter,
-                    "converged": trial.converged,
-                    **trial.columns,
-                }
-                for trial in trials
-            ]
-        )
+        return pd.DataFrame(trials)
 
     def best(self, table: pd.DataFrame) -> int:
         """Return the number with the smallest criterion."""
-        return int(table["n_components"].iloc[int(np.argmin(table[self.criterion]))])
+        return int(table["n_components"][int(np.argmin(table[self.criterion]))])
 
     def within_error(self, table: pd.DataFrame) -> None:
         """Return nothing: a criterion has no standard error."""
-        return

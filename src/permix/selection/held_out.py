@@ -1,8 +1,7 @@
-"""numbers of groups judged by rows that were not fitted."""
+"""Numbers of groups judged by rows that were not fitted."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,67 +16,36 @@ if TYPE_CHECKING:
 class HeldOutTrial(NamedTuple):
     """One number of groups: what training reached, and what held-out rows got."""
 
-    n_components: int
-    train: float
     scores: Array  # ln P of each held-out row
     errors: Array  # its Monte Carlo error
-    n_iter: int
-    converged: bool
-    columns: dict[str, Any]  # what this model adds to the table
+    columns: dict[str, Any]  # what the table says of it beside
 
 
-@dataclass(frozen=True)
 class HeldOut:
-    """Judge by pairs of a part to fit and a part to score."""
+    """Judge by pairs of a part to fit and a part to score; numbers of agents are those of all folds."""
 
-    model: Selectable
-    folds: list[tuple[Any, Any]]
-    score_seed: int
-
-    @property
-    def counts(self) -> Array:
-        """Agents of every row that is scored, fold by fold."""
-        return np.concatenate([test.counts for _, test in self.folds])
-
-    @property
-    def n_train(self) -> int:
-        """Agents fitted, over all folds."""
-        return sum(train.n_agents for train, _ in self.folds)
-
-    @property
-    def n_validation(self) -> int:
-        """Agents scored, over all folds."""
-        return int(self.counts.sum())
-
-    @property
-    def n_folds(self) -> int:
-        """Number of pairs."""
-        return len(self.folds)
-
-    @property
-    def fewest(self) -> int:
-        """Agents in the smallest part to fit."""
-        return min(train.n_agents for train, _ in self.folds)
+    def __init__(self, model: Selectable, folds: list[tuple[Any, Any]], score_seed: int) -> None:
+        self.model, self.folds, self.score_seed = model, folds, score_seed
+        self.counts = np.concatenate([test.counts for _, test in folds])  # of every row that is scored
+        n_train = [train.n_agents for train, _ in folds]
+        self.n_train, self.fewest = sum(n_train), min(n_train)  # fitted, and in the smallest part
+        self.n_validation, self.n_folds = int(self.counts.sum()), len(folds)
 
     def trial(self, settings: Any) -> tuple[HeldOutTrial, Any]:
         """Fit and score all folds; also the fit, where there is one fold only."""
-        fits, scores, errors = [], [], []
+        fits, scored = [], []
         for train, test in self.folds:
-            fit = finished_fit(self.model, train, settings)
-            score, error = self.model.score(fit, test, self.score_seed)
-            fits.append(fit)
-            scores.append(score)
-            errors.append(error)
-        trial = HeldOutTrial(
-            n_components=settings.n_components,
-            train=sum(float(fit.log_likelihood) for fit in fits) / self.n_train,
-            scores=np.concatenate(scores),
-            errors=np.concatenate(errors),
-            n_iter=max(n_iterations(fit) for fit in fits),
-            converged=all(fit.converged for fit in fits),
-            columns=self.model.columns(fits),
-        )
-        return trial, fits[0] if len(fits) == 1 else None
+            fits.append(finished_fit(self.model, train, settings))
+            scored.append(self.model.score(fits[-1], test, self.score_seed))
+        columns = {
+            "n_components": settings.n_components,
+            "train": sum(float(fit.log_likelihood) for fit in fits) / self.n_train,
+            "n_iter": max(n_iterations(fit) for fit in fits),
+            "converged": all(fit.converged for fit in fits),
+            **self.model.columns(fits),
+        }
+        scores, errors = (np.concatenate(of_folds) for of_folds in zip(*scored, strict=True))
+        return HeldOutTrial(scores, errors, columns), fits[0] if len(fits) == 1 else None
 
     def table(self, trials: list[HeldOutTrial]) -> pd.DataFrame:
         """One row for each number of groups; differences to the best are paired."""
@@ -92,20 +60,15 @@ class HeldOut:
             # Draws are common to both, so their errors cancel in part: added as if they did not, to be safe.
             both = np.zeros_like(trial.errors) if trial is best else np.hypot(trial.errors, best.errors)
             difference, difference_error, _ = mean_and_errors(trial.scores - best.scores, both, counts)
-            rows.append(
-                {
-                    "n_components": trial.n_components,
-                    "train": trial.train,
-                    "validation": mean,
-                    "standard_error": error + unknown,
-                    "monte_carlo_error": noise,
-                    "difference": difference,
-                    "difference_error": difference_error + (0.0 if trial is best else unknown),
-                    "n_iter": trial.n_iter,
-                    "converged": trial.converged,
-                    **trial.columns,
-                }
-            )
+            measured = {
+                "validation": mean,
+                "standard_error": error + unknown,
+                "monte_carlo_error": noise,
+                "difference": difference,
+                "difference_error": difference_error + (0.0 if trial is best else unknown),
+            }
+            first = {name: trial.columns[name] for name in ("n_components", "train")}
+            rows.append(first | measured | trial.columns)
         return pd.DataFrame(rows)
 
     def best(self, table: pd.DataFrame) -> int:

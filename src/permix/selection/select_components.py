@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 from permix.data.agent_table import AgentTable
-from permix.errors import Argument, ConvergenceWarning, DataError, Message, PermixWarning
+from permix.errors import Argument, ConvergenceWarning, DataError, PermixWarning
 from permix.estimators.checks import Choice, Whole
 from permix.estimators.registry import MODELS, Model, part
 from permix.estimators.selectable import Selectable
+from permix.estimators.wording import cut_short
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
 from permix.runtime.seeds import RandomState, generator
@@ -101,10 +102,8 @@ class ComponentSelection:
     def model(self) -> Any:
         """The fitted mixture with ``chosen`` groups."""
         if self.fit is None:
-            raise DataError(
-                "cross-validation was stopped before the model was fitted to all data; "
-                f"fit it with {self.estimator}({self.chosen})"
-            )
+            stopped = "cross-validation was stopped before the model was fitted to all data"
+            raise DataError(f"{stopped}; fit it with {self.estimator}({self.chosen})")
         return part(MODELS[self.estimator].estimator)._from_fit(self.fit)
 
     def __repr__(self) -> str:
@@ -198,10 +197,8 @@ def select_components(
     seeds = generator(random_state).integers(2**32, size=3).tolist()
     asked = selectable.parameters(**{**given, **settings, "random_state": seeds[1]})
     if getattr(asked, "store", None) is not None:
-        raise DataError(
-            "store keeps the chains of one fit, but here there are many; leave it out, and pass it to "
-            f"{about.name} with the number that was chosen"
-        )
+        many = "store keeps the chains of one fit, but here there are many; leave it out, and pass it to "
+        raise DataError(f"{many}{about.name} with the number that was chosen")
     judge: HeldOut | ByCriterion
     if criterion == "held-out":
         others = None if validation is None else selectable.read(validation, table.items)
@@ -213,10 +210,9 @@ def select_components(
         _refuse_for_criteria(criterion, rule, validation, test_size, n_folds)
         selectable.check_criterion(criterion, table, asked)
         judge = ByCriterion(selectable, table, criterion)
-    if numbers[-1] > judge.fewest:
-        raise DataError(
-            f"{numbers[-1]} groups are more than the {judge.fewest} agents to fit; try at most {judge.fewest}"
-        )
+    most = judge.fewest
+    if numbers[-1] > most:
+        raise DataError(f"{numbers[-1]} groups are more than the {most} agents to fit; try at most {most}")
     if judge.n_folds:
         _warn_if_few(judge.n_validation, judge.n_folds, validation is not None)
     trials, fits, interrupted = _all_trials(numbers, judge, asked)
@@ -251,37 +247,22 @@ def _model(model: Any) -> tuple[Model, dict[str, Any]]:
     if about is None or about not in names.values() or not hasattr(model, "get_params"):
         known = ", ".join(sorted(about.name for about in names.values()))
         raise DataError(f"model must be {Choice(*names).must_be()}, or one of these estimators: {known}")
-    given = {name: value for name, value in model.get_params(deep=False).items() if name != "n_components"}
-    return about, given
+    given = model.get_params(deep=False)
+    return about, {name: value for name, value in given.items() if name != "n_components"}
 
 
 def _refuse_for_criteria(criterion: str, rule: str, validation: Any, test_size: Any, n_folds: Any) -> None:
     """Refuse what makes sense for agents held out only."""
+    asked, held_out = Argument("criterion", criterion), Argument("criterion", "held-out")
     if rule == "one-se":
-        raise DataError(
-            Message(
-                Argument("rule", "one-se"),
-                " needs errors, which ",
-                Argument("criterion", criterion),
-                " does not have; use ",
-                Argument("rule", "best"),
-                ", or ",
-                Argument("criterion", "held-out"),
-            )
-        )
+        use = (" does not have; use ", Argument("rule", "best"), ", or ", held_out)
+        raise DataError(Argument("rule", rule), " needs errors, which ", asked, *use)
     given = {"validation": validation is not None, "test_size": test_size != TEST_SIZE}
     given["n_folds"] = n_folds is not None
+    why = " is computed on all data, and nobody is held out; leave out "
     for name, is_given in given.items():
         if is_given:
-            raise DataError(
-                Message(
-                    Argument("criterion", criterion),
-                    " is computed on all data, and nobody is held out; leave out ",
-                    Argument(name),
-                    ", or use ",
-                    Argument("criterion", "held-out"),
-                )
-            )
+            raise DataError(asked, why, Argument(name), ", or use ", held_out)
 
 
 def _affordable(model: Selectable, folds: list[tuple[Any, Any]], seed: int) -> list[tuple[Any, Any]]:
@@ -290,28 +271,17 @@ def _affordable(model: Selectable, folds: list[tuple[Any, Any]], seed: int) -> l
     kept = [(train, model.affordable(test, rng)) for train, test in folds]
     n, n_kept = (sum(test.n_agents for _, test in parts) for parts in (folds, kept))
     if n_kept < n:
-        warnings.warn(
-            f"{n_kept:,} of {n:,} agents held out are scored, drawn at random: rankings with so many "
-            "unlisted items have probabilities that take long to find",
-            PermixWarning,
-            stacklevel=3,
-        )
+        why = "rankings with so many unlisted items have probabilities that take long to find"
+        said = f"{n_kept:,} of {n:,} agents held out are scored, drawn at random: {why}"
+        warnings.warn(said, PermixWarning, stacklevel=3)
     return kept
 
 
 def _warn_of_fits(report: pd.DataFrame, model: Selectable, asked: Any) -> None:
     unsettled = report["n_components"][~report["converged"]]
     if len(unsettled):
-        warnings.warn(
-            Message(
-                f"the fit did not converge with {', '.join(map(str, unsettled))} group(s); raise ",
-                Argument("max_iter", asked.max_iter),
-                " or ",
-                Argument("tol"),
-            ),
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+        said = f"the fit did not converge with {', '.join(map(str, unsettled))} group(s); raise "
+        warnings.warn(ConvergenceWarning(cut_short(said, asked.max_iter)), stacklevel=3)
     remark = model.remark(report)
     if remark is not None:
         warnings.warn(remark, PermixWarning, stacklevel=3)
@@ -321,11 +291,8 @@ def _warn_if_few(n_agents: int, n_folds: int, given: bool) -> None:
     if n_agents >= FEW_AGENTS:
         return
     advice = () if n_folds > 1 or given else ("; ", Argument("n_folds", 5), " holds everybody out once")
-    warnings.warn(
-        Message(f"only {n_agents} agents are held out, too few to tell numbers of groups apart", *advice),
-        PermixWarning,
-        stacklevel=3,
-    )
+    few = f"only {n_agents} agents are held out, too few to tell numbers of groups apart"
+    warnings.warn(PermixWarning(few, *advice), stacklevel=3)
 
 
 def _checked_numbers(n_components: Iterable[int]) -> list[int]:
@@ -351,18 +318,15 @@ def _folds(
     elif n_folds is None:
         yield table.split(test_size, seed)
     else:
-        n = table.n_agents
-        n_folds = Whole(2, n)("n_folds", n_folds)
+        n_folds = Whole(2, table.n_agents)("n_folds", n_folds)
         rng = np.random.default_rng(seed)
-        rest = table
-        parts = []
+        rest, parts = table, []
         for left in range(n_folds, 1, -1):
             rest, part = rest.split(rest.n_agents // left, rng)
             parts.append(part)
         parts.append(rest)
         for number, part in enumerate(parts):
-            others = parts[:number] + parts[number + 1 :]
-            yield type(table).concat(others), part
+            yield type(table).concat(parts[:number] + parts[number + 1 :]), part
 
 
 def _all_trials(
@@ -391,8 +355,7 @@ def _all_trials(
                 break
     interrupted = interrupts.interrupted and len(trials) < len(numbers)
     if interrupted:
-        done = ", ".join(str(trial.n_components) for trial in trials)
-        warnings.warn(
-            f"stopped by the user; kept what was finished: {done} group(s)", PermixWarning, stacklevel=3
-        )
+        done = ", ".join(map(str, numbers[: len(trials)]))
+        said = f"stopped by the user; kept what was finished: {done} group(s)"
+        warnings.warn(said, PermixWarning, stacklevel=3)
     return trials, fits, interrupted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from permix.cli.output import count_of, print_table, rounded
 
@@ -28,80 +28,36 @@ def selection_report(selection: ComponentSelection) -> dict[str, Any]:
 
 def print_selection(selection: ComponentSelection) -> None:
     """Show every number of groups with what it was judged by: people held out, or a criterion."""
-    if selection.criterion == "held-out":
-        _print_held_out(selection)
+    table, name = selection.table, selection.criterion
+    shown: dict[str, list[Any]] = {"groups": table["n_components"].tolist()}
+    if name == "held-out":
+        who = f"{selection.n_train:,} fitted and {selection.n_validation:,} held out"
+        if selection.n_folds > 1:
+            who = f"each of {selection.n_validation:,} agents held out once, in {selection.n_folds} parts"
+        title = f"Log-likelihood of an agent, {who}"
+        others = table["n_components"] != selection.best
+        shown["fitted"] = [f"{value:.4f}" for value in table["train"]]
+        shown["held out"] = [f"{value:.4f}" for value in table["validation"]]
+        shown["difference to best"] = _known(table["difference"].where(others), ".4f")
+        shown["its error"] = _known(table["difference_error"].where(others), ".4f")
     else:
-        _print_criterion(selection)
-
-
-def _print_held_out(selection: ComponentSelection) -> None:
-    columns = ("n_components", "train", "validation", "difference", "difference_error")
-    rows = zip(*(selection.table[name].tolist() for name in columns), strict=True)
-    who = (
-        f"each of {selection.n_validation:,} agents held out once, in {selection.n_folds} parts"
-        if selection.n_folds > 1
-        else f"{selection.n_train:,} fitted and {selection.n_validation:,} held out"
-    )
-    off = _normalizer_errors(selection)
-    print_table(
-        f"Log-likelihood of an agent, {who}",
-        ["groups", "fitted", "held out", "difference to best", "its error", *off.header, "remark"],
-        [
-            [
-                number,
-                f"{train:.4f}",
-                f"{score:.4f}",
-                "" if number == selection.best else f"{gap:.4f}",
-                "" if number == selection.best or math.isnan(error) else f"{error:.4f}",
-                *off.cells[row],
-                _remark(selection, number),
-            ]
-            for row, (number, train, score, gap, error) in enumerate(rows)
-        ],
-    )
+        title = f"{name.upper()} of {count_of(selection.n_train, 'agent')}, small = good"
+        effective = "effective parameters" if name in ("dic", "waic") else "parameters"
+        shown["log-likelihood"] = [rounded(value, 2) for value in table["log_likelihood"]]
+        shown[effective] = [rounded(value, 1) for value in table["parameters"]]
+        shown[name.upper()] = [rounded(value, 1) for value in table[name]]
+    if "normalizer" in table and (table["normalizer"] == "vmf").any():
+        shown["normalizer off by"] = _known(table["normalizer_error"], "+.2g")
+    shown["remark"] = [_remark(selection, number) for number in shown["groups"]]
+    print_table(title, list(shown), list(zip(*shown.values(), strict=True)))
     if selection.chosen != selection.best:
-        print(
-            "chosen: the fewest groups that are within one standard error of the best; "
-            f"--rule best takes {selection.best}\n"
-        )
+        fewest = "the fewest groups that are within one standard error of the best"
+        print(f"chosen: {fewest}; --rule best takes {selection.best}\n")
 
 
-def _print_criterion(selection: ComponentSelection) -> None:
-    name = selection.criterion
-    columns = ("n_components", "log_likelihood", "parameters", name)
-    rows = zip(*(selection.table[column].tolist() for column in columns), strict=True)
-    effective = "effective parameters" if name in ("dic", "waic") else "parameters"
-    off = _normalizer_errors(selection)
-    print_table(
-        f"{name.upper()} of {count_of(selection.n_train, 'agent')}, small = good",
-        ["groups", "log-likelihood", effective, name.upper(), *off.header, "remark"],
-        [
-            [
-                number,
-                rounded(total, 2),
-                rounded(parameters, 1),
-                rounded(value, 1),
-                *off.cells[row],
-                _remark(selection, number),
-            ]
-            for row, (number, total, parameters, value) in enumerate(rows)
-        ],
-    )
-
-
-class _NormalizerErrors(NamedTuple):
-    """A column with the errors of an approximate normalizer; none where there is none."""
-
-    header: list[str]
-    cells: list[list[str]]
-
-
-def _normalizer_errors(selection: ComponentSelection) -> _NormalizerErrors:
-    table = selection.table
-    if "normalizer" not in table or not (table["normalizer"] == "vmf").any():
-        return _NormalizerErrors([], [[] for _ in range(len(table))])
-    cells = [["" if math.isnan(error) else f"{error:+.2g}"] for error in table["normalizer_error"]]
-    return _NormalizerErrors(["normalizer off by"], cells)
+def _known(values: Any, style: str) -> list[str]:
+    """Write numbers; nothing for those that are not known."""
+    return ["" if math.isnan(value) else format(value, style) for value in values]
 
 
 def _remark(selection: ComponentSelection, number: int) -> str:

@@ -11,15 +11,13 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import validate_data
 
-from permix import MallowsKDE
+from permix import Mallows, MallowsKDE
 from permix.baselines.kde import bandwidth
 from permix.baselines.row_densities import closed_form, sampled
 from permix.baselines.row_densities.split_rows import split_rows
 from permix.consensus.kemeny import kemeny
 from permix.data import Preferences, Rankings
-from permix.distributions import Mallows
 from permix.errors import DataError, PermixWarning
-from permix.estimators.preference_input import as_preferences
 from permix.runtime import progress
 from tests.oracles import mallows_kde as oracle
 from tests.oracles.posets_all import closure, is_partitioned, labelled_posets, random_posets
@@ -390,9 +388,9 @@ def test_no_draws():
 class FromScores(MallowsKDE):
     """Rows are scores of items, the highest is best; scikit-learn's checks make tables of numbers."""
 
-    def _preferences(self, X, *, reset):
+    def _checked(self, X, *, reset):
         scores = validate_data(self, X, reset=reset, dtype=np.float64)
-        return as_preferences(Rankings.from_orders(np.argsort(-scores, axis=1, kind="stable")))
+        return Rankings.from_orders(np.argsort(-scores, axis=1, kind="stable"))
 
 
 @parametrize_with_checks(

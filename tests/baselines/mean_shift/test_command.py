@@ -84,7 +84,8 @@ def test_what_is_said_of_lists_that_still_move(run, votes, tmp_path):
 
 
 def test_many_groups_are_cut(capsys):
-    from permix.baselines.mean_shift.tables import mean_shift_report, print_mean_shift
+    from permix.baselines.mean_shift.tables import report as mean_shift_report
+    from permix.baselines.mean_shift.tables import show as print_mean_shift
 
     lists = permix.Rankings.from_orders(VOTES, items=ITEMS)
     report = mean_shift_report(permix.BlurringMeanShift().fit(lists)._fit)

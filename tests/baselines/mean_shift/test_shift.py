@@ -19,7 +19,7 @@ from permix.baselines.mean_shift import shift as blurring
 from permix.baselines.mean_shift.fit import fit_mean_shift
 from permix.baselines.mean_shift.parameters import MeanShiftParameters
 from permix.baselines.mean_shift.shift import BlurringShift, distinct_lists
-from permix.baselines.mean_shift.shift_jit import fill_behind, opposed_pairs, set_ranks, stagewise_order
+from permix.baselines.mean_shift.shift_jit import fill_behind, opposed_pairs, stagewise_order
 from permix.data import Preferences, Rankings
 from permix.datasets import make_generalized_mallows_mixture
 from permix.errors import DataError, PermixWarning
@@ -82,7 +82,7 @@ def compiled_distances(lists, n_items):
     found = np.empty((len(lists), len(lists)), dtype=np.int64)
     for k, (center, size) in enumerate(zip(table.orders, table.lengths, strict=True)):
         ranks = np.full(n_items, size, dtype=np.int64)
-        set_ranks(center, size, ranks)
+        ranks[center[:size]] = np.arange(size)
         found[:, k] = [
             opposed_pairs(row, length, ranks, size)
             for row, length in zip(table.orders, table.lengths, strict=True)

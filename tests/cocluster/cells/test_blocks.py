@@ -134,6 +134,13 @@ def test_gain_of_moments_is_a_difference(law):
     assert gain(law, 3, sums, 2, np.array([0, 1]), values, 2) == pytest.approx(expected, abs=1e-11)
     assert gain(law, 3, sums, 0, np.array([0, 1]), values, 2) == 0.0
     assert block(law, 0, np.zeros(2)) == 0.0
+    # Zeros, or numbers that add up to nothing, need not be listed.
+    for active in ([], [1], [0]):
+        added = np.zeros(2)
+        added[active] = values[active]
+        expected = block(law, 5, sums + added) - block(law, 3, sums)
+        found = gain(law, 3, sums, 2, np.array(active, dtype=int), values[active], len(active))
+        assert found == pytest.approx(expected, abs=1e-11)
 
 
 def test_equal_numbers_have_no_negative_spread():
@@ -146,5 +153,5 @@ def test_equal_numbers_have_no_negative_spread():
 
 def test_marginals_of_many_blocks():
     law = count_law(1.0, np.array([2]), 10)
-    n, sums = np.array([[3, 0], [1, 0]]), np.array([[[2, 1], [0, 0]], [[0, 1], [0, 0]]])
+    n, sums = np.array([3, 0, 1, 0]), np.array([[2, 1], [0, 0], [0, 1], [0, 0]])
     assert log_blocks(law, n, sums) == pytest.approx(math.log(1 / 12) + math.log(1 / 2), abs=1e-12)

@@ -44,8 +44,8 @@ def test_marginal_of_a_block_is_that_of_its_values(name):
     family, naive, _ = CASES[name]
     values = np.array(VALUES[name])
     codes = family.encode(values)
-    sums = sums_of(family, codes)[None, None].astype(family.sums_dtype)
-    found = log_blocks(family.law(len(codes)), np.array([[len(codes)]]), sums)
+    sums = sums_of(family, codes)[None].astype(family.sums_dtype)
+    found = log_blocks(family.law(len(codes)), np.array([len(codes)]), sums)
     assert found + family.log_constant(codes) == pytest.approx(log_cells(naive, VALUES[name]), abs=1e-10)
 
 

@@ -6,16 +6,13 @@ import numpy as np
 import pytest
 
 from permix.cocluster.cells.blocks_jit import count_law
-from permix.cocluster.cells.line_counts import LineCountFamily
 from permix.cocluster.cells.line_counts_jit import CELLS, SLOT, START, TOTALS
-from permix.cocluster.cells.line_moments import LineMomentFamily
+from permix.cocluster.cells.line_family import LineCountFamily, LineMomentFamily, line_family
 from permix.cocluster.cells.line_moments_jit import fill_moment_tables
-from permix.cocluster.grid.state import line_family
 from tests.cocluster.grid.cases import CASES as CELL_CASES
 from tests.cocluster.grid.cases import encoded, random_matrix
 from tests.families.test_contract import (
     add,
-    add_vector,
     clear,
     clear_members,
     copy_cluster,
@@ -24,7 +21,6 @@ from tests.families.test_contract import (
     log_predictive_without,
     merge,
     predictive,
-    project,
     remove,
 )
 from tests.oracles.cocluster import log_matrix
@@ -37,6 +33,13 @@ NAMES = [*CELL_CASES, *(f"{name}-short" for name in CELL_CASES)]
 FAMILIES = pytest.mark.parametrize("name", NAMES)
 
 
+def grouped_lines(family, labels):
+    """The lines, with cells grouped by the labels of the other axis."""
+    groups, out = np.asarray(labels, dtype=np.int32), family.room_for_lines()
+    family.group_by(groups, int(groups.max(initial=-1)) + 1, out)
+    return out
+
+
 class Case:
     """Lines of a random matrix, the first few seated in clusters."""
 
@@ -45,7 +48,7 @@ class Case:
         self.X = random_matrix(name, 8, shape=(14, 10), missing=0.3)
         cells, self.naive, _ = CELL_CASES[name]
         matrix = encoded(cells, self.X)
-        self.family = line_family(matrix)
+        self.family = line_family(matrix, 24)
         if short and matrix.family.has_levels:
             law = count_law(cells.pseudo_count, np.array([cells.n_slots]), 1)
             self.family = LineCountFamily(matrix.by_row, law, 24)
@@ -55,7 +58,7 @@ class Case:
             self.family = LineMomentFamily(matrix.by_row, matrix.law, 24, tables)
         self.scale = matrix.family.prior_scale if name == "gaussian" else None
         self.poisson = name == "poisson"
-        self.data = self.family.encode(GROUPS)
+        self.data = grouped_lines(self.family, GROUPS)
         self.stats = self.family.statistics(CAPACITY)
         self.labels = list(labels)
         for i, k in enumerate(labels):
@@ -193,51 +196,18 @@ def test_extend_scores_then_adds(name):
         )
 
 
-@FAMILIES
-def test_projection_is_an_inner_product(name):
-    """``project`` and ``add_vector`` agree on what vector a line is; a line without cells is zero."""
-    case = Case(name)
-    n = len(case.family.direction_scales(case.data))
-    rng = np.random.default_rng(0)
-    direction = rng.normal(size=n)
-    for i in (0, 3, 12):
-        vector = np.zeros(n)
-        add_vector(case.stats, case.data, i, 2.0, vector)
-        assert project(case.stats, case.data, i, direction) == pytest.approx(vector @ direction / 2.0)
-    empty = np.zeros(n)
-    add_vector(case.stats, case.data, 3, 2.0, empty)
-    assert not empty.any()
-
-
 @pytest.mark.parametrize("pseudo_count", [1e-12, 1e-30])
 def test_tiny_pseudo_counts_do_not_drown(pseudo_count):
     """A line alone with its level: what is left of it in the cluster is the pseudo-count, to all digits."""
     X = np.array([[0.0], [1.0], [1.0]])
     matrix = encoded(type(CELL_CASES["bernoulli"][0])(pseudo_count=pseudo_count), X)
-    family = line_family(matrix)
-    data = family.encode([0])
+    family = line_family(matrix, 24)
+    data = grouped_lines(family, [0])
     stats = family.statistics(1)
     for i in range(3):
         add(stats, data, i, 0)
     expected = np.log(pseudo_count) - np.log(2 + 2 * pseudo_count)
     assert log_predictive_without(stats, data, 0, 0) == pytest.approx(expected, rel=1e-14)
-
-
-@FAMILIES
-def test_parameters_are_posterior_means(name):
-    case = Case(name)
-    values = next(iter(case.family.parameters(case.stats, 3).values()))
-    assert values.shape[:2] == (3, 4)
-    if case.scale is None and not case.poisson:
-        np.testing.assert_allclose(values.sum(axis=-1), 1.0)
-    rows = np.array(case.members(0))
-    inside = case.X[np.ix_(rows, np.flatnonzero(GROUPS == 0))]
-    inside = inside[~np.isnan(inside)]
-    if case.poisson:
-        assert values[0, 0] == pytest.approx((1.4 + inside.sum()) / (0.7 + len(inside)))
-    elif case.scale:
-        codes = (inside - 1.0) / 2.0
-        assert values[0, 0] == pytest.approx(codes.sum() / (0.8 + len(codes)))
 
 
 def test_other_groups_leave_empty_statistics_valid():

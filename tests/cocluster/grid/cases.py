@@ -54,6 +54,13 @@ def grid_of(name, prior) -> GridState:
     return GridState(encoded(family, X), *PRIORS[prior])
 
 
+def set_labels(state, row_labels, column_labels):
+    """Put rows and columns into the clusters named by labels."""
+    state.rows.set_labels(row_labels)
+    state.columns.set_labels(column_labels)
+    state.refresh()
+
+
 def random_matrix(name, seed, shape=(25, 18), missing=0.4):
     """A matrix with some structure, empty lines, and values of the family."""
     rng = np.random.default_rng(seed)

@@ -52,13 +52,13 @@ def test_compiled_conditional_is_the_corrected_equation(side):
         for r in range(len(table)):
             scores = np.empty(mixture.capacity + 1)
             n = conditional(
-                mixture.prior,
+                mixture.prior.joining,
+                mixture.prior.opening,
                 mixture.stats,
                 mixture.data,
                 mixture.empty_scores,
                 mixture.labels,
                 mixture.sizes,
-                mixture.log_weights,
                 mixture.n_clusters,
                 r,
                 scores,

@@ -12,7 +12,7 @@ from permix.cocluster.grid.state import GridState
 from permix.moves import Concentration, Cycle, Gibbs, SplitMerge
 from permix.moves.gibbs_jit import conditional
 from permix.partitions import DirichletProcess, Gamma, canonical_labels
-from tests.cocluster.grid.cases import CASES, PRIORS, RULES, encoded, grid_of
+from tests.cocluster.grid.cases import CASES, PRIORS, RULES, encoded, grid_of, set_labels
 from tests.oracles.cocluster import exact_grid_posterior, log_matrix
 from tests.oracles.mixtures import total_variation, total_variation_bound
 from tests.oracles.partitions import sequential_probability
@@ -43,19 +43,19 @@ def transition_matrices(name, prior):
         if pi[place] == 0.0:
             matrices[:, place, place] = 1.0
             continue
-        state.set_labels(np.array(pair[0]), np.array(pair[1]))
+        set_labels(state, np.array(pair[0]), np.array(pair[1]))
         for axis, side in enumerate(("rows", "columns")):
             mixture = state.side(side)
             for i in range(3):
                 scores = np.empty(mixture.capacity + 1)
                 n_options = conditional(
-                    mixture.prior,
+                    mixture.prior.joining,
+                    mixture.prior.opening,
                     mixture.stats,
                     mixture.data,
                     mixture.empty_scores,
                     mixture.labels,
                     mixture.sizes,
-                    mixture.log_weights,
                     mixture.n_clusters,
                     i,
                     scores,
@@ -157,7 +157,7 @@ def test_chain_of_rows_alone_keeps_columns():
     name = "categorical"
     state = grid_of(name, "dp")
     columns = (0, 1, 0)
-    state.set_labels(np.zeros(3, dtype=np.int64), np.array(columns))
+    set_labels(state, np.zeros(3, dtype=np.int64), np.array(columns))
     pairs, pi = posterior(name, "dp")
     kept = np.array([pair[1] == columns for pair in pairs])
     given = np.where(kept, pi, 0.0) / pi[kept].sum()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from permix.cocluster.bases import as_bases, to_base_lines, to_label_lines
+from permix.cocluster.bases import as_bases, to_lines
 from permix.cocluster.cells.blocks_jit import count_law
 from permix.cocluster.cells.encoded_matrix import encode_matrix
 from permix.cocluster.cells.families import CategoricalCells
@@ -27,7 +27,7 @@ def ids_of(rng, n_bases):
 
 
 def state_of(bases, rng, filled=None, budget=1.5):
-    lines = to_base_lines(bases) if filled is None else to_label_lines(bases, filled)
+    lines = to_lines(bases, filled)
     n_cells = R * C if filled is None else filled.n_cells
     data = MondrianData(
         count_law(A, bases.n_blocks, n_cells),

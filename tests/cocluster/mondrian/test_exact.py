@@ -58,7 +58,7 @@ def naive_log_likelihood(family, blocks, forget=None):
             sums = np.bincount(np.array(inside, dtype=int), minlength=matrix.family.n_slots)[None]
         else:
             sums = np.array([[sum(inside), sum(code * code for code in inside)]], dtype=float)
-        total += log_blocks(matrix.law, n[None], sums[None])
+        total += log_blocks(matrix.law, n, sums)
     return total
 
 

@@ -343,7 +343,9 @@ def test_unlisted_has_its_effect_on_ratings(tmp_path):
 
 
 def test_ratings_twice_and_bad(tmp_path):
-    with pytest.raises(DataError, match=r"line 4: agent 'x' rates 'a' a second time \(first: .*line 2\)"):
+    with pytest.raises(
+        DataError, match=r"agent 'x' rated 'a' twice: 3 in .*line 2 and 5 in .*line 4; keep one"
+    ):
         read_table(put(tmp_path, "agent,item,rating\nx,a,3\ny,a,4\nx,a,5\n"))
     with pytest.raises(DataError, match="line 3: rating 'good' is not a number"):
         read_table(put(tmp_path, "agent,item,rating\nx,a,3\ny,a,good\n"))
@@ -368,6 +370,8 @@ def test_ratings_twice_and_bad(tmp_path):
         ("pos1,unlisted\na,below\nb,above\n", r"line 3: column 'unlisted' says"),
         ("agent,better,worse\n1,a,b\n1,b,b\n", r"line 3: 'b' is compared with itself"),
         ("agent,better,worse\n1,a,b\n1,,b\n", r"line 3: nothing in column 'better'"),
+        ("agent,better,worse\n1,1,2\n1,2,-1\n", r"line 3: an item is missing"),
+        ("agent,item,rating\n1,1,2\n1,-1,3\n", r"line 3: the item is missing"),
     ],
 )
 def test_bad_rows_are_named_by_line(tmp_path, text, words):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy.special import gammaln, ive
 
-from permix import Preferences, Rankings
-from permix.distributions import Angle, distribution_from_description
+from permix import Angle, Preferences, Rankings
+from permix.distributions.base import distribution_from_description
 from permix.errors import DataError, PermixWarning
 from permix.runtime.threads import at_most
 from tests.oracles import ranking_models as oracle

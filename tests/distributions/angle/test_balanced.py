@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import permix
-from permix.distributions.angle.angle_jit import standard_scores, vmf_log_sum
-from permix.distributions.angle.balanced_jit import balanced_log_sum, balanced_log_sum_and_mean
+from permix.distributions.angle.balanced_jit import balanced_log_sum_and_mean
+from permix.distributions.angle.normalizers import log_sum
+from permix.distributions.angle.scores import standard_scores, vmf_log_sum
 from permix.distributions.angle.subset_table_jit import log_sum_and_mean
 
 
@@ -33,7 +34,7 @@ def test_against_the_table(t, share, limit):
         tilts = share * t * direction
         exact = log_sum_and_mean(tilts, scores, table, back, exact_mean)
         assert balanced_log_sum_and_mean(tilts, scores, mean) == pytest.approx(exact, abs=limit)
-        assert balanced_log_sum(tilts, scores) == pytest.approx(exact, abs=limit)
+        assert log_sum("balanced", tilts, scores) == pytest.approx(exact, abs=limit)
         assert np.linalg.norm(mean - exact_mean) < 0.04 * np.linalg.norm(exact_mean)
         assert abs(mean.sum()) < 1e-4
         off.append(abs(vmf_log_sum(share * t, t) - exact))
@@ -55,11 +56,11 @@ def test_against_importance_sampling_for_many_items(share):
 def test_uniform_and_extreme_concentrations():
     for t in (3, 30, 200):
         scores = standard_scores(t)
-        assert balanced_log_sum(np.zeros(t), scores) == pytest.approx(math.lgamma(t + 1.0), rel=1e-9)
+        assert log_sum("balanced", np.zeros(t), scores) == pytest.approx(math.lgamma(t + 1.0), rel=1e-9)
         direction = next(directions(t))
         best = np.sort(direction) @ scores
         for kappa in (1e4, 1e6):
-            value = balanced_log_sum(kappa * t * direction, scores)
+            value = log_sum("balanced", kappa * t * direction, scores)
             # One ranking alone, or all of them at its weight, bound the sum.
             assert kappa * t * best - 1e-6 * kappa * t <= value
             assert value <= kappa * t * best + math.lgamma(t + 1.0) + 1e-6 * kappa * t

@@ -9,9 +9,9 @@ import pytest
 
 from permix.data.rankings import Rankings
 from permix.distributions.angle import completions as angle_completions
-from permix.distributions.angle.angle_jit import standard_scores
 from permix.distributions.angle.completions import log_compatible_sums, sample_completions
 from permix.distributions.angle.completions_jit import QUICK_TERMS, n_terms
+from permix.distributions.angle.scores import standard_scores
 from permix.errors import DataError
 from permix.runtime import threads
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from permix.distributions.angle import completions_jit as kernels
-from permix.distributions.angle.angle_jit import standard_scores
+from permix.distributions.angle.scores import standard_scores
 from permix.kernels.jit import kernel
 from permix.kernels.streams import new_stream, next_word, open_stream
 
@@ -107,7 +107,7 @@ def exact_draws(listed, length, below, tilts, scores, out):
 @kernel
 def moved_draws(start, listed, length, below, tilts, scores, n_proposals, out):
     stream = new_stream()
-    scratch = kernels.new_completion_scratch(tilts.size)
+    scratch = np.empty((3, tilts.size), np.int32)
     for row in range(out.shape[0]):
         out[row] = start
         open_stream(stream, 21, 22, 0, row)
@@ -117,7 +117,7 @@ def moved_draws(start, listed, length, below, tilts, scores, n_proposals, out):
 @kernel
 def uniform_draws(listed, length, below, out):
     stream = new_stream()
-    scratch = kernels.new_completion_scratch(out.shape[1])
+    scratch = np.empty((3, out.shape[1]), np.int32)
     for row in range(out.shape[0]):
         open_stream(stream, 31, 32, 0, row)
         kernels.uniform_completion(stream, listed, length, below, out[row], scratch)
@@ -504,7 +504,7 @@ def test_chains_from_opposite_ends_meet_at_a_hundred_items(below, concentration)
 @kernel
 def annealed(listed, length, below, tilts, scores, out):
     stream = new_stream()
-    scratch = kernels.new_completion_scratch(tilts.size)
+    scratch = np.empty((3, tilts.size), np.int32)
     order = np.empty(tilts.size, np.int32)
     concentration, half, _ = kernels.annealing_plan(listed, length, below, tilts, scores)
     for particle in range(out.size):

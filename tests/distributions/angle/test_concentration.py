@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from permix.angle import published_jit as published
-from permix.distributions.angle import concentration_jit as kernels
-from permix.distributions.angle.angle_jit import draw_direction, standard_scores, vmf_log_sum
+from permix.angle import published
+from permix.distributions.angle import concentration, gamma_jit
+from permix.distributions.angle.concentration import ConcentrationPosterior
+from permix.distributions.angle.scores import draw_direction, standard_scores, vmf_log_sum
 from tests.oracles import angle as oracle
 
 # Items, rankings, length β, and the prior: β₀, a₀, b₀.
@@ -28,6 +29,11 @@ cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 def order_of(t):
     return 0.5 * (t - 3.0)
+
+
+def posterior(case):
+    """p(κ | Y) of a case."""
+    return ConcentrationPosterior(order_of(case[0]), *case[1:])
 
 
 def log_density(case, kappa):
@@ -56,7 +62,7 @@ def integrals(case, *functions, cap=np.inf):
 @pytest.mark.parametrize("t", [3, 4, 10, 50])
 @pytest.mark.parametrize("r", [1e-6, 0.01, 0.3, 0.7, 0.95, 0.999])
 def test_newton_solves_equation_3(t, r):
-    kappa = kernels.newton_concentration(order_of(t), r)
+    kappa = concentration.newton_concentration(order_of(t), r)
     assert oracle.ratio(order_of(t), kappa) == pytest.approx(r, rel=1e-11)
     # Banerjee's start alone does not.
     start = r * (t - 1 - r * r) / (1 - r * r)
@@ -65,10 +71,10 @@ def test_newton_solves_equation_3(t, r):
 
 
 def test_newton_at_the_ends():
-    assert kernels.newton_concentration(1.0, 0.0) == 0.0
-    assert kernels.newton_concentration(1.0, -0.1) == 0.0
-    assert kernels.newton_concentration(1.0, 1.0) == np.inf
-    large = kernels.newton_concentration(5000.0, 1 - 1e-9)
+    assert concentration.newton_concentration(1.0, 0.0) == 0.0
+    assert concentration.newton_concentration(1.0, -0.1) == 0.0
+    assert concentration.newton_concentration(1.0, 1.0) == np.inf
+    large = concentration.newton_concentration(5000.0, 1 - 1e-9)
     assert np.isfinite(large)
     assert large > 1e8
 
@@ -81,7 +87,7 @@ def test_at_the_cap_the_most_probable_ranking_is_certain(t):
     for direction in directions:
         direction = direction / np.linalg.norm(direction)
         cosines = oracle.standardised(t) @ direction
-        cap = kernels.concentration_cap(t, np.sort(direction) @ oracle.scores(t))
+        cap = concentration.concentration_cap(t, np.sort(direction) @ oracle.scores(t))
         if np.isinf(cap):
             kappas = np.geomspace(1e-3, 1e6, 400)
             assert (kappas * cosines.max() - oracle.vmf_log_sum(t, kappas)).max() <= 1e-9
@@ -95,9 +101,9 @@ def test_at_the_cap_the_most_probable_ranking_is_certain(t):
 
 
 def test_the_direction_of_a_ranking_has_the_least_cap():
-    caps = [kernels.concentration_cap(5, reach) for reach in (1.0, 0.99, 0.97, 0.95)]
+    caps = [concentration.concentration_cap(5, reach) for reach in (1.0, 0.99, 0.97, 0.95)]
     assert caps == sorted(caps)
-    assert kernels.concentration_cap(4, 1.0) == pytest.approx(12.0, rel=1e-9)  # 1 = 2κ e^-κ e^κ / 4!
+    assert concentration.concentration_cap(4, 1.0) == pytest.approx(12.0, rel=1e-9)  # 1 = 2κ e^-κ e^κ / 4!
 
 
 # The published fixed point.
@@ -107,7 +113,7 @@ def test_the_direction_of_a_ranking_has_the_least_cap():
 def test_updates_are_equations_9_and_10(case):
     t, *known = case
     for kappa in (0.3, 2.0, 11.0):
-        found = published.variational_update(order_of(t), *known, kappa)
+        found = published.variational_update(posterior(case), kappa)
         if known[2] > 0:
             np.testing.assert_allclose(found, oracle.variational_update(t, *known, kappa), rtol=1e-10)
             assert not np.allclose(
@@ -130,10 +136,10 @@ def test_the_fixed_point_is_that_of_algorithm_1(name):
         kappa, before = ((a - 1) / b if a > 1 else a / b), kappa
         if abs(kappa - before) < 1e-13 * kappa:
             break
-    shape, rate, n_iter = published.variational_fixed_point(order_of(t), *case[1:], 5.0, 2000)
+    shape, rate, n_iter = published.variational_fixed_point(posterior(case), 5.0, 2000)
     np.testing.assert_allclose([shape, rate], [a, b], rtol=1e-7)
     assert n_iter < 2000
-    once = published.variational_update(order_of(t), *case[1:], 5.0)
+    once = published.variational_update(posterior(case), 5.0)
     assert not np.allclose(once, [a, b], rtol=1e-4)
 
 
@@ -150,7 +156,7 @@ def test_mode():
 def test_expectations_against_quadrature(shape, mean):
     t, length, prior_length = 6, 4.0, 0.6
     law = stats.gamma(shape, scale=mean / shape)
-    found = kernels.gamma_expectations(order_of(t), length, prior_length, shape, shape / mean)
+    found = gamma_jit.gamma_expectations(order_of(t), length, prior_length, shape, shape / mean)
     functions = (
         lambda k: k * oracle.ratio(order_of(t), length * k),
         lambda k: oracle.log_moment(t, k),
@@ -169,7 +175,7 @@ def test_expectations_against_quadrature(shape, mean):
 
 def test_nodes_sum_to_one_and_have_the_mean():
     for shape in (0.4, 2.0, 5.0, 13.0, 20.0, 1e4):
-        kappas, weights = kernels.gamma_nodes(shape, 3.0)
+        kappas, weights = gamma_jit.gamma_nodes(shape, 3.0)
         assert kappas @ weights == pytest.approx(shape / 3.0, rel=1e-10)
         if shape > 1.0:
             assert weights.sum() == pytest.approx(1.0, rel=1e-10)
@@ -177,7 +183,7 @@ def test_nodes_sum_to_one_and_have_the_mean():
 
 @pytest.mark.parametrize("x", [1e-3, 0.5, 1.0, 9.99, 10.0, 1234.5])
 def test_digamma(x):
-    assert kernels.digamma(x) == pytest.approx(special.psi(x), rel=1e-13)
+    assert gamma_jit.digamma(x) == pytest.approx(special.psi(x), rel=1e-13)
 
 
 def test_divergence_of_gamma_laws():
@@ -185,9 +191,9 @@ def test_divergence_of_gamma_laws():
     for a, b, a0, b0 in rng.gamma(2.0, 1.5, size=(20, 4)) + 0.5:
         q, p = stats.gamma(a, scale=1 / b), stats.gamma(a0, scale=1 / b0)
         exact = integrate.quad(lambda k, q=q, p=p: q.pdf(k) * (q.logpdf(k) - p.logpdf(k)), 0, q.isf(1e-13))[0]
-        assert kernels.gamma_divergence(a, b, a0, b0) == pytest.approx(exact, rel=1e-6, abs=1e-8)
-        assert kernels.gamma_divergence(a0, b0, a, b) != pytest.approx(exact, rel=1e-6)  # it has a direction
-    assert kernels.gamma_divergence(2.0, 3.0, 2.0, 3.0) == pytest.approx(0.0, abs=1e-14)
+        assert gamma_jit.gamma_divergence(a, b, a0, b0) == pytest.approx(exact, rel=1e-6, abs=1e-8)
+        assert gamma_jit.gamma_divergence(a0, b0, a, b) != pytest.approx(exact, rel=1e-6)  # not symmetric
+    assert gamma_jit.gamma_divergence(2.0, 3.0, 2.0, 3.0) == pytest.approx(0.0, abs=1e-14)
 
 
 # The posterior of κ.
@@ -201,8 +207,7 @@ def log_prior_constant(case):
 @cases
 @pytest.mark.parametrize("cap", [np.inf, 6.0])
 def test_the_grid_against_adaptive_quadrature(case, cap):
-    t, *known = case
-    nodes, probabilities, log_integral = kernels.posterior_grid(order_of(t), *known, cap, 512)
+    nodes, probabilities, log_integral = posterior(case).grid(cap, 512)
     top, (total, first, second) = integrals(case, np.ones_like, lambda k: k, lambda k: k * k, cap=cap)
     rel = 1e-8 if cap == np.inf else 1e-3  # a cut through the density is met to the square of a step
     assert log_integral == pytest.approx(top + math.log(total), abs=1e-7 if cap == np.inf else 1e-3)
@@ -216,23 +221,22 @@ def test_the_grid_against_adaptive_quadrature(case, cap):
 
 @cases
 def test_the_mode_is_the_largest(case):
-    t, *known = case
-    mode = kernels.posterior_mode(order_of(t), *known, np.inf)
-    at = kernels.log_posterior(order_of(t), *known, mode)
+    mode = posterior(case).mode()
+    at = posterior(case).log_density(mode)
     for factor in (0.99, 1.01):
-        assert kernels.log_posterior(order_of(t), *known, mode * factor) < at
+        assert posterior(case).log_density(mode * factor) < at
     h = 1e-5 * mode
     at = 1.3 * mode
     slope = at * (log_density(case, at + h) - log_density(case, at - h)) / (2 * h) + 1.0  # in ln κ
-    assert kernels.posterior_slope(order_of(t), *known, at) == pytest.approx(slope, rel=1e-3)
-    assert kernels.posterior_mode(order_of(t), *known, 0.5 * mode) == pytest.approx(0.5 * mode)
+    assert posterior(case).slope(at) == pytest.approx(slope, rel=1e-3)
+    assert posterior(case).mode(0.5 * mode) == pytest.approx(0.5 * mode)
 
 
 def test_draws_from_the_grid_have_its_law():
     case = CASES["prior direction"]
-    nodes, probabilities, _ = kernels.posterior_grid(order_of(4), *case[1:], np.inf, 256)
+    nodes, probabilities, _ = posterior(case).grid(np.inf, 256)
     rng = np.random.default_rng(3)
-    drawn = np.array([kernels.draw_from_grid(rng, nodes, probabilities) for _ in range(40_000)])
+    drawn = np.array([concentration.draw_from_grid(rng, nodes, probabilities) for _ in range(40_000)])
     step = math.log(nodes[1] / nodes[0])
 
     def cdf(kappas):
@@ -254,10 +258,10 @@ def test_draws_from_the_grid_have_its_law():
 
 def evidence_term(order, n, length, prior_length, prior_shape, prior_rate, shape, rate):
     """What q(κ) adds to the evidence bound, from the expectations that the fits use."""
-    _, moment, gain = kernels.gamma_expectations(order, length, prior_length, shape, rate)
-    divergence = kernels.gamma_divergence(shape, rate, prior_shape, prior_rate)
+    _, moment, gain = gamma_jit.gamma_expectations(order, length, prior_length, shape, rate)
+    divergence = gamma_jit.gamma_divergence(shape, rate, prior_shape, prior_rate)
     value = gain - n * moment - divergence
-    found = kernels.evidence_at(order, n, length, prior_length, prior_shape, prior_rate, shape, rate)
+    found = gamma_jit.evidence_at(order, n, length, prior_length, prior_shape, prior_rate, shape, rate)
     assert found[0] == pytest.approx(value, rel=1e-12, abs=1e-12)
     return value
 
@@ -266,16 +270,16 @@ def evidence_term(order, n, length, prior_length, prior_shape, prior_rate, shape
 def test_nearest_gamma_has_no_better_neighbour(case):
     t, *known = case
     order = order_of(t)
-    start = kernels.laplace_gamma(order, *known)
-    shape, rate = kernels.nearest_gamma(order, *known, *start, 50)
+    start = posterior(case).laplace_gamma()
+    shape, rate = posterior(case).nearest_gamma(*start, 50)
     best = evidence_term(order, *known, shape, rate)
     for a, b in ((1.01, 1.0), (0.99, 1.0), (1.0, 1.01), (1.0, 0.99), (1.02, 1.02), (0.98, 0.98)):
         assert evidence_term(order, *known, shape * a, rate * b) < best
     # The bound is one, and close.
-    log_evidence = kernels.posterior_grid(order, *known, np.inf, 512)[2] + log_prior_constant(case)
+    log_evidence = posterior(case).grid(np.inf, 512)[2] + log_prior_constant(case)
     assert best <= log_evidence + 1e-9
     assert log_evidence - best < 0.05
-    printed = published.variational_fixed_point(order, *known, 5.0, 2000)[:2]
+    printed = published.variational_fixed_point(posterior(case), 5.0, 2000)[:2]
     loose = evidence_term(order, *known, *printed)
     assert loose < best
     # The twin: neighbours of the published law are better.
@@ -309,9 +313,7 @@ def test_directions_are_von_mises_fisher_in_the_plane(t, kappa):
     mean -= mean.mean()
     mean /= np.linalg.norm(mean)
     n = 20_000
-    drawn = np.empty((n, t))
-    for row in drawn:
-        draw_direction(rng, mean, kappa, row)
+    drawn = np.array([draw_direction(rng, mean, kappa) for _ in range(n)])
     np.testing.assert_allclose(drawn.sum(axis=1), 0.0, atol=1e-11)
     np.testing.assert_allclose(np.linalg.norm(drawn, axis=1), 1.0, atol=1e-11)
     cosine = drawn @ mean

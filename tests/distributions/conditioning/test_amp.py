@@ -13,9 +13,9 @@ from permix.distributions.conditioning.amp_insertions_jit import (
     place_quantile,
     weighted_models,
 )
-from permix.distributions.conditioning.amp_jit import amp_log_prob, amp_places, rank_vectors
+from permix.distributions.conditioning.amp_jit import amp_log_prob, amp_places
 from permix.distributions.conditioning.amp_plans_jit import make_plan, room_for_plan
-from permix.distributions.conditioning.draws import amp_draws, importance_log_normalizers, mmp_draws
+from permix.distributions.conditioning.draws import Jobs, amp_draws, log_mean_exp, mmp_draws
 from permix.kernels.orders import insertion_code, invert_order
 from permix.kernels.streams import fill_uniform, new_stream, open_stream, padded
 from permix.runtime.threads import at_most
@@ -45,7 +45,8 @@ def models_of(dispersions):
 
 def amp(preferences, center, models, size):
     agents = np.arange(len(preferences))
-    return amp_draws(KEY, 0, preferences.arrays(), agents, 0 * agents, np.array([center]), models, size)
+    jobs = Jobs.of(preferences.arrays(), agents, 0 * agents, np.array([center]), models)
+    return amp_draws(KEY, 0, jobs, size)
 
 
 def probabilities_of(law, orders):
@@ -158,10 +159,9 @@ def test_metropolis_draws_follow_the_posterior():
     preferences = agents_of(POSETS, 4)
     for dispersions in (0.3, 1.0):
         models = models_of(dispersions)
-        jobs = np.arange(len(POSETS))
-        orders, _, rates = mmp_draws(
-            KEY, 3, preferences.arrays(), jobs, 0 * jobs, np.array([CENTER]), models, size, 50, thin
-        )
+        agents = np.arange(len(POSETS))
+        jobs = Jobs.of(preferences.arrays(), agents, 0 * agents, np.array([CENTER]), models)
+        orders, _, rates = mmp_draws(KEY, 3, jobs, size, 50, thin)
         rejected = 0
         for agent, relation in enumerate(POSETS):
             law = oracle.posterior(relation, CENTER, oracle.geometric(dispersions))[1]
@@ -179,10 +179,10 @@ def test_importance_sampling_estimates_the_normalizer():
     dispersions = (0.3, 0.9)
     models = geometric_models(-np.log(dispersions), 4)
     centers = np.array([CENTER, CENTER[::-1]], np.int32)
-    agents = np.arange(len(POSETS))
-    estimates, errors = importance_log_normalizers(
-        KEY, 0, preferences.arrays(), agents, centers, models, 2000
-    )
+    agents, clusters = np.repeat(np.arange(len(POSETS)), 2), np.tile([0, 1], len(POSETS))
+    jobs = Jobs.of(preferences.arrays(), agents, clusters, centers, models)
+    found = log_mean_exp(amp_draws(KEY, 0, jobs, 2000, with_orders=False)[2])
+    estimates, errors = (values.reshape(-1, 2) for values in found)
     for k in range(2):
         weight = oracle.geometric(dispersions[k])
         truth = [np.log(oracle.posterior(r, centers[k].tolist(), weight)[0]) for r in POSETS]
@@ -230,7 +230,7 @@ def test_levels_comparisons_and_single_draws_agree(m, k, n_levels):
     places = np.empty(m, np.int64)
     found = np.empty(m, np.int64)
     ranks = np.empty(m, np.int64)
-    center_ranks = rank_vectors(center[None])[0]
+    center_ranks = np.argsort(center)
     for agent in (0, 17, 39):
         plan = make_plan(levels.arrays(), agent, center_ranks, room_for_plan(m))
         for s in range(5):
@@ -326,19 +326,19 @@ def test_threads_do_not_matter():
     levels = Preferences.from_levels(random_levels(rng, 700, m, 8, 3), items=range(m), rest_below=False)
     models = geometric_models(np.array([0.1, 0.4]), m)
     centers = np.stack([rng.permutation(m) for _ in range(2)]).astype(np.int32)
-    job = (levels.arrays(), np.arange(700), rng.integers(0, 2, 700), centers, models)
+    jobs = Jobs.of(levels.arrays(), np.arange(700), rng.integers(0, 2, 700), centers, models)
     results = []
     for n_threads in (1, 3):
         with at_most(n_threads):
-            results.append(amp_draws(KEY, 7, *job, 3))
+            results.append(amp_draws(KEY, 7, jobs, 3))
     for one, two in zip(*results, strict=True):
         np.testing.assert_array_equal(one, two)
     # Without orderings, the same numbers; in another sweep, others.
-    orders, distances, weights = amp_draws(KEY, 7, *job, 3, with_orders=False)
+    orders, distances, weights = amp_draws(KEY, 7, jobs, 3, with_orders=False)
     assert orders.size == 0
     np.testing.assert_array_equal(distances, results[0][1])
     np.testing.assert_array_equal(weights, results[0][2])
-    assert not np.array_equal(amp_draws(KEY, 8, *job, 3)[0], results[0][0])
+    assert not np.array_equal(amp_draws(KEY, 8, jobs, 3)[0], results[0][0])
 
 
 def test_dense_reference_has_the_same_law():

@@ -5,8 +5,8 @@ import pytest
 
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.amp_insertions_jit import geometric_models
-from permix.distributions.conditioning.amp_jit import rank_vectors
 from permix.distributions.conditioning.amp_particles_jit import particle_rows
+from permix.distributions.conditioning.draws import Jobs
 from tests.oracles import posets_all as oracle
 from tests.reference.posets import orders_from_places
 
@@ -20,21 +20,9 @@ def run(preferences, agents, center, dispersion, n_particles, sweep=0, first_row
     n = len(center)
     found = np.empty(len(agents))
     places = np.empty((len(agents), n), np.uint8)
-    particle_rows(
-        0,
-        len(agents),
-        first_row,
-        KEY,
-        sweep,
-        preferences.arrays(),
-        np.asarray(agents, dtype=np.int64),
-        np.zeros(len(agents), np.int64),
-        rank_vectors(centers),
-        geometric_models(np.array([-np.log(dispersion)]), n),
-        n_particles,
-        found,
-        places,
-    )
+    models = geometric_models(np.array([-np.log(dispersion)]), n)
+    jobs = Jobs.of(preferences.arrays(), agents, np.zeros(len(agents)), centers, models)
+    particle_rows(0, len(agents), first_row, KEY, sweep, jobs, n_particles, found, places)
     return found, orders_from_places(places, center)
 
 

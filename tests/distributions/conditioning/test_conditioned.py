@@ -6,10 +6,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from permix import Mallows, RepeatedInsertion
 from permix.convergence import ess_mean
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions import Mallows, RepeatedInsertion
 from permix.distributions.conditioning.annealing import ladder
 from permix.distributions.conditioning.bounds import largest_antichain
 from permix.distributions.conditioning.chain import scale_reduction

@@ -11,8 +11,8 @@ from permix.distributions.conditioning.amp_insertions_jit import (
     geometric_models,
     weighted_models,
 )
-from permix.distributions.conditioning.amp_jit import amp_log_prob, rank_vectors
-from permix.distributions.conditioning.draws import mmp_draws
+from permix.distributions.conditioning.amp_jit import amp_log_prob
+from permix.distributions.conditioning.draws import Jobs, mmp_draws
 from permix.distributions.conditioning.local_moves_jit import (
     allowed_window,
     choose_place,
@@ -109,7 +109,7 @@ def test_every_move_has_the_conditional_law(kind):
     models, weight = LAWS[kind]
     tables = local_models(models)
     preferences = agents_of(POSETS, 4)
-    ranks = rank_vectors(np.array([CENTER], np.int32))[0]
+    ranks = np.argsort(CENTER)
     orders = np.array(list(permutations(range(4))), np.int32)
     twins = {"AMP unweighted": 0.0, "uphill": 0.0}
     for agent, relation in enumerate(POSETS):
@@ -166,20 +166,9 @@ def test_draws_follow_the_posterior(kind):
     preferences = agents_of(POSETS, 4)
     some = range(0, len(POSETS), 1 if kind in ("0.9", "any") else 4)
     possible = [a for a in some if oracle.posterior(POSETS[a], CENTER, weight)[1] is not None]
-    jobs = np.array(possible)
-    orders, distances, rates = mmp_draws(
-        KEY,
-        0,
-        preferences.arrays(),
-        jobs,
-        0 * jobs,
-        np.array([CENTER]),
-        models,
-        size,
-        30,
-        2,
-        local_moves=True,
-    )
+    agents = np.array(possible)
+    jobs = Jobs.of(preferences.arrays(), agents, 0 * agents, np.array([CENTER]), models)
+    orders, distances, rates = mmp_draws(KEY, 0, jobs, size, 30, 2, local_moves=True)
     rejected = 0
     for job, agent in enumerate(possible):
         relation = POSETS[agent]
@@ -201,7 +190,7 @@ def test_moves_within_stretches_keep_the_posterior(reach):
     models = geometric_models(-np.log([0.6]), n)
     tables = local_models(models)._replace(reach=np.array([reach]))
     preferences = agents_of([relation], n)
-    ranks = rank_vectors(np.array([center], np.int32))[0]
+    ranks = np.argsort(center)
     limits = limits_by_step(preferences.arrays(), 0, ranks)
     law = oracle.posterior(relation, center, oracle.geometric(0.6))[1]
     rng = np.random.default_rng(reach)
@@ -265,19 +254,8 @@ def test_larger_rankings_stay_allowed_and_consistent(kind):
     for seed in range(6):
         said = random_statement(rng, m)
         center = rng.permutation(m).astype(np.int32)
-        draws, distances, _ = mmp_draws(
-            KEY,
-            seed,
-            said.arrays(),
-            np.zeros(1),
-            np.zeros(1),
-            center[None],
-            models,
-            15,
-            3,
-            1,
-            local_moves=True,
-        )
+        jobs = Jobs.of(said.arrays(), np.zeros(1), np.zeros(1), center[None], models)
+        draws, distances, _ = mmp_draws(KEY, seed, jobs, 15, 3, 1, local_moves=True)
         allowed = amp_log_prob(said.arrays(), 0, center, models, 0, draws[0], *np.empty((3, 15)))
         assert allowed.all()
         assert len(np.unique(draws[0], axis=0)) == 15
@@ -312,18 +290,18 @@ def test_partitioned_preferences_need_no_sweep():
     """AMP is exact there: the same states as without local moves, all proposals accepted."""
     m = 30
     levels = Preferences.from_levels([[[5, 3, 9], [1], [20, 21]]], items=range(m), rest_below=True)
-    work = (
+    jobs = Jobs.of(
         levels.arrays(),
         np.zeros(1),
         np.zeros(1),
         np.arange(m)[None],
         geometric_models(np.array([0.1]), m),
     )
-    _, distances, rates = mmp_draws(KEY, 0, *work, 50, 5, 1, local_moves=True)
+    _, distances, rates = mmp_draws(KEY, 0, jobs, 50, 5, 1, local_moves=True)
     assert rates[0] == 1.0
     assert len(np.unique(distances)) > 20
     for better, worse in pairwise([[5, 3, 9], [1], [20, 21]]):
-        orders = mmp_draws(KEY, 0, *work, 5, 5, 1, local_moves=True)[0][0]
+        orders = mmp_draws(KEY, 0, jobs, 5, 5, 1, local_moves=True)[0][0]
         ranks = np.argsort(orders, axis=1)
         assert np.all(ranks[:, better].max(axis=1) < ranks[:, worse].min(axis=1))
 
@@ -333,7 +311,7 @@ def test_threads_do_not_matter():
     m = 40
     pairs = [(agent, *rng.choice(m, 2, replace=False).tolist()) for agent in range(60)]
     table = Preferences.from_pairs(pairs, items=range(m), agents=range(60))
-    work = (
+    jobs = Jobs.of(
         table.arrays(),
         np.arange(60),
         np.zeros(60),
@@ -343,7 +321,7 @@ def test_threads_do_not_matter():
     results = []
     for n_threads in (1, 3):
         with at_most(n_threads):
-            results.append(mmp_draws(KEY, 7, *work, 4, 20, 3, local_moves=True))
+            results.append(mmp_draws(KEY, 7, jobs, 4, 20, 3, local_moves=True))
     for one, two in zip(*results, strict=True):
         np.testing.assert_array_equal(one, two)
 
@@ -356,10 +334,10 @@ def test_sweeps_mix_where_proposals_do_not():
     ratings[rng.choice(m, 30, replace=False)] = rng.integers(1, 6, 30)
     table = Preferences.from_ratings(ratings[None], items=range(m))
     models = geometric_models(-np.log([0.9]), m)
-    work = (table.arrays(), np.zeros(1), np.zeros(1), np.arange(m)[None], models)
+    jobs = Jobs.of(table.arrays(), np.zeros(1), np.zeros(1), np.arange(m)[None], models)
     correlations = []
     for local_moves in (True, False):
-        _, distances, rates = mmp_draws(KEY, 0, *work, size, 100, 1, local_moves=local_moves)
+        _, distances, rates = mmp_draws(KEY, 0, jobs, size, 100, 1, local_moves=local_moves)
         assert rates[0] < 0.05
         correlations.append(np.corrcoef(distances[0, :-5], distances[0, 5:])[0, 1])
     assert abs(correlations[0]) < 5 / np.sqrt(size)

@@ -6,11 +6,10 @@ from scipy.optimize import minimize_scalar
 
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.agent_posteriors import Profile, partition_log_normalizers
-from permix.distributions.conditioning.amp_jit import rank_vectors
-from permix.distributions.conditioning.amp_lanes_jit import LANES
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.partitioned_jit import best_decay
-from permix.distributions.conditioning.tournaments_jit import count_drawn, disagreements, weigh_levels
+from permix.distributions.conditioning.tournaments_jit import LANES, count_drawn, disagreements
+from permix.kernels.comparisons import weigh_levels_compiled
 from permix.kernels.mallows import dispersion_from_mean, log_normalizer
 from tests.oracles import posets_all as oracle
 from tests.reference.posets import orders_from_places
@@ -95,7 +94,7 @@ def test_disagreements(n_items):
     centers = np.array([rng.permutation(n_items) for _ in range(3)], np.int32)
     rows = np.arange(60)
     out = np.empty((60, 3), np.int64)
-    ranks = rank_vectors(centers)
+    ranks = np.argsort(centers, axis=1)
     disagreements(0, 60, preferences.arrays(), rows, ranks, out)
     for row in range(60):
         pairs = np.array(list(said(preferences, row)), dtype=int).reshape(-1, 2)
@@ -108,7 +107,7 @@ def test_weighted_pairs():
     preferences = random_profile(rng, 50, 6)
     weights = rng.random(50) * (rng.random(50) < 0.8)
     counts, above = np.zeros((6, 6)), np.zeros(6)
-    weigh_levels(preferences.arrays(), np.arange(50), weights, counts, above)
+    weigh_levels_compiled(preferences.arrays(), np.arange(50), weights, counts, above)
     expected = np.zeros((6, 6))
     for row in range(50):
         for a, b in said(preferences, row):
@@ -126,7 +125,7 @@ def test_tournament_of_drawn_rankings(n_items, dtype):
     drawn = rng.permutation(size)
     drawn = drawn[np.argsort(weights[drawn], kind="stable")]
     wins = np.zeros((n_items, n_items))
-    count_drawn(3, size, drawn, places, weights, np.zeros((n_items, LANES), dtype), wins)
+    count_drawn(3, size, drawn, places, weights, wins)
     expected = np.zeros((n_items, n_items))
     for row in drawn[3:]:
         expected += weights[row] * np.triu(ranks[row][:, None] < ranks[row][None, :], 1)

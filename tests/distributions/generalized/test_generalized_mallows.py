@@ -8,11 +8,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from permix import Preferences, Rankings
-from permix.distributions import Mallows
+from permix import Mallows, Preferences, Rankings
 from permix.distributions.generalized.generalized_mallows import GeneralizedMallows
-from permix.distributions.generalized.generalized_mallows_jit import skip_moments
 from permix.errors import DataError
+from permix.kernels.mallows import displacement_moments
 from permix.kernels.orders import stage_code
 from permix.runtime.threads import at_most
 from tests.oracles import generalized_mallows as oracle
@@ -159,7 +158,10 @@ def test_draws_of_any_size_have_the_mean_skips(n, length):
     for row, order in enumerate(draws.orders):
         stage_code(order, length, np.argsort(center), codes[row])
     codes = codes[:, : n - 1]
-    mean, variance = (moment[: codes.shape[1]] for moment in skip_moments(theta, n))
+    mean, variance = (
+        moment[: codes.shape[1]]
+        for moment in np.transpose([displacement_moments(x, n - j) for j, x in enumerate(theta)])
+    )
     # Six standard errors in up to 2000 places: exceeded in one run of 250,000 (skips are not far from normal
     # sums of 400); and the sum over stages, which a systematic shift would move.
     assert np.all(np.abs(codes.mean(axis=0) - mean) < 6 * np.sqrt(variance / size) + 1e-12)

@@ -12,23 +12,20 @@ from scipy.special import logsumexp
 from permix.distributions.generalized.finite_beta_jit import stage_tables
 from permix.dp_mallows.lists.center_moves_jit import (
     attract,
-    center_scratch,
     draw_window,
     find_mentions,
-    greedy_center,
+    improve,
     reinsert,
     shuffle_unmentioned,
     stage_by_stage,
     stagewise,
-    update_center,
 )
-from permix.dp_mallows.lists.published_jit import (
-    BETA_GIBBS,
-    SLICE_GIBBS,
-    published_center,
-    stagewise_as_drawn,
-)
-from permix.dp_mallows.lists.top_lists_jit import sum_skips
+from permix.dp_mallows.lists.clusters_jit import move_center, update_centers
+from permix.dp_mallows.lists.predictive_rows_jit import row_scratch, skip_bins
+from permix.dp_mallows.lists.published_jit import PublishedRows
+from permix.dp_mallows.lists.top_lists_jit import Members, sum_skips
+from permix.dp_mallows.state import empty_slots, new_cluster
+from permix.kernels.jit import kernel
 from permix.kernels.streams import new_stream, open_stream
 from tests.dp_mallows.lists.test_top_lists import list_at, lists_of, naive_skips
 from tests.oracles.dp_mallows import decay_distribution, kolmogorov_bound, log_integral
@@ -63,14 +60,15 @@ class Cluster:
         self.strength, self.rates = strength, np.array(rates)
         self.lists = lists_of([OTHERS[0], *self.weights, OTHERS[1]], N_ITEMS)
         number = {list_at(self.lists, d): d for d in range(len(self.lists.starts) - 1)}
-        self.members = np.array(
-            [number[row] for row in (OTHERS[0], *self.weights, OTHERS[1])], dtype=np.int32
+        self.members = Members(
+            np.array([number[row] for row in (OTHERS[0], *self.weights, OTHERS[1])], dtype=np.int32),
+            np.array([5.0, *self.weights.values(), 7.0]),
         )
-        self.multiplicity = np.array([5.0, *self.weights.values(), 7.0])
         self.first, self.last = 1, 1 + len(self.weights)
         self.mentions = find_mentions(self.lists, self.members, self.first, self.last, N_ITEMS)
-        self.scratch = center_scratch(N_ITEMS)
-        attract(self.lists, self.members, self.multiplicity, self.mentions, THETA, self.scratch)
+        if walk:
+            self.mentions = self.mentions._replace(table=np.empty((0, 0)))
+        attract(self.mentions, THETA)
         self.tables = stage_tables(N_ITEMS, 4, self.rates, strength, 20)
         self.stream = new_stream()
         open_stream(self.stream, 5, 6, 0, 0)
@@ -78,7 +76,7 @@ class Cluster:
 
     @property
     def data(self):
-        return self.lists, self.members, self.multiplicity, self.mentions, THETA
+        return self.mentions, THETA
 
     def statistics(self, order):
         """S_j and N_j by stage."""
@@ -111,8 +109,8 @@ def center(order):
 def log_normalizers(made, order, low=0, high=N_ITEMS):
     """Σ ln of the stages' normalizers of the window of an ordering, as the kernel weighs it."""
     window = np.array(order[low:high], dtype=np.int32)
-    made.scratch.window[: high - low] = window
-    return stage_by_stage(made.stream, *made.data, high - low, 1, window, made.scratch)
+    made.mentions.window[: high - low] = window
+    return stage_by_stage(made.stream, *made.data, high - low, 1, window)
 
 
 def after(move, starts):
@@ -144,18 +142,18 @@ def test_reinsertion_has_the_exact_conditional_law(case, shift, walk):
     """The energies that are left are those of the item moved last; every item has its turn to be that."""
     made = Cluster(case, shift=shift, walk=walk)
     pi = made.law_given_decays()
-    assert made.scratch.mentioned[: made.scratch.n_mentioned[0]].tolist() == made.mentioned
+    assert made.mentions.mentioned.tolist() == made.mentioned
     item = made.mentioned[-1]
     seen = set()
     for start in ORDERS:
         order, places = center(start)
-        reinsert(made.stream, *made.data, order, places, made.scratch)
+        reinsert(made.stream, *made.data, order, places)
         assert np.array_equal(places[order], np.arange(N_ITEMS))
-        weights = np.exp(made.scratch.energies[:N_ITEMS] - made.scratch.energies[:N_ITEMS].max())
+        weights = np.exp(made.mentions.energies[:N_ITEMS] - made.mentions.energies[:N_ITEMS].max())
         rest = tuple(other for other in order.tolist() if other != item)
         seen.add(rest)
         np.testing.assert_allclose(weights / weights.sum(), conditional(pi, rest, item), rtol=1e-11)
-        assert np.all(made.scratch.balance == 0.0)
+        assert np.all(made.mentions.balance == 0.0)
     assert len(seen) > 3
 
 
@@ -174,18 +172,23 @@ def test_reinsertion_goes_where_its_probabilities_say(case, walk):
             for p, chance in enumerate(conditional(pi, rest, item)):
                 moved[INDEX[(*rest[:p], item, *rest[p:])]] += expected[number] * chance
         expected = moved
-    frequencies = after(lambda o, p: reinsert(made.stream, *made.data, o, p, made.scratch), [start] * 5000)
+    frequencies = after(lambda o, p: reinsert(made.stream, *made.data, o, p), [start] * 5000)
     assert total_variation(frequencies, expected) < total_variation_bound(expected, 5000)
 
 
 # Stage by stage.
 
 
+@kernel
+def moved_as_published(stream, mentions, theta, order, places):
+    move_center(PublishedRows(True), stream, mentions, theta, order, places)
+
+
 def moved_stagewise(made, order, places, exact):
     """Move the whole center, corrected or as published; returns whether the proposal was accepted."""
     if exact:
-        return stagewise(made.stream, *made.data, order, places, 0, N_ITEMS, made.scratch)
-    stagewise_as_drawn(made.stream, *made.data, order, places, made.scratch)
+        return stagewise(made.stream, *made.data, order, places, 0, N_ITEMS)
+    moved_as_published(made.stream, *made.data, order, places)
     return True
 
 
@@ -214,7 +217,6 @@ def test_stagewise_law_and_its_correction(case, walk):
         assert total_variation(frequencies, row) < total_variation_bound(row, n_draws)
         rate = (q * acceptance[17]).sum() if exact else 1.0
         assert abs(np.mean(taken) - rate) <= 5 * math.sqrt(rate * (1 - rate) / n_draws)
-        assert not made.scratch.inside.any()
 
 
 @WAYS
@@ -238,7 +240,7 @@ def test_stagewise_within_a_window(case, low, high, walk):
     row = np.zeros(len(ORDERS))
     row[numbers] = matrix[options.index(start)]
     frequencies = after(
-        lambda o, p: stagewise(made.stream, *made.data, o, p, low, high, made.scratch),
+        lambda o, p: stagewise(made.stream, *made.data, o, p, low, high),
         [INDEX[start]] * 3000,
     )
     assert total_variation(frequencies, row) < total_variation_bound(row, 3000)
@@ -279,7 +281,7 @@ def test_shuffling():
     made = Cluster("unmentioned")
     start = (0, 3, 2, 1, 4)  # 0, 2 and 4 are not mentioned
     frequencies = after(
-        lambda o, p: shuffle_unmentioned(made.stream, made.mentions, o, p, made.scratch),
+        lambda o, p: shuffle_unmentioned(made.stream, made.mentions, o, p),
         [INDEX[start]] * 6000,
     )
     expected = np.zeros(len(ORDERS))
@@ -288,7 +290,7 @@ def test_shuffling():
     assert total_variation(frequencies, expected) < total_variation_bound(expected, 6000)
     full = Cluster("in all")
     order, places = center(start)
-    shuffle_unmentioned(full.stream, full.mentions, order, places, full.scratch)
+    shuffle_unmentioned(full.stream, full.mentions, order, places)
     assert tuple(order) == start
 
 
@@ -296,18 +298,9 @@ def test_shuffling():
 def test_greedy_center_takes_the_best_item_at_every_stage(case):
     made = Cluster(case)
     order, places = center(range(N_ITEMS))
-    greedy_center(
-        made.lists,
-        made.members,
-        made.multiplicity,
-        made.first,
-        made.last,
-        THETA,
-        made.stream,
-        order,
-        places,
-        made.scratch,
-    )
+    room = np.empty((2, 4))
+    where = (made.lists, made.members, made.first, made.last, made.tables)
+    improve(*where, 1, made.stream, order, places, *room, THETA.copy())
     assert sorted(order.tolist()) == list(range(N_ITEMS))
     assert np.array_equal(places[order], np.arange(N_ITEMS))
     left = list(range(N_ITEMS))
@@ -328,26 +321,31 @@ def test_greedy_center_takes_the_best_item_at_every_stage(case):
 # Decays integrated out.
 
 
+ROWS = {"exact": row_scratch(), "beta-gibbs": PublishedRows(False), "slice-gibbs": PublishedRows(True)}
+
+
 def moved_by(made, how, n_rounds, starts, seed=0):
     """Orderings and decays after an update from each start."""
-    open_stream(made.stream, 8, 9, 0, seed)
-    totals, counts, theta = np.empty((3, 4))
+    rows, bins = ROWS[how], skip_bins(N_ITEMS, exact=True)
+    opening = new_cluster(rows, made.tables, bins, N_ITEMS)
+    cluster = empty_slots(1, N_ITEMS, 4, bins)
+    taken = np.zeros(1, dtype=np.int64)
     numbers, decays = [], []
     for turn, start in enumerate(starts):
         order, places = center(ORDERS[start])
-        theta[:] = 1.0
-        common = (made.lists, made.members, made.multiplicity, made.first, made.last, made.tables, n_rounds)
-        rest = (order, places, totals, counts, theta, made.scratch)
-        if how == "exact":
-            sum_skips(*common[:5], places, made.scratch.skips, totals, counts)
-            update_center(made.stream, *common, *rest)
-        else:
-            published_center(made.stream, *common, how, *rest)
+        cluster.places[:, 0], cluster.theta[:] = places, 1.0
+        totals, counts = cluster.totals[0], cluster.counts[0]
+        sum_skips(made.lists, made.members, made.first, made.last, places, totals, counts)
+        span = np.array([made.first, made.last])
+        data = (made.lists, span, made.members, made.tables, opening, cluster)
+        key = np.array([8 + seed, turn], dtype=np.uint64)
+        update_centers(rows, *data, key, n_rounds, 0, 1, taken)
+        order = np.argsort(cluster.places[:, 0])
         if turn < 500:
             np.testing.assert_allclose([totals, counts], made.statistics(order), atol=1e-12)
-            assert np.array_equal(places[order], np.arange(N_ITEMS))
+            assert np.array_equal(cluster.places[order, 0], np.arange(N_ITEMS))
         numbers.append(INDEX[tuple(order.tolist())])
-        decays.append(theta.copy())
+        decays.append(cluster.theta[0].copy())
     return np.array(numbers), np.array(decays)
 
 
@@ -410,7 +408,7 @@ def test_update_shuffles_what_nobody_mentions():
     assert total_variation(frequencies, law) < total_variation_bound(law, 4000)
 
 
-@pytest.mark.parametrize("how", [BETA_GIBBS, SLICE_GIBBS])
+@pytest.mark.parametrize("how", ["beta-gibbs", "slice-gibbs"])
 def test_published_updates_have_another_law(how):
     made = Cluster("in all")
     pi = made.law()

@@ -8,14 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from permix.distributions.generalized.finite_beta_jit import stage_tables
+from permix.distributions.generalized.generalized_mallows_jit import log_psi
 from permix.dp_mallows.lists.pairs_jit import pair_chances
+from permix.dp_mallows.lists.predictive_rows_jit import log_prior_chances
 from permix.dp_mallows.lists.scores_jit import (
     ListTables,
-    fill_normalizers,
-    fill_prior_chances,
-    fill_ranks,
     list_scores,
-    room,
     skips_at,
 )
 from tests.reference import dp_mallows_predictive as naive
@@ -25,16 +23,15 @@ def tables_of(centers, theta, beyond=None, dtype=np.int16):
     """Tables with equal weights for clusters given as rows."""
     centers = np.array(centers, dtype=np.int32)
     n_clusters, n = centers.shape
-    ranks = np.empty((n, n_clusters), dtype)
-    fill_ranks(centers, ranks)
+    ranks = np.array([np.argsort(center) for center in centers], dtype).T.copy()
     stages = np.array(np.asarray(theta, dtype=float).T, order="C")
-    log_psi, log_norms = np.empty_like(stages), np.empty((len(stages) + 1, n_clusters))
-    fill_normalizers(stages, n, log_psi, log_norms)
+    norms, log_norms = log_psi(stages, n - np.arange(len(stages))[:, None]), np.zeros((n, n_clusters))
+    log_norms[1:] = np.cumsum(norms, axis=0)
     return ListTables(
         ranks,
         centers,
         stages,
-        log_psi,
+        norms,
         log_norms,
         np.full(n_clusters, -np.log(n_clusters + 1.0)),
         np.full(1, -np.log(n_clusters + 1.0)),
@@ -51,9 +48,9 @@ def test_scores_are_those_of_the_definition(dtype, n, n_clusters, seed):
     theta = rng.choice([0.0, 1e-9, 0.3, 1.0, 40.0], (n_clusters, n - 1))
     tables = tables_of(centers, theta, dtype=dtype)
     order = rng.permutation(n).astype(np.int32)
-    codes, found = room(tables), np.empty(n_clusters)
+    codes, found = np.empty(n_clusters, dtype), np.empty(n_clusters)
     for length in range(1, n + 1):
-        list_scores(order, length, tables, codes, found)
+        list_scores(order, length, tables, found)
         for c in range(n_clusters):
             skips = naive.skips(order[:length], centers[c])
             truth = -sum(
@@ -70,8 +67,7 @@ def test_scores_are_those_of_the_definition(dtype, n, n_clusters, seed):
 def test_laws_under_the_prior(strength, rate):
     n = 7
     stages = stage_tables(n, n - 1, np.full(n - 1, rate), strength, 2)
-    laws = np.full((n - 1, n), -np.inf)
-    fill_prior_chances(stages, laws)
+    laws = log_prior_chances(stages, n)
     for j in range(n - 1):
         truth = [naive.stage_probability(s, j, n, (), strength, rate) for s in range(n - j)]
         np.testing.assert_allclose(np.exp(laws[j, : n - j]), truth, rtol=1e-8)
@@ -93,7 +89,7 @@ def test_places_of_a_uniform_law_are_alike():
 def test_a_twin_that_forgets_what_was_taken_is_found_out():
     """Items taken before count no more: the second item of the center has no skip after the first."""
     tables = tables_of([[2, 0, 1]], [[1.0, 1.0]])
-    codes = room(tables)
+    codes = np.empty(1, np.int16)
     skips_at(np.array([2, 0], np.int32), 1, tables.ranks, 0, 1, codes)
     assert codes[0] == 0
     assert tables.ranks[0, 0] == 1

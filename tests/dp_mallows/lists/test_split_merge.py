@@ -8,17 +8,17 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from permix.dp_mallows.lists.center_moves_jit import center_scratch
+from permix.dp_mallows.lists.clusters_jit import log_likelihoods
 from permix.dp_mallows.lists.split_merge_jit import (
     SEARCH_DECAY,
     blind_allocation,
     gather,
-    log_likelihood,
     log_partner,
     log_split_prior,
     propose_center,
     smart_allocation,
 )
+from permix.dp_mallows.lists.top_lists_jit import Members, sum_skips
 from permix.kernels.streams import new_stream, open_stream
 from tests.dp_mallows.list_cases import FIVE, model_of, placed
 from tests.dp_mallows.lists.test_top_lists import naive_skips
@@ -38,46 +38,34 @@ def stream(seed=0):
 
 
 def gathered(model, side, wanted=3):
-    members, multiplicity = np.empty(len(side), np.int32), np.empty(len(side))
-    n = gather(model.lists, side, wanted, members, multiplicity)
-    return members[:n].copy(), multiplicity[:n].copy()
+    members = Members(np.empty(len(side), np.int32), np.empty(len(side)))
+    n = gather(model.lists, side, wanted, members)
+    return Members(members.lists[:n].copy(), members.times[:n].copy())
 
 
 def test_gathering():
-    side = np.array([1, 2, 0, 1, 1, 2, 0], dtype=np.int8)
+    side = np.array([1, 2, 0, 1, 1, 2, 0], dtype=np.int64)
     list_of = MODEL.lists.list_of
     for wanted, agents in ((1, [0, 3, 4]), (2, [1, 5]), (3, [0, 1, 3, 4, 5])):
-        members, multiplicity = gathered(MODEL, side, wanted)
+        members = gathered(MODEL, side, wanted)
         numbers, counts = np.unique(list_of[agents], return_counts=True)
-        np.testing.assert_array_equal(members, numbers)
-        np.testing.assert_array_equal(multiplicity, counts)
+        np.testing.assert_array_equal(members.lists, numbers)
+        np.testing.assert_array_equal(members.times, counts)
 
 
 def smart(model, side, first, second, draw, out, seed=0):
-    members, multiplicity = gathered(model, side)
-    return smart_allocation(
-        stream(seed),
-        model.lists,
-        side,
-        members,
-        multiplicity,
-        len(members),
-        first,
-        second,
-        model.tables,
-        draw,
-        out,
-        center_scratch(model.n_items),
-    )
+    members, anchors = gathered(model, side), np.array([first, second])
+    where = (model.lists, side, members, len(members.lists), anchors, model.tables, model.n_items)
+    return smart_allocation(stream(seed), *where, draw, out)
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 2), (2, 0), (1, 5), (4, 3)])
 def test_smart_allocations_are_a_law(first, second):
-    side = np.array([1, 1, 1, 1, 1, 1, 0], dtype=np.int8)
+    side = np.array([1, 1, 1, 1, 1, 1, 0], dtype=np.int64)
     free = [i for i in range(6) if i not in (first, second)]
     law = {}
     for choice in product((1, 2), repeat=4):
-        out = np.zeros(7, dtype=np.int8)
+        out = np.zeros(7, dtype=np.int64)
         out[free], out[first], out[second] = choice, 1, 2
         given = out.copy()
         # As a merge weighs it: who is on which side must not matter for the law.
@@ -102,9 +90,9 @@ def test_smart_allocations_of_many_lists():
     rng = np.random.default_rng(0)
     lists = [tuple(rng.permutation(9)[: rng.integers(3, 7)]) for _ in range(1500)]
     model = model_of(lists, 9)
-    side = (rng.random(1500) < 0.9).astype(np.int8)
+    side = (rng.random(1500) < 0.9).astype(np.int64)
     first, second = np.flatnonzero(side)[[5, 77]]
-    assert len(gathered(model, side)[0]) > 1000
+    assert len(gathered(model, side).lists) > 1000
     out = side.copy()
     value = smart(model, side, first, second, True, out)
     assert 0 < np.count_nonzero(out == 1) < np.count_nonzero(side)
@@ -113,16 +101,16 @@ def test_smart_allocations_of_many_lists():
 
 
 def test_blind_allocations_are_a_law():
-    side = np.array([1, 1, 0, 1, 1, 0, 0], dtype=np.int8)
+    side = np.array([1, 1, 0, 1, 1, 0, 0], dtype=np.int64)
     law = {}
     for choice in product((1, 2), repeat=3):
-        out = np.array([choice[0], 1, 0, *choice[1:], 0, 0], dtype=np.int8)
-        law[choice] = math.exp(blind_allocation(stream(), MODEL.lists, side, 1, False, out))
+        out = np.array([choice[0], 1, 0, *choice[1:], 0, 0], dtype=np.int64)
+        law[choice] = math.exp(blind_allocation(stream(), side, 1, False, out))
     assert sum(law.values()) == pytest.approx(1.0, abs=1e-12)
     counts = dict.fromkeys(law, 0)
     for seed in range(4000):
         out = side.copy()
-        value = blind_allocation(stream(seed), MODEL.lists, side, 1, True, out)
+        value = blind_allocation(stream(seed), side, 1, True, out)
         choice = (int(out[0]), int(out[3]), int(out[4]))
         assert out[1] == 1
         assert not out[[2, 5, 6]].any()
@@ -135,29 +123,15 @@ def test_blind_allocations_are_a_law():
 
 @pytest.mark.parametrize("agents", [(2,), (0, 1, 3), (1, 5, 4, 2)])
 def test_centers_are_proposed_from_a_law(agents):
-    side = np.zeros(7, dtype=np.int8)
+    side = np.zeros(7, dtype=np.int64)
     side[list(agents)] = 1
-    members, multiplicity = gathered(MODEL, side)
+    members = gathered(MODEL, side)
 
     def propose(center, draw, seed=0):
         order = np.array(center, dtype=np.int32)
         places = np.argsort(order).astype(np.int16)
-        totals, counts, theta = np.empty((3, MODEL.n_stages))
-        value = propose_center(
-            stream(seed),
-            MODEL.lists,
-            members,
-            multiplicity,
-            len(members),
-            MODEL.tables,
-            draw,
-            order,
-            places,
-            totals,
-            counts,
-            theta,
-            center_scratch(N_ITEMS),
-        )
+        where = (MODEL.lists, members, len(members.lists), MODEL.tables)
+        value = propose_center(stream(seed), *where, draw, order, places, *np.empty((2, MODEL.n_stages)))
         assert np.array_equal(places[order], np.arange(N_ITEMS))
         return tuple(order.tolist()), value
 
@@ -178,23 +152,16 @@ def test_centers_are_proposed_from_a_law(agents):
 
 
 def test_likelihood_of_a_part():
-    side = np.array([1, 1, 0, 0, 1, 1, 0], dtype=np.int8)
-    members, multiplicity = gathered(MODEL, side)
+    side = np.array([1, 1, 0, 0, 1, 1, 0], dtype=np.int64)
+    members = gathered(MODEL, side)
     center = np.array([2, 0, 3, 1])
-    totals, counts = np.empty((2, MODEL.n_stages))
-    value = log_likelihood(
-        MODEL.lists,
-        members,
-        multiplicity,
-        len(members),
-        MODEL.tables,
-        np.argsort(center).astype(np.int16),
-        totals,
-        counts,
-        center_scratch(N_ITEMS),
-    )
+    totals, counts = np.empty((2, 1, MODEL.n_stages))
+    places = np.argsort(center).astype(np.int16)
+    sum_skips(MODEL.lists, members, 0, len(members.lists), places, totals[0], counts[0])
+    value = np.empty(1)
+    log_likelihoods(MODEL.tables, totals, counts, value)
     state = placed(MODEL, np.where(side, 0, 1), [center, np.arange(4)])
-    assert value == pytest.approx(state.cluster_log_likelihoods()[0], abs=1e-12)
+    assert value[0] == pytest.approx(state.cluster_log_likelihoods()[0], abs=1e-12)
 
 
 def test_partners():
@@ -212,19 +179,16 @@ def test_partners():
             ]
         )
         weights[apart] = 0.0
-        nowhere = np.empty(0, np.int16)
         law = weights[:3] / weights[:3].sum()
         counts = np.zeros(3)
         for seed in range(2000):
-            k, value = log_partner(lists, lists.list_of[agent], clusters, 3, apart, -1, nowhere, stream(seed))
+            k, value = log_partner(lists, lists.list_of[agent], clusters, 3, apart, -1, stream(seed))
             assert value == pytest.approx(math.log(law[k]), abs=1e-12)
             counts[k] += 1
         assert total_variation(counts / 2000, law) < total_variation_bound(law, 2000)
         # The cluster a split is about to make.
-        clusters.sizes[3] = new_size
-        _, value = log_partner(
-            lists, lists.list_of[agent], clusters, 3, apart, 3, np.argsort(new).astype(np.int16), stream()
-        )
+        clusters.sizes[3], clusters.places[:, 3] = new_size, np.argsort(new)
+        _, value = log_partner(lists, lists.list_of[agent], clusters, 4, apart, 3, stream())
         clusters.sizes[3] = 0
         assert value == pytest.approx(math.log(weights[3] / weights.sum()), abs=1e-12)
 

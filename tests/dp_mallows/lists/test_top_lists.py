@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from permix.dp_mallows.lists.top_lists_jit import (
     MOST_ITEMS,
+    Members,
     collect_members,
+    skip_at,
     sum_skips,
     top_lists,
     write_skips,
-    write_skips_of_one,
 )
 from permix.errors import DataError
 from tests.reference.permutations import stage_code
@@ -117,9 +118,8 @@ def test_skips(case, n_centers, seed):
             if n > 1:
                 assert truth == list(stage_code(list_at(lists, d), center))
             assert skips[: last - first, k].tolist() == truth
-            alone = np.empty(n, dtype=np.int64)
-            write_skips_of_one(lists.items, first, last, places[:, k], alone)
-            assert alone[: last - first].tolist() == truth
+            center_places = places[:, k].copy()
+            assert [skip_at(lists.items, first, j, center_places) for j in range(last - first)] == truth
             assert all(0 <= s <= n - 1 - j for j, s in enumerate(truth))
         assert np.all(skips[:, n_centers:] == -7)
 
@@ -130,27 +130,16 @@ def test_sums_of_skips(case, seed):
     rng = np.random.default_rng(seed)
     lists = lists_of(rows, n, counts)
     n_lists = len(lists.starts) - 1
-    members = rng.permutation(n_lists).astype(np.int32)
-    multiplicity = rng.choice([0.25, 1.0, 2.0, 3.5], n_lists)
+    members = Members(rng.permutation(n_lists).astype(np.int32), rng.choice([0.25, 1.0, 2.0, 3.5], n_lists))
     first, last = sorted(rng.integers(0, n_lists + 1, 2).tolist())
     center = rng.permutation(n).tolist()
     n_stages = max(n - 1, 1)
     totals, sums = np.full((2, n_stages), np.nan)
-    sum_skips(
-        lists,
-        members,
-        multiplicity,
-        first,
-        last,
-        np.argsort(center).astype(np.int16),
-        np.empty(n, np.int64),
-        totals,
-        sums,
-    )
+    sum_skips(lists, members, first, last, np.argsort(center).astype(np.int16), totals, sums)
     expected = np.zeros((2, n_stages))
     for entry in range(first, last):
-        for j, s in enumerate(naive_skips(list_at(lists, members[entry]), center)):
-            expected[:, j] += multiplicity[entry] * np.array([s, 1])
+        for j, s in enumerate(naive_skips(list_at(lists, members.lists[entry]), center)):
+            expected[:, j] += members.times[entry] * np.array([s, 1])
     np.testing.assert_allclose([totals, sums], expected)
 
 
@@ -159,14 +148,11 @@ def test_members_of_clusters(case, n_clusters, seed):
     n, rows, counts = case
     rng = np.random.default_rng(seed)
     lists = lists_of(rows, n, counts)
-    n_agents = len(lists.list_of)
-    labels = rng.integers(-1, n_clusters, n_agents).astype(np.int32)
-    starts = np.full(n_clusters + 2, -1)
-    members, multiplicity = np.full(n_agents, -1, np.int32), np.full(n_agents, np.nan)
-    collect_members(lists, labels, n_clusters, starts, members, multiplicity)
+    labels = rng.integers(-1, n_clusters, len(lists.list_of)).astype(np.int32)
+    starts, members = collect_members(lists, labels, n_clusters)
     assert starts[0] == 0
     for k in range(n_clusters):
-        held = members[starts[k] : starts[k + 1]].tolist()
+        held = members.lists[starts[k] : starts[k + 1]].tolist()
         assert held == sorted(set(held))
-        found = dict(zip(held, multiplicity[starts[k] : starts[k + 1]].tolist(), strict=True))
+        found = dict(zip(held, members.times[starts[k] : starts[k + 1]].tolist(), strict=True))
         assert found == Counter(lists.list_of[labels == k].tolist())

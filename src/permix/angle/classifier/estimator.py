@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from permix.angle.classifier.fit import AngleClassifierFit, fit_classes
 from permix.angle.data import as_rankings
@@ -41,7 +42,6 @@ class AngleClassifier(
     directions_ : ndarray (classes, items)
         Consensus scores of each class; of its largest group where there are several.
     concentrations_ : ndarray (classes,)
-    items_, n_features_in_
 
     Examples
     --------
@@ -52,7 +52,9 @@ class AngleClassifier(
     True
     """
 
-    def fit(self, X: Any, y: Any) -> Self:
+    _read = staticmethod(as_rankings)
+
+    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
         """Fit one model to each class.
 
         Parameters
@@ -67,14 +69,13 @@ class AngleClassifier(
         self
         """
         settings = self._settings()
-        rankings = as_rankings(self._checked(X, reset=True))
+        rankings = self._read(self._checked(X, reset=True))
         fit = fit_classes(rankings, self._classes_of(y, len(rankings)), settings)
         for of_class in fit.fits:
             warn_of(of_class)
         return self._adopt(fit)
 
     def _adopt(self, fit: AngleClassifierFit) -> Self:
-        """Show a fit under scikit-learn's names."""
         self._fit = fit
         self.items_ = fit.items
         self.classes_ = fit.classes
@@ -91,15 +92,8 @@ class AngleClassifier(
             )
         values = np.asarray(y)
         if values.ndim == 2 and values.shape[1] == 1:
-            import warnings
-
-            from sklearn.exceptions import DataConversionWarning
-
-            warnings.warn(
-                "A column-vector y was passed when a 1d array was expected",
-                DataConversionWarning,
-                stacklevel=3,
-            )
+            said = "A column-vector y was passed when a 1d array was expected"
+            warnings.warn(said, DataConversionWarning, stacklevel=3)
             values = values[:, 0]
         if values.ndim != 1 or len(values) != n:
             raise DataError(
@@ -110,9 +104,7 @@ class AngleClassifier(
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return ln P(class | ranking) (rows, classes)."""
-        check_is_fitted(self)
-        rankings = as_rankings(self._checked(X, reset=False), self.items_)
-        return self._fit.log_probabilities(rankings)
+        return self._fitted().log_probabilities(self._new_data(X))
 
     def predict_proba(self, X: Any) -> Array:
         """Return P(class | ranking) (rows, classes)."""
@@ -120,10 +112,10 @@ class AngleClassifier(
 
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row."""
-        best = self.predict_log_proba(X).argmax(axis=1)
+        best = self.predict_log_proba(X).argmax(axis=1)  # first of all: this tells who is not fitted yet
         return np.asarray(self.classes_[best])
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # type: ignore[override]
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the share of agents put into their class; a row counts as often as its count says."""
         right = self.predict(X) == np.asarray(y)
         if sample_weight is None and isinstance(X, AgentTable):
@@ -141,6 +133,5 @@ class AngleClassifier(
     def _by_class(self, table: Any) -> pd.DataFrame:
         import pandas as pd
 
-        check_is_fitted(self)
-        tables = [table(fit) for fit in self._fit.fits]
+        tables = [table(fit) for fit in self._fitted().fits]
         return pd.concat(tables, keys=self.classes_.tolist(), names=["class"])

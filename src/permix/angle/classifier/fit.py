@@ -17,26 +17,16 @@ from permix.runtime.seeds import seed_sequence
 
 @dataclass(frozen=True, eq=False)
 class AngleClassifierFit:
-    """A model for each class.
-
-    Attributes
-    ----------
-    settings : AngleClassifierParameters
-    classes : ndarray
-        Sorted.
-    fits : list of AngleFit
-        One for each class, over the same items.
-    """
+    """A model for each class, all over the same items."""
 
     model: ClassVar[str] = "AngleClassifier"
 
     settings: AngleClassifierParameters
-    classes: Array
+    classes: Array  # sorted
     fits: list[AngleFit]
 
     @property
     def items(self) -> tuple[Label, ...]:
-        """Item names."""
         return self.fits[0].components.items
 
     @property

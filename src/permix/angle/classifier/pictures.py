@@ -22,25 +22,13 @@ if TYPE_CHECKING:
 def groups(fit: AngleClassifierFit, *, max_items: int = MAX_ITEMS, ax: Axes | None = None) -> Axes:
     """Draw the consensus score of every item in every class, with its 90 % interval where there is one.
 
-    Parameters
-    ----------
-    fit : AngleClassifierFit
-    max_items : int
-        Draw at most this many items, those with the most extreme scores in any class.
-    ax : matplotlib axes, optional
-        Where to draw; by default a figure whose height follows the number of items.
-
-    Returns
-    -------
-    matplotlib axes
+    At most ``max_items`` items are drawn, those with the most extreme scores in any class.
     """
     drawn = []
     for label, of_class in zip(fit.classes, fit.fits, strict=True):
         scores = scores_of(of_class)
-        drawn += [
-            group._replace(name=str(label) if len(scores) == 1 else f"{label}, {group.name}")
-            for group in scores
-        ]
+        names = [str(label)] if len(scores) == 1 else [f"{label}, {group.name}" for group in scores]
+        drawn += [group._replace(name=name) for group, name in zip(scores, names, strict=True)]
     return draw_groups(fit.items, drawn[:MAX_PANELS], len(drawn), max_items, ax)
 
 
@@ -48,20 +36,6 @@ def roc(fit: AngleClassifierFit, *, X: Any, y: Any, ax: Axes | None = None) -> A
     """Draw the receiver operating characteristic, with the area under it in the legend.
 
     With more than two classes every class has a curve against the rest.
-
-    Parameters
-    ----------
-    fit : AngleClassifierFit
-    X : Rankings, Preferences without ties, or 2-D integer array
-        Rows that were not fitted; each counts as often as its count says.
-    y : sequence
-        The class of each row.
-    ax : matplotlib axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
     """
     rankings = as_rankings(X, fit.items)
     probabilities = np.exp(fit.log_probabilities(rankings))
@@ -71,21 +45,8 @@ def roc(fit: AngleClassifierFit, *, X: Any, y: Any, ax: Axes | None = None) -> A
 def draw_roc(y_true: Any, probabilities: Any, *, sample_weight: Any = None, ax: Axes | None = None) -> Axes:
     """Draw ROC curves of any classifiers.
 
-    Parameters
-    ----------
-    y_true : sequence
-        The class of each row.
-    probabilities : ndarray (rows,) or (rows, classes), or a dict of these by name
-        Probability, or any score, of the last class in sorted order; or those of all classes, such as
-        ``predict_proba`` returns. A dict draws several classifiers of two classes into one picture.
-    sample_weight : sequence, optional
-        How often each row counts, such as ``rankings.counts``.
-    ax : matplotlib axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
+    ``probabilities``, or any scores, are those of the last class in sorted order, or of all classes, such as
+    ``predict_proba`` returns; a dict of them draws several classifiers of two classes into one picture.
 
     Examples
     --------

@@ -7,14 +7,15 @@ from functools import cached_property
 
 import numpy as np
 
-from permix.angle.components import AngleComponents, AnglePrior, largest_concentration, work_space
+from permix.angle.components import AngleComponents, AnglePrior, largest_concentration
 from permix.angle.data import AngleData
 from permix.angle.mixture_jit import allocate
 from permix.angle.parameters import AngleParameters
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle.completions_jit import completions_sweep, start_completions
-from permix.errors import Argument, DataError, Message
+from permix.distributions.angle.normalizers import Tables, work_space
+from permix.errors import Argument, DataError
 from permix.kernels.streams import draw_key
 from permix.runtime.seeds import RandomState, generator
 
@@ -22,25 +23,25 @@ from permix.runtime.seeds import RandomState, generator
 MOST_AGENTS = 50_000_000
 # Proposals for each incomplete row and iteration, per item.
 PROPOSALS_PER_ITEM = 1.0
+# What a checkpoint holds of a state, beside its log-likelihood.
+KEPT = ("weights", "kappas", "directions", "labels", "orders")
 
 
 class AngleChainModel:
-    """Data, prior and settings, shared by all chains; agents with the same row are told apart."""
+    """Data, prior and settings, shared by all chains."""
 
     def __init__(self, data: AngleData, settings: AngleParameters) -> None:
         # Of one component's full rankings Σ y says all; otherwise agents with the same row are told apart.
         self.summed = settings.n_components == 1 and data.is_full
         if data.n_agents > MOST_AGENTS and not self.summed:
             raise DataError(
-                Message(
-                    f"chains tell agents with the same row apart, and {data.n_agents:,} are too many for "
-                    f"that; take up to {MOST_AGENTS:,}, or full rankings with ",
-                    Argument("inference", "em"),
-                )
+                f"chains tell agents with the same row apart, and {data.n_agents:,} are too many for "
+                f"that; take up to {MOST_AGENTS:,}, or full rankings with ",
+                Argument("inference", "em"),
             )
         expands = np.any(data.rankings.counts != 1) and not self.summed
         self.rankings = data.rankings.expand() if expands else data.rankings
-        self.data = AngleData.of(self.rankings, data.n_jobs)
+        self.data = AngleData(self.rankings, data.n_jobs)
         self.settings = settings
         self.prior = AnglePrior.of(settings, data.items)
         self.normalizer = settings.normalizer_for(data.n_items)
@@ -48,12 +49,8 @@ class AngleChainModel:
         self.listed = np.array(self.rankings.orders, dtype=np.int32, order="C")
         self.lengths = np.array(self.rankings.lengths, dtype=np.int64)
         self.below = np.array(self.rankings.unlisted_below, dtype=np.bool_)
+        self.n_rows = len(self.lengths)
         self.n_proposals = max(8, int(PROPOSALS_PER_ITEM * data.n_items))
-
-    @property
-    def n_rows(self) -> int:
-        """Number of agents."""
-        return len(self.lengths)
 
 
 class AngleState:
@@ -75,23 +72,13 @@ class AngleState:
             self.orders = model.listed
         else:
             self.orders = np.empty((model.n_rows, t), dtype=np.int32)
-            key, tilts = draw_key(rng), self.tilts
+            key, known = draw_key(rng), self._known(self.tilts)
+            model.data.over_parts(lambda part: start_completions(key, 0, *part, *known, self.orders))
 
-            def begin(part: tuple[int, int]) -> None:
-                start_completions(
-                    key,
-                    0,
-                    *part,
-                    model.listed,
-                    model.lengths,
-                    model.below,
-                    self.labels,
-                    tilts,
-                    model.data.scores,
-                    self.orders,
-                )
-
-            model.data.over_parts(begin)
+    def _known(self, tilts: Array) -> tuple[Array, ...]:
+        """What completions of the rows depend on."""
+        model = self.model
+        return model.listed, model.lengths, model.below, self.labels, tilts, model.data.scores
 
     @property
     def tilts(self) -> Array:
@@ -101,11 +88,8 @@ class AngleState:
     def components(self) -> AngleComponents:
         """Return the present parameters as a mixture; its sums are found once while these stay."""
         last, present = self._components, (self.weights, self.directions, self.kappas)
-        if (
-            last is None
-            or last.normalizer != self.normalizer
-            or not all(map(np.array_equal, (last.weights, last.directions, last.concentrations), present))
-        ):
+        same = last is not None and last.normalizer == self.normalizer
+        if last is None or not (same and all(map(np.array_equal, last.parameters, present))):
             last = self._components = AngleComponents(self.model.data.items, *present, self.normalizer)
         return last
 
@@ -122,43 +106,15 @@ class AngleState:
         by_item = np.ascontiguousarray(tilts.T)
         keys = draw_key(rng), draw_key(rng)
         kept = np.empty((0, k)) if shares is None else shares
+        known, scores = self._known(tilts), model.data.scores
 
-        def run(part: tuple[int, int]) -> tuple[float, Array, Array]:
+        def run(part: tuple[int, int], sums: Array, masses: Array) -> float:
             if not model.data.is_full:
-                completions_sweep(
-                    keys[0],
-                    0,
-                    *part,
-                    self.orders,
-                    model.listed,
-                    model.lengths,
-                    model.below,
-                    self.labels,
-                    tilts,
-                    model.data.scores,
-                    model.n_proposals,
-                )
-            sums, masses = np.zeros((model.data.n_items, k)), np.zeros(k)
-            total = allocate(
-                keys[1],
-                0,
-                *part,
-                self.orders,
-                self.labels,
-                by_item,
-                offsets,
-                model.data.scores,
-                soft,
-                kept,
-                sums,
-                masses,
-            )
-            return total, sums, masses
+                completions_sweep(keys[0], 0, *part, self.orders, *known, model.n_proposals)
+            rows = (self.orders, self.labels, by_item, offsets, scores, soft, kept)
+            return allocate(keys[1], 0, *part, *rows, sums, masses)
 
-        results = model.data.over_parts(run)
-        self.log_likelihood = float(sum(result[0] for result in results))
-        self.sums = sum(result[1] for result in results)
-        self.masses = sum(result[2] for result in results)
+        self.log_likelihood, self.sums, self.masses = model.data.added_up(run, k)
 
     def move_to(self, g: int, tilts: Array) -> None:
         """Set κθ of a component."""
@@ -166,12 +122,11 @@ class AngleState:
         self.directions[g] = tilts / self.kappas[g]
 
     @cached_property
-    def tables(self) -> tuple[Array, Array]:
+    def tables(self) -> Tables:
         """Work space of the normalizer: tables over subsets, or nothing where it is balanced."""
         return work_space(self.normalizer, self.model.data.n_items)
 
     def record(self) -> Mapping[str, float | int | Array]:
-        """Return one draw."""
         drawn: dict[str, float | int | Array] = {
             "weights": self.weights,
             "concentrations": self.kappas,
@@ -184,7 +139,6 @@ class AngleState:
         return drawn
 
     def progress(self) -> Mapping[str, float]:
-        """Return numbers worth watching."""
         return {"log-likelihood": self.log_likelihood, "concentration": float(self.kappas.max())}
 
     def refresh(self) -> None:
@@ -194,18 +148,11 @@ class AngleState:
 
     def checkpoint(self) -> Mapping[str, Array]:
         """Return all that a chain needs to go on."""
-        return {
-            "weights": self.weights,
-            "kappas": self.kappas,
-            "directions": self.directions,
-            "labels": self.labels,
-            "orders": self.orders,
-            "log_likelihood": np.array(self.log_likelihood),
-        }
+        kept = {name: getattr(self, name) for name in KEPT}
+        return {**kept, "log_likelihood": np.array(self.log_likelihood)}
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        """Go back to a checkpoint."""
-        for name in ("weights", "kappas", "directions", "labels", "orders"):
+        for name in KEPT:
             here = getattr(self, name)
             if arrays[name].shape != here.shape:
                 raise DataError(f"the stored chain does not fit: {name} has shape {arrays[name].shape}")
@@ -215,10 +162,9 @@ class AngleState:
 
 def state_at(components: AngleComponents, rankings: Rankings, rng: np.random.Generator) -> AngleState:
     """Return a state of these parameters on these rows, each taken once; its sweeps leave the parameters."""
-    chosen = {"n_components": components.n_components, "normalizer": components.normalizer}
-    settings = AngleParameters(**chosen)
+    settings = AngleParameters(components.n_components, normalizer=components.normalizer)
     once = rankings._replaced(counts=np.ones(len(rankings), np.int64))
-    return AngleState(AngleChainModel(AngleData.of(once), settings), rng, components)
+    return AngleState(AngleChainModel(AngleData(once), settings), rng, components)
 
 
 def shares_by_sweeps(

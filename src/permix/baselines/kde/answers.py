@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from permix.baselines.kde.fit import KDEFit, fit_kde
@@ -16,12 +14,12 @@ from permix.cli.votes import Votes
 from permix.estimators.preference_input import as_preferences
 
 
-def fit_votes(votes: Votes, settings: KDEParameters) -> KDEFit:
+def fit_data(votes: Votes, settings: KDEParameters) -> KDEFit:
     """Fit the estimator to a file of votes."""
     return fit_kde(as_preferences(votes.table), settings)
 
 
-def densities(fit: KDEFit, data: NewData, question: Question) -> Answer:
+def density(fit: KDEFit, data: NewData, question: Question) -> Answer:
     """Say how probable what each agent said is."""
     votes = read_over_items(data.votes, fit.preferences.items)
     agents = data.votes.agents_of(votes)
@@ -34,6 +32,4 @@ def densities(fit: KDEFit, data: NewData, question: Question) -> Answer:
     ).with_counts(votes.counts)
 
 
-def sample(fit: KDEFit, size: int, seed: int) -> Any:
-    """Draw new rankings."""
-    return fit.sample(size, seed)
+sample = KDEFit.sample

@@ -8,7 +8,7 @@ import numpy as np
 
 from permix.baselines.kde.fit import KDEFit
 from permix.baselines.kde.parameters import KDEParameters
-from permix.data.labels import Array, Label
+from permix.data.labels import Label
 from permix.data.preferences import Preferences
 from permix.estimators.archive import Content, Saved, Schema
 from permix.estimators.archive_parts import ITEMS, under
@@ -29,14 +29,10 @@ STATEMENTS = {
 
 def _pack(fit: KDEFit) -> Content:
     table = fit.preferences
+    rows = {f"training/{name}": np.asarray(getattr(table, name)) for name in STATEMENTS}
     return Content(
-        {
-            "items": table.items,
-            "dispersion": float(fit.dispersion),
-            "interrupted": bool(fit.interrupted),
-        },
-        {f"training/{name}": np.asarray(getattr(table, name)) for name in STATEMENTS}
-        | {"keys": fit.keys, "tried": fit.tried},
+        {"items": table.items, "dispersion": float(fit.dispersion), "interrupted": bool(fit.interrupted)},
+        {**rows, "keys": fit.keys, "tried": fit.tried},
     )
 
 
@@ -45,12 +41,12 @@ def _build(saved: Saved) -> KDEFit:
     table = _preferences(facts["items"], under("training/", arrays))
     asked, dispersion, tried = settings.dispersion, facts["dispersion"], arrays["tried"]
     require(asked in ("cv", dispersion) and (len(tried) > 0) == (asked == "cv"), "dispersion")
-    require(bool(np.all((tried[:, 0] >= 0) & (tried[:, 0] <= 1) & (tried[:, 1] < np.inf))), "tried")
-    require(bool(np.all(np.diff(tried[:, 0]) >= 0)), "tried")
+    possible = (tried[:, 0] >= 0) & (tried[:, 0] <= 1) & (tried[:, 1] < np.inf)
+    require(bool(np.all(possible) and np.all(np.diff(tried[:, 0]) >= 0)), "tried")
     return KDEFit(settings, table, dispersion, arrays["keys"], tried, facts["interrupted"])
 
 
-def _preferences(items: tuple[Label, ...], found: dict[str, Array]) -> Preferences:
+def _preferences(items: tuple[Label, ...], found: dict[str, Any]) -> Preferences:
     """Rebuild the training rows, which must be as constructors of Preferences leave them."""
     from permix.kernels.posets import consistent_agents
 
@@ -71,8 +67,7 @@ def _preferences(items: tuple[Label, ...], found: dict[str, Array]) -> Preferenc
     require(bool(np.all(levels[begins] == 0) and np.all((steps >= 0) & (steps <= 1) | begins)), "levels")
     below = found["rest_below"]
     require(not np.any(below & (sizes == 0)) and bool(np.all(below[sizes == n_items])), "rest")
-    arrays: dict[str, Any] = found
-    table = Preferences._from_arrays(items=items, **arrays)
+    table = Preferences._from_arrays(items=items, **found)
     require(bool(consistent_agents(table.arrays(), n_items).all()), "comparisons")
     return table
 
@@ -83,8 +78,5 @@ SCHEMA = Schema(
     build=_build,
     facts={"items": ITEMS, "dispersion": Real(least=0.0, most=1.0), "interrupted": Switch()},
     arrays={f"training/{name}": about for name, about in STATEMENTS.items()}
-    | {
-        "keys": field("uint64", 3, 2),
-        "tried": field("real", "tried?", 2),
-    },
+    | {"keys": field("uint64", 3, 2), "tried": field("real", "tried?", 2)},
 )

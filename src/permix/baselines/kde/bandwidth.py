@@ -10,7 +10,7 @@ from permix.baselines.kde.parameters import KDEParameters
 from permix.baselines.row_densities.row_pairs import RowPairs
 from permix.baselines.row_densities.split_rows import SplitRows, split_rows
 from permix.data.labels import Array
-from permix.errors import Argument, Message, PermixWarning
+from permix.errors import Argument, PermixWarning
 from permix.runtime.progress import Display
 
 GRID, SAMPLED_GRID = 32, 12
@@ -25,6 +25,7 @@ def search_dispersion(
     rows: SplitRows, settings: KDEParameters, keys: Array, rng: np.random.Generator
 ) -> tuple[float, Array, bool]:
     """Return the best dispersion, all that were tried with their scores, and whether the user stopped it."""
+    interrupted = False
     with Display(settings.progress) as meter:
         search = _Search(rows, settings, keys, rng, meter)
         try:
@@ -32,47 +33,39 @@ def search_dispersion(
         except KeyboardInterrupt:
             if not search.tried:
                 raise
-            search.interrupted = True
+            interrupted = True
     decay = search.best()
-    warning = _warning(search, decay)
-    if warning:
-        warnings.warn(PermixWarning(warning), stacklevel=4)
-    return float(np.exp(-decay)), search.table(), search.interrupted
-
-
-def _warning(search: _Search, decay: float) -> str:
-    """Say what the user should know about the dispersion that was found, if anything."""
-    if search.interrupted:
-        return f"the search for the dispersion was interrupted; it is the best of {len(search.tried)} so far"
-    if decay == search.largest:
-        return Message(
+    said: tuple[str | Argument, ...] = ()
+    if interrupted:
+        said = (
+            f"the search for the dispersion was interrupted; it is the best of {len(search.tried)} so far",
+        )
+    elif decay == search.largest:
+        said = (
             "the likelihood of agents left out still grows at the smallest dispersion tried, "
             f"{np.exp(-decay):.2g}: agents are predicted best by others with the very same ranking. Choose "
             "another with ",
             Argument("dispersion"),
         )
-    if decay == 0.0:
-        return (
+    elif decay == 0.0:
+        said = (
             "agents left out are predicted best by the uniform distribution (dispersion 1): the rankings of "
-            "the others say nothing about them"
+            "the others say nothing about them",
         )
-    return ""
+    if said:
+        warnings.warn(PermixWarning(*said), stacklevel=4)
+    tried = np.array(sorted((np.exp(-decay), mean) for decay, mean in search.tried.items()))
+    return float(np.exp(-decay)), tried.reshape(-1, 2), interrupted
 
 
 class _Search:
     """The mean ln p of agents left out, one at a time, at λ tried so far."""
 
     def __init__(
-        self,
-        rows: SplitRows,
-        settings: KDEParameters,
-        keys: Array,
-        rng: np.random.Generator,
-        meter: Display,
+        self, rows: SplitRows, settings: KDEParameters, keys: Array, rng: np.random.Generator, meter: Display
     ) -> None:
         self.meter = meter
         self.tried: dict[float, float] = {}
-        self.interrupted = False
         table = rows.preferences
         n, m = table.n_agents, table.n_items
         self.closed = rows.is_closed
@@ -81,24 +74,17 @@ class _Search:
         # Where all rankings are all but alike: distances of random rankings vary by this much.
         spread = np.sqrt(m * (m - 1) * (2 * m + 5) / 72)
         self.smallest = 0.05 / float(spread)
-        self.queries, self.own, self.counts = rows, np.arange(len(table)), table.counts
+        queries, own, self.counts = rows, np.arange(len(table)), table.counts
         if not self.closed:
             size = min(n, max(FEWEST_LEFT_OUT, MOST_SAMPLED_PAIRS // len(table)))
             if n < 10**9:  # the most that such a draw takes; so few out of more hardly repeat
                 self.counts = rng.multivariate_hypergeometric(table.counts, size, method="marginals")
             else:
                 self.counts = rng.multinomial(size, table.counts / n)
-            self.own = np.flatnonzero(self.counts)
-            self.queries, self.counts = split_rows(table[self.own]), self.counts[self.own]
-        self.pairs = RowPairs(
-            self.queries,
-            rows,
-            self.own,
-            n_samples=settings.n_samples,
-            keys=keys,
-            n_jobs=settings.n_jobs,
-            keep=True,
-        )
+            own = np.flatnonzero(self.counts)
+            queries, self.counts = split_rows(table[own]), self.counts[own]
+        sampling = (settings.n_samples, keys)
+        self.pairs = RowPairs(queries, rows, own, sampling=sampling, n_jobs=settings.n_jobs, keep=True)
 
     def run(self) -> None:
         from scipy.optimize import minimize_scalar
@@ -127,7 +113,3 @@ class _Search:
     def best(self) -> float:
         """λ of the highest mean; of equal ones the smallest."""
         return max(sorted(self.tried), key=self.tried.__getitem__)
-
-    def table(self) -> Array:
-        found = np.array(sorted((np.exp(-decay), mean) for decay, mean in self.tried.items()))
-        return found.reshape(-1, 2)

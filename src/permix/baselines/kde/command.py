@@ -16,9 +16,6 @@ COMMAND = ModelCommand(
     examples=("permix fit kde election.soi -o density.permix",),
     parameters=KDEParameters,
     source=VOTES,
-    fit="permix.baselines.kde.answers:fit_votes",
-    report="permix.baselines.kde.tables:kde_report",
-    show="permix.baselines.kde.tables:print_kde",
-    answers={"density": Answering("permix.baselines.kde.answers:densities")},
-    sample="permix.baselines.kde.answers:sample",
+    answers={"density": Answering()},
+    draws=True,
 )

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import DensityMixin
-from sklearn.utils.validation import check_is_fitted
 
 from permix.baselines.kde.fit import KDEFit, fit_kde
 from permix.baselines.kde.parameters import KDEParameters
+from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.distributions.base import Estimate
+from permix.estimators.base import ScoreMixin, of_fitted
 from permix.estimators.ranking_estimator import RankingEstimator
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class MallowsKDE(DensityMixin, RankingEstimator, parameters=KDEParameters):  # type: ignore[misc]
+class MallowsKDE(ScoreMixin, DensityMixin, RankingEstimator, parameters=KDEParameters):  # type: ignore[misc]
     """Density estimate over rankings: a Mallows bump on every training row (KDE).
 
     The probability of preferences v, that is of all rankings Ω(v) that agree with them, is (Lu & Boutilier
@@ -44,10 +44,6 @@ class MallowsKDE(DensityMixin, RankingEstimator, parameters=KDEParameters):  # t
     log_likelihood_ : Estimate
         ln p of the fitted rows, with its Monte Carlo error; computed when first asked for. No agent is left
         out, so that it is optimistic.
-    items_ : tuple
-        Item names.
-    n_features_in_ : int
-        Number of columns, where the data were an array.
 
     Notes
     -----
@@ -57,8 +53,9 @@ class MallowsKDE(DensityMixin, RankingEstimator, parameters=KDEParameters):  # t
     follows the lengths of the lists, not the number of items.
 
     Otherwise section 6's nested sampling: rankings s from AMP at dispersion 1, weighted by 1/q, and where v
-    is no partition, an AMP draw around each s. ``score_samples`` gives standard errors. It is precise where
-    the rows say much, and rough where a narrow bump meets rows that leave nearly everything open.
+    is no partition, an AMP draw around each s. ``score_samples`` gives standard errors, which are
+    not independent: rows share the rankings that were sampled. It is precise where the rows say much, and
+    rough where a narrow bump meets rows that leave nearly everything open.
 
     Cross-validation leaves out one agent of a row, not the row; where sums are sampled it leaves out some
     agents only. Dispersions below 1/(10 n (m - 1)), n agents and m items, are not tried.
@@ -66,10 +63,8 @@ class MallowsKDE(DensityMixin, RankingEstimator, parameters=KDEParameters):  # t
     Examples
     --------
     >>> import permix
-    >>> votes = permix.Rankings.from_orders(
-    ...     [["tea", "milk", "water"], ["tea", "water", "milk"], ["water", "milk", "tea"]],
-    ...     counts=[5, 2, 3],
-    ... )
+    >>> orders = [["tea", "milk", "water"], ["tea", "water", "milk"], ["water", "milk", "tea"]]
+    >>> votes = permix.Rankings.from_orders(orders, counts=[5, 2, 3])
     >>> model = permix.MallowsKDE(dispersion=0.25, random_state=0).fit(votes)
     >>> model.score_samples(votes).round(2)
     array([-1.08, -1.56, -1.63])
@@ -80,26 +75,9 @@ class MallowsKDE(DensityMixin, RankingEstimator, parameters=KDEParameters):  # t
     3
     """
 
-    score = RankingEstimator.score  # that of the mixin does nothing
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Keep the rows and choose the dispersion.
-
-        Parameters
-        ----------
-        X : Rankings, Preferences, or 2-D integer array
-            Rows of an array are orderings, best first, padded by -1; what a row leaves out is below.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        settings = self._settings()
-        return self._adopt(fit_kde(self._preferences(X, reset=True), settings))
+    _fit_to = staticmethod(fit_kde)
 
     def _adopt(self, fit: KDEFit) -> Self:
-        """Show a fit under scikit-learn's names."""
         self._fit = fit
         self.items_ = fit.preferences.items
         self.preferences_ = fit.preferences
@@ -108,65 +86,29 @@ class MallowsKDE(DensityMixin, RankingEstimator, parameters=KDEParameters):  # t
         self.is_exact_ = fit.is_exact
         return self
 
-    @property
-    def log_likelihood_(self) -> Estimate:
-        """Log-likelihood of the fitted rows; optimistic, since no agent is left out."""
-        check_is_fitted(self)
-        return self._fit.log_likelihood
+    log_likelihood_ = of_fitted(
+        lambda self: self._fit.log_likelihood,
+        "Log-likelihood of the fitted rows; optimistic, since no agent is left out.",
+    )
 
-    def score_samples(self, X: Any, *, return_error: bool = False) -> Any:
-        """Return ln p(what the row says).
-
-        Parameters
-        ----------
-        X : Rankings, Preferences, or 2-D integer array
-            As in :meth:`fit`, over the fitted items.
-        return_error : bool
-            Return the Monte Carlo errors as well, 0 where the value is exact. Rows share the rankings that
-            were sampled, so their errors are not independent.
-
-        Returns
-        -------
-        ndarray (rows,), or two of them
-            Each row once, whatever its count.
-        """
-        table = self._new_data(X)
-        values, errors = self._fit.log_density(table)
-        return (values, errors) if return_error else values
+    def _log_densities(self, X: Any) -> tuple[Array, Array]:
+        return self._fitted().log_density(self._new_data(X))
 
     def sample(self, size: int = 1, random_state: Any = None) -> Rankings:
         """Draw full rankings: a training agent, a ranking that agrees with it, a Mallows draw around that.
 
-        Parameters
-        ----------
-        size : int
-            How many.
-        random_state : int, SeedSequence, Generator or None
-            Seed.
-
-        Returns
-        -------
-        Rankings
-            Independent draws, exact but for training rows over more than 12 items that do not partition
-            them: there the ranking that agrees comes from 1000 steps of the Metropolis chain MMP.
+        ``size`` independent draws, exact but for training rows over more than 12 items that do not partition
+        them: there the ranking that agrees comes from 1000 steps of the Metropolis chain MMP.
         """
-        check_is_fitted(self)
-        return self._fit.sample(size, random_state)
+        return self._fitted().sample(size, random_state)
 
     def summary(self) -> pd.DataFrame:
         """Return what was fitted, in one row: there are no groups."""
         import pandas as pd
 
-        check_is_fitted(self)
-        fit = self._fit
-        return pd.DataFrame(
-            {
-                "agents": [int(fit.preferences.n_agents)],
-                "dispersion": [fit.dispersion],
-                "expected_distance": [fit.expected_distance],
-                "exact": [fit.is_exact],
-            }
-        )
+        fit = self._fitted()
+        row = {"agents": int(fit.preferences.n_agents), "dispersion": fit.dispersion}
+        return pd.DataFrame([row | {"expected_distance": fit.expected_distance, "exact": fit.is_exact}])
 
     def diagnostics(self) -> pd.DataFrame:
         """Return how the dispersion was chosen: those tried, and the mean ln p of agents left out.
@@ -176,6 +118,6 @@ class MallowsKDE(DensityMixin, RankingEstimator, parameters=KDEParameters):  # t
         """
         import pandas as pd
 
-        check_is_fitted(self)
+        self._fitted()
         scores = self.cv_scores_["score"]
         return pd.DataFrame({**self.cv_scores_, "below_best": scores.max(initial=-np.inf) - scores})

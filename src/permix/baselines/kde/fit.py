@@ -18,7 +18,7 @@ from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate, sample_size
 from permix.distributions.mallows import Mallows
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.runtime.progress import Display
 from permix.runtime.seeds import generator, seed_sequence
 
@@ -28,31 +28,17 @@ MOST_CELLS = 2**22
 
 @dataclass(frozen=True, eq=False)
 class KDEFit:
-    """A fitted estimator p(v) = 1/n Σ_l 1/(|Ω(v_l)| Z) Σ_{s ∈ Ω(v_l)} Σ_{r ∈ Ω(v)} φ^d(r, s).
-
-    Attributes
-    ----------
-    settings : KDEParameters
-    preferences : Preferences
-        Training rows v_l, identical ones merged; their counts are how many agents gave each.
-    dispersion : float
-        φ.
-    keys : uint64 array (3, 2)
-        Of the random streams; used only where sums are sampled.
-    tried : float array (dispersions, 2)
-        Dispersions that cross-validation looked at, ascending, and the mean ln p of agents left out.
-    interrupted : bool
-        Whether the user stopped the search for the dispersion: the best one so far is here.
-    """
+    """A fitted estimator p(v) = 1/n Σ_l 1/(|Ω(v_l)| Z) Σ_{s ∈ Ω(v_l)} Σ_{r ∈ Ω(v)} φ^d(r, s)."""
 
     model: ClassVar[str] = "MallowsKDE"
 
     settings: KDEParameters
-    preferences: Preferences
+    preferences: Preferences  # training rows v_l, identical ones merged; counts are how many agents gave each
     dispersion: float
-    keys: Array
+    keys: Array  # (3, 2): of the random streams; used only where sums are sampled
+    # (dispersions, 2): those that cross-validation looked at, ascending, and the mean ln p of agents left out
     tried: Array
-    interrupted: bool = False
+    interrupted: bool = False  # whether the user stopped the search: the best dispersion so far is here
 
     @property
     def decay(self) -> float:
@@ -79,13 +65,8 @@ class KDEFit:
         """Return ln p of every row, and the standard errors of these; 0 where exact."""
         settings = self.settings
         with Display(settings.progress) as meter:
-            pairs = RowPairs(
-                split_rows(queries),
-                self.rows,
-                n_samples=settings.n_samples,
-                keys=self.keys,
-                n_jobs=settings.n_jobs,
-            )
+            sampling = (settings.n_samples, self.keys)
+            pairs = RowPairs(split_rows(queries), self.rows, sampling=sampling, n_jobs=settings.n_jobs)
             values, errors = pairs.log_densities(np.array([self.decay]), meter)
         return values[:, 0], errors[:, 0]
 
@@ -106,13 +87,12 @@ class KDEFit:
         centers = np.empty((n_draws, n_items), dtype=np.int32)
         is_partition = np.zeros(len(table), dtype=np.bool_)
         is_partition[self.rows.partition_rows] = True
-        closed = np.flatnonzero(is_partition[rows])
+        closed, other = (np.flatnonzero(is_partition[rows] == is_one) for is_one in (True, False))
         number = np.cumsum(is_partition) - 1
         step = max(1, MOST_CELLS // n_items)
         for start in range(0, len(closed), step):
             some = closed[start : start + step]
             centers[some] = _shuffled_blocks(self.rows.partitions, number[rows[some]], n_items, rng)
-        other = np.flatnonzero(~is_partition[rows])
         if len(other):
             centers[other] = draw_agreeing(table, rows[other], rng)
         # A Mallows model around s is one around the identity with its items renamed.
@@ -131,11 +111,9 @@ def fit_kde(preferences: Preferences, settings: KDEParameters) -> KDEFit:
         return KDEFit(settings, table, settings.dispersion, keys, np.zeros((0, 2)))
     if table.n_agents < 2:
         raise DataError(
-            Message(
-                "cross-validation leaves one agent out and needs another to predict it from, but there is "
-                "one agent only; pass a number from 0 to 1 as ",
-                Argument("dispersion"),
-            )
+            "cross-validation leaves one agent out and needs another to predict it from, but there is "
+            "one agent only; pass a number from 0 to 1 as ",
+            Argument("dispersion"),
         )
     dispersion, tried, interrupted = search_dispersion(split_rows(table), settings, keys, rng)
     return KDEFit(settings, table, dispersion, keys, tried, interrupted)

@@ -22,19 +22,7 @@ MAX_BARS = 40
 
 
 def overview(fit: KDEFit, *, figure: Figure | None = None) -> Figure:
-    """Draw how far rankings lie from the agent they are around, and the scores of the dispersions tried.
-
-    Parameters
-    ----------
-    fit : KDEFit
-    figure : matplotlib figure, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib figure
-        With one panel where the dispersion was given, so that none were tried.
-    """
+    """Draw how far rankings lie from the agent they are around, and the scores of the dispersions tried."""
     searched = len(fit.tried) > 0
     figure = checked_figure(figure, 9.0 if searched else 5.0, 3.8)
     panels = figure.subplots(1, 2 if searched else 1, squeeze=False).ravel()

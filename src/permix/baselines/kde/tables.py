@@ -7,40 +7,36 @@ from typing import Any
 import numpy as np
 
 from permix.baselines.kde.fit import KDEFit
-from permix.cli.output import count_of, print_table
+from permix.cli import fit_tables
+from permix.cli.output import cell_text, print_table
 
 # So many of the dispersions that cross-validation tried are shown.
 MAX_TRIED = 12
 
 
-def kde_report(fit: KDEFit) -> dict[str, Any]:
+def report(fit: KDEFit) -> dict[str, Any]:
     """Everything ``summary`` shows of a density estimate, as plain values."""
-    rows = fit.preferences
     return {
-        "model": "MallowsKDE",
-        "agents": int(rows.n_agents),
-        "rows": len(rows),
-        "number_of_items": rows.n_items,
-        "items": [str(item) for item in rows.items],
+        "model": fit.model,
+        **fit_tables.items_report(fit.preferences.items, fit.preferences.counts),
         "dispersion": float(fit.dispersion),
         "expected_distance": fit.expected_distance,
         "closed_form": fit.is_exact,
         "interrupted": fit.interrupted,
         "cross_validation": [
-            {"dispersion": dispersion, "log_density_per_agent": value}
-            for dispersion, value in fit.tried.tolist()
+            dict(zip(("dispersion", "log_density_per_agent"), tried, strict=True))
+            for tried in fit.tried.tolist()
         ],
     }
 
 
-def print_kde(report: dict[str, Any], title: str) -> None:
+def show(report: dict[str, Any], title: str) -> None:
     """Tables for people."""
-    agents, items = count_of(report["agents"], "agent"), count_of(report["number_of_items"], "item")
     names = ("dispersion", "expected_distance", "closed_form", "interrupted")
     print_table(
-        f"{title}: {agents}, {items}, density estimate by Mallows models",
+        f"{fit_tables.data_title(report, title)}, density estimate by Mallows models",
         ["", ""],
-        [[name.replace("_", " "), _cell(report[name])] for name in names],
+        [[name.replace("_", " "), cell_text(report[name])] for name in names],
     )
     tried = report["cross_validation"]
     if tried:
@@ -66,7 +62,3 @@ def _thinned(dispersions: list[float], best: int) -> list[int]:
     near = range(max(place - 1, 0), min(place + 2, len(order)))
     even = np.linspace(0, len(order) - 1, MAX_TRIED - 3).round().astype(int).tolist()
     return [order[i] for i in sorted({*near, *even})]
-
-
-def _cell(value: bool | float) -> str:
-    return ("yes" if value else "no") if isinstance(value, bool) else f"{value:.4g}"

@@ -17,7 +17,7 @@ from permix.data.labels import Array
 from permix.estimators.ranking_lists import as_top_lists
 
 
-def fit_votes(votes: Votes, settings: MeanShiftParameters) -> MeanShiftFit:
+def fit_data(votes: Votes, settings: MeanShiftParameters) -> MeanShiftFit:
     """Find the groups of a file of votes."""
     return fit_mean_shift(as_top_lists(votes.table), settings)
 
@@ -25,40 +25,24 @@ def fit_votes(votes: Votes, settings: MeanShiftParameters) -> MeanShiftFit:
 def labels(fit: MeanShiftFit, votes: Votes) -> Answer:
     """Say which group each row that was fitted moved to, and how probable that is from where it was."""
     lists = as_top_lists(votes.table)
-    return _answer("group", ["agent", "group", "probability"], votes.agents, fit.row_labels, fit, lists)
+    return _answer("group", votes.agents, fit.row_labels, fit, lists)
 
 
 def groups(fit: MeanShiftFit, data: NewData, question: Question) -> Answer:
     """Say which center each list is most probably from, and how probable the list is."""
     votes = read_over_items(data.votes, fit.items)
-    agents, lists = data.votes.agents_of(votes), as_top_lists(votes)
+    lists = as_top_lists(votes)
     scores = fit.log_density(lists)
-    return _answer(
-        "most probable group, and log probability under Mallows models at the centers",
-        ["agent", "group", "probability", "log_density"],
-        agents,
-        fit.predict(lists),
-        fit,
-        lists,
-        np.round(scores, 6).tolist(),
-        facts={"mean_log_density": float(np.average(scores, weights=lists.counts))},
-    )
+    what = "most probable group, and log probability under Mallows models at the centers"
+    answer = _answer(what, data.votes.agents_of(votes), fit.predict(lists), fit, lists, log_density=scores)
+    return answer._replace(facts={"mean_log_density": float(np.average(scores, weights=lists.counts))})
 
 
 def _answer(
-    what: str,
-    columns: list[str],
-    agents: list[Any],
-    chosen: Array,
-    fit: MeanShiftFit,
-    lists: Any,
-    *more: list[Any],
-    facts: dict[str, float] | None = None,
+    what: str, agents: list[Any], chosen: Array, fit: MeanShiftFit, lists: Any, **more: Array
 ) -> Answer:
-    probability = fit.predict_proba(lists)[np.arange(len(lists)), chosen]
-    return Answer(
-        f"{count_of(len(agents), 'row')}: {what}",
-        columns,
-        zip(agents, (chosen + 1).tolist(), np.round(probability, 6).tolist(), *more, strict=True),
-        facts=facts or {},
-    ).with_counts(lists.counts)
+    numbers = {"probability": fit.predict_proba(lists)[np.arange(len(lists)), chosen], **more}
+    columns = [np.round(values, 6).tolist() for values in numbers.values()]
+    rows = zip(agents, (chosen + 1).tolist(), *columns, strict=True)
+    title = f"{count_of(len(agents), 'row')}: {what}"
+    return Answer(title, ["agent", "group", *numbers], rows).with_counts(lists.counts)

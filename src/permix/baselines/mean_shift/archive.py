@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from permix.baselines.mean_shift.fit import MeanShiftFit
@@ -15,13 +17,9 @@ from permix.estimators.fields import below, counts, field, require
 
 
 def _pack(fit: MeanShiftFit) -> Content:
+    ending = {"converged": bool(fit.converged), "interrupted": bool(fit.interrupted)}
     return Content(
-        {
-            "items": fit.items,
-            "decay": float(fit.decay),
-            "converged": bool(fit.converged),
-            "interrupted": bool(fit.interrupted),
-        },
+        {"items": fit.items, "decay": float(fit.decay), **ending},
         {
             "centers": np.asarray(fit.centers.orders, dtype=np.int32),
             "cluster_sizes": np.asarray(fit.centers.counts, dtype=np.int64),
@@ -41,16 +39,13 @@ def _build(saved: Saved) -> MeanShiftFit:
     require(settings.decay is None or bool(np.all(decays == settings.decay)), "decays")
     _check_centers(arrays["centers"], len(items))
     _check_sizes(arrays)
+    pieces: dict[str, Any] = arrays | facts
+    names = ("row_labels", "row_counts", "decays", "decay", "converged", "interrupted")
     return MeanShiftFit(
         settings=settings,
         centers=Rankings._from_arrays(arrays["centers"], items, counts=arrays["cluster_sizes"]),
-        row_labels=arrays["row_labels"],
-        row_counts=arrays["row_counts"],
-        decays=decays,
-        decay=facts["decay"],
         log_likelihood=log_likelihood_of(arrays["log_likelihood"], may_be_unknown=facts["interrupted"]),
-        converged=facts["converged"],
-        interrupted=facts["interrupted"],
+        **{name: pieces[name] for name in names},
     )
 
 

@@ -16,11 +16,7 @@ COMMAND = ModelCommand(
     examples=("permix fit mean-shift election.soi -o first-look.permix",),
     parameters=MeanShiftParameters,
     source=VOTES,
-    fit="permix.baselines.mean_shift.answers:fit_votes",
-    report="permix.baselines.mean_shift.tables:mean_shift_report",
-    show="permix.baselines.mean_shift.tables:print_mean_shift",
-    labels="permix.baselines.mean_shift.answers:labels",
-    labels_help="Also write each agent's group, and its probability under Mallows models at the centers, to "
+    labels="Also write each agent's group, and its probability under Mallows models at the centers, to "
     "this CSV file.",
-    answers={"groups": Answering("permix.baselines.mean_shift.answers:groups")},
+    answers={"groups": Answering()},
 )

@@ -5,21 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import ClusterMixin
-from sklearn.utils.validation import check_is_fitted
 
 from permix.baselines.mean_shift.fit import MeanShiftFit, fit_mean_shift
 from permix.baselines.mean_shift.parameters import MeanShiftParameters
 from permix.data.labels import Array
-from permix.data.rankings import Rankings
-from permix.estimators.ranking_estimator import RankingEstimator
+from permix.estimators.ranking_estimator import RankingMixture
 from permix.estimators.ranking_lists import as_top_lists
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class BlurringMeanShift(ClusterMixin, RankingEstimator, parameters=MeanShiftParameters):  # type: ignore[misc]
+class BlurringMeanShift(RankingMixture, parameters=MeanShiftParameters):
     """Groups of top lists by exponential blurring mean-shift (EBMS; Meilă & Bao 2008).
 
     Every list moves to the consensus of all lists, those near it weighing most, and again from there, until
@@ -46,10 +43,6 @@ class BlurringMeanShift(ClusterMixin, RankingEstimator, parameters=MeanShiftPara
         Iterations, with the last one, in which nothing moved.
     converged_ : bool
         Whether nothing moved in the last iteration.
-    items_ : tuple
-        Item names.
-    n_features_in_ : int
-        Number of columns, where the data were an array.
 
     Notes
     -----
@@ -78,7 +71,11 @@ class BlurringMeanShift(ClusterMixin, RankingEstimator, parameters=MeanShiftPara
     the square of their length, and hardly depends on the number of items.
 
     The method has no likelihood of its own. For comparisons with models that do, :meth:`score_samples` uses
-    the mixture of Mallows models at the centers, weighted by the sizes of the groups.
+    the mixture of Mallows models at the centers, weighted by the sizes of the groups:
+    ``p(π) = Σ_k N_k / N · 1/|Ω(c_k)| Σ_{σ ∈ Ω(c_k)} Π_j e^{-θ s_j(π | σ)} / ψ_{n-j}(θ)``, j = 1..t, with
+    N_k agents in group k, Ω(c_k) all rankings of the n items that begin as its center does, and
+    ψ_m(θ) = 1 + e^-θ + ... + e^-mθ. The one θ, ``decay_``, makes the fitted data most probable. The
+    probabilities of all lists of one length sum to one; their errors are 0.
 
     References
     ----------
@@ -104,24 +101,10 @@ class BlurringMeanShift(ClusterMixin, RankingEstimator, parameters=MeanShiftPara
     array([1])
     """
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the groups of the lists.
-
-        Parameters
-        ----------
-        X : Rankings, Preferences, or 2-D integer array
-            Lists; what one leaves out is below. Rows of an array are orderings, best first, padded by -1.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        settings = self._settings()
-        return self._adopt(fit_mean_shift(as_top_lists(self._checked(X, reset=True)), settings))
+    _read = staticmethod(as_top_lists)
+    _fit_to = staticmethod(fit_mean_shift)
 
     def _adopt(self, fit: MeanShiftFit) -> Self:
-        """Show a fit under scikit-learn's names."""
         self._fit = fit
         self.items_ = fit.items
         self.centers_ = fit.centers
@@ -139,99 +122,37 @@ class BlurringMeanShift(ClusterMixin, RankingEstimator, parameters=MeanShiftPara
         """θ of the weights in each iteration."""
         import pandas as pd
 
-        check_is_fitted(self)
-        return pd.DataFrame({"decay": self._fit.decays})
+        return pd.DataFrame({"decay": self._fitted().decays})
 
     def predict(self, X: Any) -> Array:
         """Return the most probable group of each list under the mixture of :meth:`score_samples`.
 
         Lists that were fitted may be nearer to another center than to the one they moved to, so this need not
-        give ``labels_`` again.
-
-        Parameters
-        ----------
-        X : Rankings, Preferences, or 2-D integer array
-            As in :meth:`fit`, over the fitted items.
-
-        Returns
-        -------
-        ndarray (rows,)
-            Each row once, whatever its count.
+        give ``labels_`` again. ``X`` is as in :meth:`fit`, over the fitted items.
         """
-        lists = self._lists(X)
-        return self._fit.predict(lists)
+        return self._fitted().predict(self._new_data(X))
 
     def predict_proba(self, X: Any) -> Array:
-        """Return P(group | list) under the mixture of :meth:`score_samples`.
+        """Return P(group | list), (rows, groups), under the mixture of :meth:`score_samples`."""
+        return self._fitted().predict_proba(self._new_data(X))
 
-        Parameters
-        ----------
-        X : Rankings, Preferences, or 2-D integer array
-            As in :meth:`fit`, over the fitted items.
-
-        Returns
-        -------
-        ndarray (rows, groups)
-        """
-        lists = self._lists(X)
-        return self._fit.predict_proba(lists)
-
-    def score_samples(self, X: Any, *, return_error: bool = False) -> Any:
-        """Return ln p(list) under a mixture of Mallows models at the centers.
-
-        ``p(π) = Σ_k N_k / N · 1/|Ω(c_k)| Σ_{σ ∈ Ω(c_k)} Π_j e^{-θ s_j(π | σ)} / ψ_{n-j}(θ)``, j = 1..t, with
-        N_k agents in group k, Ω(c_k) all rankings of the n items that begin as its center does, and
-        ψ_m(θ) = 1 + e^-θ + ... + e^-mθ. The one θ, ``decay_``, makes the fitted data most probable. The
-        probabilities of all lists of one length sum to one.
-
-        Parameters
-        ----------
-        X : Rankings, Preferences, or 2-D integer array
-            As in :meth:`fit`, over the fitted items.
-        return_error : bool
-            Return the errors as well; all are 0.
-
-        Returns
-        -------
-        ndarray (rows,), or two of them
-            Each row once, whatever its count.
-        """
-        lists = self._lists(X)
-        scores = self._fit.log_density(lists)
-        return (scores, np.zeros(len(scores))) if return_error else scores
-
-    def _lists(self, X: Any) -> Rankings:
-        check_is_fitted(self)
-        return as_top_lists(self._checked(X, reset=False), self.items_)
+    def _log_densities(self, X: Any) -> tuple[Array, Array]:
+        scores = self._fitted().log_density(self._new_data(X))
+        return scores, np.zeros(len(scores))
 
     def summary(self) -> pd.DataFrame:
         """Return agents, share and center of each group, the largest first."""
         import pandas as pd
 
-        check_is_fitted(self)
-        centers = self._fit.centers
-        return pd.DataFrame(
-            {
-                "agents": self.cluster_sizes_,
-                "share": self.cluster_sizes_ / self.cluster_sizes_.sum(),
-                "center": [
-                    " ≻ ".join(str(self.items_[item]) for item in row if item >= 0)
-                    for row in centers.orders.tolist()
-                ],
-            },
-            index=pd.RangeIndex(len(centers), name="group"),
-        )
+        centers = [" ≻ ".join(names) for names in self._fitted().center_names]
+        sizes = self.cluster_sizes_
+        columns = {"agents": sizes, "share": sizes / sizes.sum(), "center": centers}
+        return pd.DataFrame(columns, index=pd.RangeIndex(len(centers), name="group"))
 
     def diagnostics(self) -> pd.DataFrame:
         """Return whether the lists came to rest, and after how many iterations."""
         import pandas as pd
 
-        check_is_fitted(self)
-        fit = self._fit
-        return pd.DataFrame(
-            {
-                "iterations": [len(fit.decays)],
-                "converged": [fit.converged],
-                "interrupted": [fit.interrupted],
-            }
-        )
+        fit = self._fitted()
+        ending = {"converged": fit.converged, "interrupted": fit.interrupted}
+        return pd.DataFrame([{"iterations": len(fit.decays), **ending}])

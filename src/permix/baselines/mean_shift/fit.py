@@ -25,45 +25,29 @@ GRID, PRECISION = 24, 1e-6
 
 @dataclass(frozen=True, eq=False)
 class MeanShiftFit:
-    """A clustering of top lists.
-
-    Attributes
-    ----------
-    settings : MeanShiftParameters
-    centers : Rankings
-        Where lists came to rest, the center of the largest cluster first; counts are cluster sizes.
-    row_labels : int array
-        Cluster of every row of the data, in the order of ``centers``.
-    row_counts : int array
-        Agents of every row.
-    decays : float array
-        θ of the weights, one for each iteration.
-    decay : float
-        θ of the mixture of Mallows models around the centers, by maximum likelihood.
-    log_likelihood : Estimate
-        ln P(data) under that mixture; NaN if the user stopped the fit before it was known.
-    converged : bool
-        Whether no list moved in the last iteration.
-    interrupted : bool
-        Whether the user stopped it.
-    """
+    """A clustering of top lists."""
 
     model: ClassVar[str] = "BlurringMeanShift"
 
     settings: MeanShiftParameters
-    centers: Rankings
-    row_labels: Array
-    row_counts: Array
-    decays: Array
-    decay: float
-    log_likelihood: Estimate
-    converged: bool
-    interrupted: bool = False
+    centers: Rankings  # where lists came to rest, that of the largest cluster first; counts are cluster sizes
+    row_labels: Array  # cluster of every row of the data, in the order of ``centers``
+    row_counts: Array  # agents of every row
+    decays: Array  # θ of the weights, one for each iteration
+    decay: float  # θ of the mixture of Mallows models around the centers, by maximum likelihood
+    log_likelihood: Estimate  # ln P(data) under that mixture; NaN if the user stopped before it was known
+    converged: bool  # whether no list moved in the last iteration
+    interrupted: bool = False  # whether the user stopped it
 
     @property
     def items(self) -> tuple[Label, ...]:
         """Item names."""
         return self.centers.items
+
+    @property
+    def center_names(self) -> list[list[str]]:
+        """Names of the items of each center."""
+        return [[str(self.items[item]) for item in row if item >= 0] for row in self.centers.orders.tolist()]
 
     def log_density(self, lists: Rankings) -> Array:
         """Return ln p of every list under the mixture around the centers."""
@@ -116,24 +100,15 @@ def fit_mean_shift(rankings: Rankings, settings: MeanShiftParameters) -> MeanShi
         by_size = np.argsort(-shift.points.counts, kind="stable")
         label = np.argsort(by_size)
         orders = shift.points.orders[by_size]
-        centers = Rankings._from_arrays(
-            _completed(orders, n_items) if asked == n_items else orders,
-            rankings.items,
-            counts=shift.points.counts[by_size],
-        )
+        if asked == n_items:
+            orders = _completed(orders, n_items)
+        sizes = shift.points.counts[by_size]
+        centers = Rankings._from_arrays(orders, rankings.items, counts=sizes)
         decay, log_likelihood = mixture_decay(data, centers, shift)
     shift.warn()
-    return MeanShiftFit(
-        settings,
-        centers,
-        label[shift.place][row_of],
-        np.array(rankings.counts),
-        np.array(shift.decays),
-        decay,
-        log_likelihood,
-        shift.converged,
-        shift.interrupted,
-    )
+    rows = (label[shift.place][row_of], np.array(rankings.counts))
+    ending = (shift.converged, shift.interrupted)
+    return MeanShiftFit(settings, centers, *rows, np.array(shift.decays), decay, log_likelihood, *ending)
 
 
 def _completed(orders: Array, n_items: int) -> Array:

@@ -18,45 +18,20 @@ MAX_CENTER = 60
 
 
 def overview(fit: MeanShiftFit, *, figure: Figure | None = None) -> Figure:
-    """Draw the groups: their centers, and how many agents are in each.
-
-    Parameters
-    ----------
-    fit : MeanShiftFit
-    figure : matplotlib figure, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib figure
-    """
+    """Draw the groups: their centers, and how many agents are in each."""
     figure = checked_figure(figure, 8.0, 1.2 + 0.3 * min(len(fit.centers), MAX_GROUPS))
     groups(fit, ax=figure.subplots())
     return figure
 
 
 def groups(fit: MeanShiftFit, *, ax: Axes | None = None) -> Axes:
-    """Draw a bar for each group, as long as its share of the agents, beside its center.
-
-    Parameters
-    ----------
-    fit : MeanShiftFit
-    ax : matplotlib axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    matplotlib axes
-    """
+    """Draw a bar for each group, as long as its share of the agents, beside its center."""
     axes = new_axes(ax)
     centers = fit.centers
     n, n_shown = len(centers), min(len(centers), MAX_GROUPS)
     places = np.arange(1, n_shown + 1)
     axes.barh(places, 100 * centers.counts[:n_shown] / centers.n_agents, color=COLORS[0])
-    names = [
-        " ≻ ".join(str(fit.items[item]) for item in row if item >= 0)
-        for row in centers.orders[:n_shown].tolist()
-    ]
+    names = [" ≻ ".join(names) for names in fit.center_names[:n_shown]]
     axes.set_yticks(places, [f"{shortened(name, MAX_CENTER)}  {k}" for k, name in enumerate(names, 1)])
     axes.tick_params(axis="y", length=0, labelsize="small")
     axes.set_ylim(n_shown + 0.6, 0.4)

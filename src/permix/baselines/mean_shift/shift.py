@@ -10,7 +10,7 @@ import numpy as np
 
 from permix.baselines.mean_shift.parameters import MeanShiftParameters
 from permix.data.labels import Array
-from permix.errors import Argument, Message, PermixWarning
+from permix.errors import Argument, PermixWarning
 from permix.runtime.progress import Display
 from permix.runtime.threads import run_in_threads
 
@@ -38,17 +38,7 @@ def distinct_lists(orders: Array, counts: Array) -> tuple[Lists, Array]:
 
 
 class BlurringShift:
-    """Lists on the move.
-
-    Attributes
-    ----------
-    points : Lists
-        Where lists are now.
-    place : int array
-        Which of the points every list of the data is at.
-    decays : list of float
-    converged, interrupted : bool
-    """
+    """Lists on the move: ``points`` is where they are now, ``place`` which of them every list is at."""
 
     def __init__(
         self, data: Lists, n_items: int, most: int, settings: MeanShiftParameters, meter: Display
@@ -93,12 +83,8 @@ class BlurringShift:
         points = self.points
         counts = points.counts.astype(np.float64)
         sums = np.zeros(len(counts))
-        self._in_pieces(
-            "distances",
-            lambda first, last: distance_sums(
-                first, last, points.orders, points.lengths, counts, self.n_items, sums
-            ),
-        )
+        work = (points.orders, points.lengths, counts, self.n_items, sums)
+        self._in_pieces("distances", lambda first, last: distance_sums(first, last, *work))
         if not sums.any():
             return float("inf")
         mean_distance = 2.0 * sums.sum() / (self.n_agents * (self.n_agents - 1.0))
@@ -114,23 +100,8 @@ class BlurringShift:
         counts = points.counts.astype(np.float64)
         n_candidates = min(n, max(CANDIDATES, 2 * self.most))
         orders = np.full((len(counts), self.most), -1, dtype=np.int32)
-        lengths = np.zeros(len(counts), dtype=np.int64)
-        self._in_pieces(
-            "consensus",
-            lambda first, last: shift_lists(
-                first,
-                last,
-                points.orders,
-                points.lengths,
-                counts,
-                n,
-                table,
-                self.most,
-                n_candidates,
-                orders,
-                lengths,
-            ),
-        )
+        work = (points.orders, points.lengths, counts, n, table, n_candidates, orders)
+        self._in_pieces("consensus", lambda first, last: shift_lists(first, last, *work))
         return orders
 
     def _in_pieces(self, what: str, work: Callable[[int, int], None]) -> None:
@@ -147,19 +118,16 @@ class BlurringShift:
 
     def warn(self) -> None:
         """Say what the user should know."""
+        done = f"after {len(self.decays)} iterations"
         if self.interrupted:
-            what: str = f"interrupted; groups are those after {len(self.decays)} iterations"
+            what = PermixWarning(f"interrupted; groups are those {done}")
         elif not self.converged:
-            what = Message(
-                f"lists still move after {len(self.decays)} iterations; go further with a larger ",
-                Argument("max_iter"),
-            )
+            said = f"lists still move {done}; go further with a larger "
+            what = PermixWarning(said, Argument("max_iter"))
         elif not self.moved and len(self.place) > 1:
-            what = Message(
-                "no list moved, so that every distinct one is a group of its own: lists are too far from "
-                f"each other for a decay of {self.decays[0]:.3g}. Join some with a smaller ",
-                Argument("decay"),
-            )
+            why = f"lists are too far from each other for a decay of {self.decays[0]:.3g}"
+            said = f"no list moved, so that every distinct one is a group of its own: {why}. "
+            what = PermixWarning(f"{said}Join some with a smaller ", Argument("decay"))
         else:
             return
-        warnings.warn(what, PermixWarning, stacklevel=4)
+        warnings.warn(what, stacklevel=4)

@@ -54,19 +54,13 @@ def opposed_pairs(order, length, ranks, center_length):
 
 
 @kernel
-def set_ranks(order, length, ranks):
-    """Write the ranks of listed items; ``ranks`` of all others must be ``length`` already."""
-    for rank in range(length):
-        ranks[order[rank]] = rank
-
-
-@kernel
 def distance_sums(first, last, orders, lengths, counts, n_items, out):
     """Set ``out[i]`` to the total distance of agents with list i from agents with lists before i."""
     ranks = np.empty(n_items, np.int64)
     for i in range(first, last):
         ranks[:] = lengths[i]
-        set_ranks(orders[i], lengths[i], ranks)
+        for rank in range(lengths[i]):
+            ranks[orders[i, rank]] = rank
         total = 0.0
         for j in range(i):
             total += counts[j] * opposed_pairs(orders[j], lengths[j], ranks, lengths[i])
@@ -86,15 +80,13 @@ def weight_table(decay, largest):
 
 
 @kernel
-def shift_lists(
-    first, last, orders, lengths, counts, n_items, table, most, n_candidates, new_orders, new_lengths
-):
+def shift_lists(first, last, orders, lengths, counts, n_items, table, n_candidates, new_orders):
     """Replace lists first..last-1 by the consensus of all lists, weighted by how near these are.
 
-    ``table`` holds the weights of distances, ``most`` is the length of consensus lists, which are looked for
-    among the ``n_candidates`` items with the best weighted mean rank; ``new_orders`` must hold -1.
+    ``table`` holds the weights of distances. Consensus lists, as long as rows of ``new_orders``, which must
+    hold -1, are looked for among the ``n_candidates`` items with the best weighted mean rank.
     """
-    n_lists = len(orders)
+    n_lists, most = len(orders), new_orders.shape[1]
     ranks = np.empty(n_items, np.int64)
     weights = np.empty(n_lists)
     backing, lead = np.empty(n_items), np.empty(n_items)
@@ -104,7 +96,8 @@ def shift_lists(
     cost = np.empty(n_candidates)
     for i in range(first, last):
         ranks[:] = lengths[i]
-        set_ranks(orders[i], lengths[i], ranks)
+        for rank in range(lengths[i]):
+            ranks[orders[i, rank]] = rank
         backing[:] = 0.0
         lead[:] = 0.0
         total, listed = 0.0, 0.0
@@ -132,8 +125,7 @@ def shift_lists(
             candidates[:n], backing, behind, cost, min(n, 2 * most), TIE * max(listed, total)
         )
         _improve(order, candidates, backing, behind, TIE * total)
-        new_lengths[i] = min(most, order.size)
-        for rank in range(new_lengths[i]):
+        for rank in range(min(most, order.size)):
             new_orders[i, rank] = candidates[order[rank]]
         for a in range(n):
             place[candidates[a]] = -1

@@ -78,15 +78,7 @@ def compare_full(first, last, query_bits, training_bits, own, counts, n_items):
                 tally[distance] = 0
         indptr[q - first + 1] = used
     zeros = np.zeros(used, np.int32)
-    return Comparisons(
-        indptr,
-        zeros,
-        discordance[:used].copy(),
-        weight[:used].copy(),
-        zeros,
-        np.zeros_like(indptr),
-        np.empty(0, np.int32),
-    )
+    return Comparisons(indptr, zeros, discordance, weight, zeros, np.zeros_like(indptr), zeros)
 
 
 @kernel
@@ -155,12 +147,4 @@ def compare_lists(first, last, queries, training, by_length, own, counts, n_item
             n_touched = 0
         indptr[q - first + 1] = used
         shared_indptr[q - first + 1] = used_shared
-    return Comparisons(
-        indptr,
-        row_of[:used].copy(),
-        discordance[:used].copy(),
-        weight[:used].copy(),
-        n_shared[:used].copy(),
-        shared_indptr,
-        shared[:used_shared].copy(),
-    )
+    return Comparisons(indptr, row_of, discordance, weight, n_shared, shared_indptr, shared)

@@ -30,15 +30,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from permix.kernels.bits import bits_below, popcount
-from permix.kernels.fenwick import WORD, count_below, insert, n_words
 from permix.kernels.jit import kernel
 from permix.kernels.mallows import log_normalizer_step
 
 Array = npt.NDArray[Any]
 
-# The table of all n_ij is made where it has at most so many cells for each listed item and a few more.
-_CELLS, _FEW = 4, 8
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -77,41 +73,6 @@ def log_tables(decays, n_items):
 
 
 @kernel
-def block_sums(rows, n_items, table):
-    """Return Σ over the blocks of every row of ``table[size]``, shape (rows, table's columns)."""
-    n_rows = rows.indptr.size - 1
-    out = np.zeros((n_rows, table.shape[1]))
-    for row in range(n_rows):
-        start = rows.indptr[row]
-        end = rows.indptr[row + 1]
-        p = start
-        while p < end:
-            first = p
-            while p < end and rows.levels[p] == rows.levels[first]:
-                p += 1
-            out[row] += table[p - first]
-        out[row] += table[n_items - (end - start)]
-    return out
-
-
-@kernel
-def row_codes(rows, n_items, codes):
-    """Return a number for every row that depends on the sizes of its blocks alone."""
-    n_rows = rows.indptr.size - 1
-    out = np.zeros(n_rows, np.uint64)
-    for row in range(n_rows):
-        start, end = rows.indptr[row], rows.indptr[row + 1]
-        p = start
-        while p < end:
-            first = p
-            while p < end and rows.levels[p] == rows.levels[first]:
-                p += 1
-            out[row] += codes[p - first]
-        out[row] += codes[n_items - (end - start)]
-    return out
-
-
-@kernel
 def grown(values, needed):
     """Return an array of at least ``needed`` entries that begins with ``values``."""
     if needed <= values.size:
@@ -121,184 +82,64 @@ def grown(values, needed):
     return grown
 
 
-# Any blocks.
-
-
 @kernel
-def _spread(rows, row, block_of, place, level_at, start_at, size):
-    """Spread a row out over the items; return the numbers of its items and of its blocks but the rest.
+def _compare(queries, q, rows, n_items, discordance, shared_end, shared):
+    """Compare query q with all rows: fill discordances and the ends of each pair's part of ``shared``.
 
-    ``block_of[item]``; ``place[item]`` in the list, its length where the item is not there; by place the
-    block and the first place of the block; the ``size`` of each block.
+    An item x of a row is discordant with all that the query puts in better blocks than x, except those that
+    the row does not put below x: those in its blocks up to that of x, which a tree over the query's blocks
+    counts. Returns ``shared``, larger where it had to grow.
     """
-    start, end = rows.indptr[row], rows.indptr[row + 1]
-    length = end - start
-    n_blocks = 1 + rows.levels[end - 1] if length > 0 else 0
-    for item in range(place.size):
-        place[item] = length
-        block_of[item] = n_blocks
+    start, end = queries.indptr[q], queries.indptr[q + 1]
+    n_blocks = 1 + np.int64(queries.levels[end - 1]) if end > start else 0
+    block_of = np.full(n_items, n_blocks, np.int64)
+    size = np.zeros(n_blocks + 1, np.int64)
     for p in range(start, end):
-        level, at = rows.levels[p], p - start
-        if p == start or level != rows.levels[p - 1]:
-            start_at[at] = at
-            size[level] = 0
-        else:
-            start_at[at] = start_at[at - 1]
-        size[level] += 1
-        level_at[at] = level
-        place[rows.items[p]] = at
-        block_of[rows.items[p]] = level
-    start_at[length] = length
-    level_at[length] = n_blocks
-    size[n_blocks] = place.size - length
-    return length, n_blocks
-
-
-@kernel
-def _meet_by_cells(items, levels, width, block_of, size, cells, above, shared, n_shared):
-    """Compare a row with the one spread out, by the table of all n_ij; for rows of few blocks.
-
-    Returns the discordance and the number of ``shared`` entries, n_ij of 2 and more, with this pair's.
-    Going down the blocks of the row, ``above`` counts the items above by block of the other: those of worse
-    blocks there are discordant. ``cells`` and ``above`` are zero and left so.
-    """
-    n_levels = 0
-    if levels.size > 0:
-        top = levels[0]
-        n_levels = 1 + levels[-1] - top
-        for p in range(items.size):
-            cells[(levels[p] - top) * width + block_of[items[p]]] += 1
-    discordance = np.int64(0)
-    for level in range(n_levels):
-        worse = np.int64(0)
-        for block in range(width - 1, -1, -1):
-            before, here = above[block], cells[level * width + block]
-            if here > 0:
-                discordance += here * worse
-                cells[level * width + block] = 0
-                above[block] = before + here
-                if here > 1:
-                    shared[n_shared] = here
-                    n_shared += 1
-            worse += before
-    worse = np.int64(0)
-    for block in range(width - 1, -1, -1):
-        before = above[block]
-        here = size[block] - before
-        discordance += here * worse
-        worse += before
-        above[block] = 0
-        if here > 1:
-            shared[n_shared] = here
-            n_shared += 1
-    return discordance, n_shared
-
-
-@kernel
-def _meet_by_places(
-    items,
-    levels,
-    length,
-    n_blocks,
-    place,
-    level_at,
-    start_at,
-    size,
-    met,
-    above,
-    words,
-    tree,
-    shared,
-    n_shared,
-):
-    """Do the same in time that follows the list; for rows of many blocks.
-
-    An item x of the row is discordant with all items that the other puts in better blocks than x, except
-    those that this row does not put below x either: those in blocks up to that of x. ``words`` and ``tree``
-    hold the set of places met; they, ``met`` and ``above`` are empty and left so.
-    """
-    discordance = np.int64(0)
-    one_word = length < WORD
-    seen = np.uint64(0)
-    p = 0
-    while p < items.size:
-        first = p
-        while p < items.size and levels[p] == levels[first]:
-            at = place[items[p]]
-            if at < length:
-                if one_word:
-                    seen |= np.uint64(1) << np.uint64(at)
-                else:
-                    insert(words, tree, np.int64(at))
-            met[level_at[at]] += 1
-            p += 1
-        for q in range(first, p):
-            at = place[items[q]]
-            before = start_at[at]
-            if one_word:
-                discordance += before - popcount(seen & bits_below(before))
-            else:
-                discordance += before - count_below(words, tree, np.int64(before))
-            block = level_at[at]
-            if met[block] > 0:
+        block_of[queries.items[p]] = queries.levels[p]
+        size[queries.levels[p]] += 1
+    size[n_blocks] = n_items - (end - start)
+    better = np.cumsum(size) - size
+    blocks = np.empty(n_blocks + 1, np.int64)
+    met, above = np.zeros(n_blocks + 1, np.int64), np.zeros(n_blocks + 1, np.int64)
+    tree = np.zeros(n_blocks + 1, np.int64)
+    n_shared = np.int64(0)
+    for row in range(rows.indptr.size - 1):
+        shared = grown(shared, n_shared + n_items)
+        against = np.int64(0)
+        p, stop = rows.indptr[row], rows.indptr[row + 1]
+        while p < stop:
+            first, n_met = p, 0
+            while p < stop and rows.levels[p] == rows.levels[first]:
+                block = block_of[rows.items[p]]
+                if met[block] == 0:
+                    blocks[n_met] = block
+                    n_met += 1
+                met[block] += 1
+                p += 1
+            for block in blocks[:n_met]:
+                node = block + 1
+                while node <= n_blocks:
+                    tree[node] += met[block]
+                    node += node & -node
+            for block in blocks[:n_met]:
+                worse = better[block]
+                node = block
+                while node > 0:
+                    worse -= tree[node]
+                    node &= node - 1
+                against += met[block] * worse
                 if met[block] > 1:
                     shared[n_shared] = met[block]
                     n_shared += 1
                 above[block] += met[block]
                 met[block] = 0
-    for block in range(n_blocks + 1):
-        left = size[block] - above[block]
-        above[block] = 0
-        if left > 1:
-            shared[n_shared] = left
-            n_shared += 1
-    if not one_word:
-        words[:] = np.uint64(0)
-        tree[:] = 0
-    return discordance, n_shared
-
-
-@kernel
-def _compare(queries, q, rows, n_items, discordance, shared_end, shared):
-    """Compare query q with all rows: fill discordances and the ends of each pair's part of ``shared``.
-
-    Returns ``shared``, larger where it had to grow.
-    """
-    block_of, place = np.empty(n_items, np.int32), np.empty(n_items, np.int32)
-    level_at, start_at = np.empty(n_items + 1, np.int32), np.empty(n_items + 1, np.int32)
-    size = np.zeros(n_items + 1, np.int32)
-    met, above = np.zeros(n_items + 1, np.int32), np.zeros(n_items + 1, np.int32)
-    words = np.zeros(n_words(n_items + 1), np.uint64)
-    tree = np.zeros(words.size + 1, np.int32)
-    cells = np.zeros(_CELLS * (n_items + _FEW), np.int32)
-    length, n_blocks = _spread(queries, q, block_of, place, level_at, start_at, size)
-    n_shared = np.int64(0)
-    for row in range(rows.indptr.size - 1):
-        start, end = rows.indptr[row], rows.indptr[row + 1]
-        shared = grown(shared, n_shared + n_items)
-        items, levels = rows.items[start:end], rows.levels[start:end]
-        n_levels = 1 + levels[-1] - levels[0] if end > start else 0
-        if n_levels * (n_blocks + 1) <= _CELLS * (end - start + _FEW):
-            discordance[row], n_shared = _meet_by_cells(
-                items, levels, n_blocks + 1, block_of, size, cells, above, shared, n_shared
-            )
-        else:
-            discordance[row], n_shared = _meet_by_places(
-                items,
-                levels,
-                length,
-                n_blocks,
-                place,
-                level_at,
-                start_at,
-                size,
-                met,
-                above,
-                words,
-                tree,
-                shared,
-                n_shared,
-            )
+        for block in range(n_blocks + 1):
+            left = size[block] - above[block]
+            above[block] = tree[block] = 0
+            if left > 1:
+                shared[n_shared] = left
+                n_shared += 1
+        discordance[row] = against
         shared_end[row] = n_shared
     return shared
 
@@ -307,17 +148,10 @@ def _compare(queries, q, rows, n_items, discordance, shared_end, shared):
 def compare_partitions(first, last, queries, training, own, counts, n_items, codes, training_codes):
     """Compare queries first..last-1 with all training rows.
 
-    Parameters
-    ----------
-    queries, training : PartitionRows
-    own : int64 array (queries,)
-        Training row that counts one agent less for this query: itself; -1 for none.
-    counts : int64 array (training rows,)
-        Agents.
-    codes : uint64 array (items + 1,)
-        Random numbers: pairs are of one kind where discordance and sum of codes are the same.
-    training_codes : uint64 array
-        Of ``row_codes``.
+    ``own[q]`` is the training row that counts one agent less for query q: itself; -1 for none. Pairs are of
+    one kind where their discordance and the sum of ``codes`` are the same, random numbers for the sizes of
+    what blocks share; ``training_codes`` are the sums over the blocks of training rows. Arrays of what is
+    found may have room to spare.
     """
     n_training = training.indptr.size - 1
     against = np.empty(n_training, np.int64)
@@ -375,15 +209,7 @@ def compare_partitions(first, last, queries, training, own, counts, n_items, cod
         table[:] = -1
         indptr[q - first + 1] = used
         shared_indptr[q - first + 1] = used_shared
-    return Comparisons(
-        indptr,
-        row_of[:used].copy(),
-        discordance[:used].copy(),
-        weight[:used].copy(),
-        n_shared[:used].copy(),
-        shared_indptr,
-        shared[:used_shared].copy(),
-    )
+    return Comparisons(indptr, row_of, discordance, weight, n_shared, shared_indptr, shared)
 
 
 @kernel

@@ -14,18 +14,9 @@ from permix.runtime.progress import Display
 class RowPairs:
     """Densities of queries from training rows at any λ.
 
-    Parameters
-    ----------
-    queries, training : SplitRows
-    own : int array, optional
-        For each query the training row from which one agent is left out; -1 for none.
-    n_samples : int
-        Rankings sampled for a training row where there is no closed form.
-    keys : uint64 array (3, 2), optional
-        Of the random streams for those.
-    n_jobs : int or None
-    keep : bool
-        Whether densities will be wanted at further λ.
+    One agent is left out of the training row ``own[q]`` for query q, -1 for none. ``sampling`` says how many
+    rankings are sampled for a training row where there is no closed form, and the keys (3, 2) of the random
+    streams. ``keep`` says whether densities will be wanted at further λ.
     """
 
     def __init__(
@@ -34,31 +25,20 @@ class RowPairs:
         training: SplitRows,
         own: Array | None = None,
         *,
-        n_samples: int = 2,
-        keys: Array | None = None,
+        sampling: tuple[int, Array] | None = None,
         n_jobs: int | None = None,
         keep: bool = False,
     ) -> None:
         counts = training.preferences.counts
         if own is None:
             own = np.full(len(queries.preferences), -1)
-        if keys is None:
-            keys = np.zeros((3, 2), dtype=np.uint64)
-        number = np.full(len(training.preferences) + 1, -1)
-        number[training.partition_rows] = np.arange(len(training.partition_rows))
+        if sampling is None:
+            sampling = 2, np.zeros((3, 2), dtype=np.uint64)
         self.queries = queries
         self.n_agents = counts.sum() - (own >= 0)
-        self.closed = ClosedPairs(
-            queries.partitions,
-            training.partitions,
-            counts[training.partition_rows],
-            number[own[queries.partition_rows]],
-            training.preferences.n_items,
-            n_jobs,
-            keep,
-        )
+        self.closed = ClosedPairs(queries, training, own, n_jobs, keep)
         self.is_closed = queries.is_closed and training.is_closed
-        self.sampled = SampledPairs(queries, training, own, n_samples, keys, n_jobs)
+        self.sampled = SampledPairs(queries, training, own, *sampling, n_jobs)
 
     def log_densities(self, decays: Array, meter: Display) -> tuple[Array, Array]:
         """Return ln p and its standard errors for every query (rows) and λ (columns)."""

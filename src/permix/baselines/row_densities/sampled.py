@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from permix.baselines.row_densities import partition_pairs_jit as kernels
+from permix.baselines.row_densities.closed_form import block_sums
 from permix.baselines.row_densities.split_rows import SplitRows
 from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.amp_insertions_jit import geometric_models
-from permix.distributions.conditioning.draws import amp_draws
+from permix.distributions.conditioning.draws import Jobs, amp_draws, mmp_draws
 from permix.runtime.progress import Display
 from permix.runtime.threads import at_most, run_in_threads, threads_here
 
@@ -34,26 +35,12 @@ CHAIN_STEPS = 100
 class SampledPairs:
     """Training rows and queries of which some do not partition all items; pairs of partitions are left out.
 
-    Parameters
-    ----------
-    queries, training : SplitRows
-    own : int array
-        Training row from which one agent is left out for each query; -1 for none.
-    n_samples : int
-        Rankings s for every training row.
-    keys : uint64 array (3, 2)
-        Of the random streams for centers, rankings s and draws around them.
-    n_jobs : int or None
+    One agent is left out of the training row ``own[q]`` for query q, -1 for none. ``keys`` (3, 2) are of
+    the random streams for centers, rankings s (``n_samples`` for every training row) and draws around them.
     """
 
     def __init__(
-        self,
-        queries: SplitRows,
-        training: SplitRows,
-        own: Array,
-        n_samples: int,
-        keys: Array,
-        n_jobs: int | None,
+        self, queries: SplitRows, training: SplitRows, own: Array, n_samples: int, keys: Array, n_jobs: Any
     ) -> None:
         self.queries, self.training, self.own = queries, training, own
         self.n_samples, self.keys, self.n_jobs = n_samples, keys, n_jobs
@@ -74,14 +61,14 @@ class SampledPairs:
             pieces += self._pieces(self.training.partition_rows)
         meter.begin("sampling rankings", len(pieces))
         log_z = kernels.log_tables(decays, self.n_items)[0]
-        of_blocks = kernels.block_sums(self.queries.partitions, self.n_items, log_z) - log_z[self.n_items]
+        of_blocks = block_sums(self.queries.partitions, self.n_items, log_z) - log_z[self.n_items]
         with at_most(self.n_jobs):
             for number, rows in enumerate(pieces):
-                orders, log_weights = self._rankings(rows, number)
+                drawn = (rows, *self._rankings(rows, number))
                 if number < n_others:
-                    self._add_partitions(rows, orders, log_weights, decays, of_blocks, total, variance)
+                    self._add_partitions(drawn, decays, of_blocks, (total, variance))
                 if len(self.queries.other_rows):
-                    self._add_others(rows, orders, log_weights, decays, number, total, variance)
+                    self._add_others(drawn, decays, number, (total, variance))
                 meter.step()
         return total, variance
 
@@ -94,25 +81,16 @@ class SampledPairs:
         arrays = self.training.preferences[rows].arrays()
         agents = np.arange(len(rows))
         flat = geometric_models(np.zeros(1), self.n_items)
-        anywhere = np.arange(self.n_items, dtype=np.int32)[None]
-        centers = amp_draws(
-            self.keys[0], piece, arrays, agents, np.zeros(len(rows), np.int64), anywhere, flat, 1
-        )[0][:, 0]
-        orders, _, log_weights = amp_draws(
-            self.keys[1], piece, arrays, agents, agents, centers, repeated(flat, len(rows)), self.n_samples
-        )
+        anywhere = Jobs.of(arrays, agents, 0 * agents, np.arange(self.n_items)[None], flat)
+        centers = amp_draws(self.keys[0], piece, anywhere, 1)[0][:, 0]
+        around = Jobs.of(arrays, agents, agents, centers, repeated(flat, len(rows)))
+        orders, _, log_weights = amp_draws(self.keys[1], piece, around, self.n_samples)
         return orders, log_weights
 
     def _add_partitions(
-        self,
-        rows: Array,
-        orders: Array,
-        log_weights: Array,
-        decays: Array,
-        of_blocks: Array,
-        total: Array,
-        variance: Array,
+        self, drawn: tuple[Array, Array, Array], decays: Array, of_blocks: Array, found: tuple[Array, Array]
     ) -> None:
+        rows, orders, log_weights = drawn
         flat = orders.reshape(-1, self.n_items)
         step = max(1, MOST_PAIRS // len(flat))
         for start in range(0, len(self.queries.partition_rows), step):
@@ -124,7 +102,7 @@ class SampledPairs:
                 with np.errstate(invalid="ignore"):  # 0 · ∞
                     logs = np.where(against > 0, -decay * against, 0.0)
                 logs += of_blocks[start : start + len(queries), k, None, None]
-                self._add(queries, rows, logs, log_weights, total[:, k], variance[:, k])
+                self._add(queries, rows, logs, log_weights, *(sums[:, k] for sums in found))
 
     def _compare(self, start: int, orders: Array, out: Array) -> None:
         """Discordances of queries from ``start`` on and orderings, in threads."""
@@ -138,15 +116,9 @@ class SampledPairs:
         run_in_threads(compare, range(0, len(out), part), self.n_jobs)
 
     def _add_others(
-        self,
-        rows: Array,
-        orders: Array,
-        log_weights: Array,
-        decays: Array,
-        piece: int,
-        total: Array,
-        variance: Array,
+        self, drawn: tuple[Array, Array, Array], decays: Array, piece: int, found: tuple[Array, Array]
     ) -> None:
+        rows, orders, log_weights = drawn
         flat = orders.reshape(-1, self.n_items)
         arrays = self.queries.preferences.arrays()
         others = self.queries.other_rows
@@ -157,19 +129,11 @@ class SampledPairs:
                 queries = others[start : start + step]
                 # The numbers drawn are told apart by piece and place in it.
                 sweep = piece * (len(others) // step + 1) + start // step
-                logs = amp_draws(
-                    self.keys[2],
-                    sweep,
-                    arrays,
-                    np.repeat(queries, len(flat)),
-                    np.tile(np.arange(len(flat)), len(queries)),
-                    flat,
-                    models,
-                    1,
-                    with_orders=False,
-                )[2]
+                around = np.tile(np.arange(len(flat)), len(queries))
+                jobs = Jobs.of(arrays, np.repeat(queries, len(flat)), around, flat, models)
+                logs = amp_draws(self.keys[2], sweep, jobs, 1, with_orders=False)[2]
                 logs = logs.reshape(len(queries), len(rows), -1)
-                self._add(queries, rows, logs, log_weights, total[:, k], variance[:, k])
+                self._add(queries, rows, logs, log_weights, *(sums[:, k] for sums in found))
 
     def _add(
         self, queries: Array, rows: Array, logs: Array, log_weights: Array, total: Array, variance: Array
@@ -189,11 +153,7 @@ class SampledPairs:
 def weighted_means(logs: Array, log_weights: Array) -> tuple[Array, Array]:
     """Logarithms of Σ w x / Σ w over the last axis, and of the variance of that estimate (delta method).
 
-    Parameters
-    ----------
-    logs : float array (queries, rows, draws)
-        ln x.
-    log_weights : float array (rows, draws)
+    ``logs`` (queries, rows, draws) are ln x; ``log_weights`` (rows, draws).
     """
     weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
@@ -221,7 +181,10 @@ def draw_agreeing(preferences: Preferences, rows: Array, rng: np.random.Generato
     """
     n = preferences.n_items
     if n > EXACT_ITEMS:
-        return _draws_by_chain(preferences, rows, rng)
+        key = rng.integers(0, 2**64, size=2, dtype=np.uint64)
+        models = geometric_models(np.zeros(1), n)
+        jobs = Jobs.of(preferences.arrays(), rows, 0 * rows, np.arange(n)[None], models)
+        return mmp_draws(key, 0, jobs, 1, CHAIN_STEPS, 1, local_moves=True)[0][:, 0]
     from permix.distributions.mallows import Mallows
 
     out = np.empty((len(rows), n), dtype=np.int32)
@@ -230,15 +193,3 @@ def draw_agreeing(preferences: Preferences, rows: Array, rng: np.random.Generato
         places = np.flatnonzero(rows == row)
         out[places] = uniform.condition(preferences[row]).sample(len(places), rng, method="exact").orders
     return out
-
-
-def _draws_by_chain(preferences: Preferences, rows: Array, rng: np.random.Generator) -> Array:
-    from permix.distributions.conditioning.draws import mmp_draws
-
-    n = preferences.n_items
-    key = rng.integers(0, 2**64, size=2, dtype=np.uint64)
-    models = geometric_models(np.zeros(1), n)
-    center = np.arange(n, dtype=np.int32)[None]
-    one = np.zeros(len(rows), dtype=np.int64)
-    work = (preferences.arrays(), rows, one, center, models)
-    return mmp_draws(key, 0, *work, 1, CHAIN_STEPS, 1, local_moves=True)[0][:, 0]

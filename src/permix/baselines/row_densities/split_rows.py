@@ -15,21 +15,11 @@ from permix.distributions.conditioning.agent_posteriors import with_weak_orders
 
 @dataclass(frozen=True, eq=False)
 class SplitRows:
-    """Rows of preferences: those that partition all items, and the others.
+    """Rows of preferences: those that put all items into blocks, one above the other, and the others."""
 
-    Attributes
-    ----------
-    preferences : Preferences
-        All rows.
-    partitions : PartitionRows
-        Those that put all items into blocks, one above the other.
-    partition_rows, other_rows : int array
-        Row numbers of these, and of all others.
-    """
-
-    preferences: Preferences
+    preferences: Preferences  # all rows
     partitions: PartitionRows
-    partition_rows: Array
+    partition_rows: Array  # row numbers of these
     other_rows: Array
 
     @property
@@ -56,9 +46,5 @@ def split_rows(preferences: Preferences) -> SplitRows:
     is_last = (listed[row] == n_items) & (stated.levels == last_level[row])
     kept = is_partition[row] & ~says_nothing[row] & ~is_last
     sizes = np.bincount(row[kept], minlength=n_rows)[is_partition]
-    return SplitRows(
-        preferences,
-        PartitionRows(indptr_of(sizes), stated.level_items[kept].copy(), stated.levels[kept].copy()),
-        np.flatnonzero(is_partition),
-        np.flatnonzero(~is_partition),
-    )
+    partitions = PartitionRows(indptr_of(sizes), stated.level_items[kept], stated.levels[kept])
+    return SplitRows(preferences, partitions, np.flatnonzero(is_partition), np.flatnonzero(~is_partition))

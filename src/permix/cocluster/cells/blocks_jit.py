@@ -157,5 +157,10 @@ def _log_block_of_moments(law, n, sums):
 def _log_gain_of_moments(law, n, sums, m, slots, values, n_active):
     if m == 0:
         return 0.0
-    after = log_moments(law, n + m, sums[0] + values[0], sums[1] + values[1])
-    return after - log_moments(law, n, sums[0], sums[1])
+    total, squares = sums[0], sums[1]
+    for a in range(n_active):
+        if slots[a] == 0:
+            total += values[a]
+        else:
+            squares += values[a]
+    return log_moments(law, n + m, total, squares) - log_moments(law, n, sums[0], sums[1])

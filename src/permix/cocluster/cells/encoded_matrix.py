@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from permix.cocluster.cells.block_sums_jit import add_cells
 from permix.cocluster.cells.blocks_jit import CountLaw, MomentLaw
 from permix.cocluster.cells.cell_lines_jit import Lines, lines_of, transposed
 from permix.cocluster.cells.families import CellFamily
+from permix.data.labels import Array
 
-Array = npt.NDArray[Any]
+
+class BlockSums(NamedTuple):
+    """Cells of each block, and what they add up to: ``n`` (blocks,), ``sums`` (blocks, slots)."""
+
+    n: Array
+    sums: Array
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +55,18 @@ class EncodedMatrix:
     def rows(self) -> Array:
         """Row of each filled cell."""
         return np.repeat(np.arange(self.n_rows), np.diff(self.by_row.starts))
+
+    def block_sums(self, row_classes: Array, column_classes: Array, table: Array, n_blocks: int) -> BlockSums:
+        """Add up the filled cells of every block; ``table`` says where classes of rows and columns meet."""
+        n = np.zeros(n_blocks, dtype=np.int64)
+        sums: Array = np.zeros((n_blocks, self.family.n_slots), dtype=self.family.sums_dtype)
+        add_cells(self.law, *self.by_row, row_classes, column_classes, table, n, sums)
+        return BlockSums(n, sums)
+
+
+def grid_table(n_rows: int, n_columns: int) -> Array:
+    """Return a table in which every row class has blocks of its own."""
+    return np.arange(n_rows * n_columns).reshape(n_rows, n_columns)
 
 
 def encode_matrix(

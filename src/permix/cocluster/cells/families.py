@@ -38,15 +38,7 @@ MOST_SHOWN = 12
 
 
 class CellValueError(DataError):
-    """One cell's value is not what the family takes.
-
-    Attributes
-    ----------
-    position : int
-        Which of the cells that were given.
-    what : tuple of str, Argument or Wording
-        Why it is refused, as parts of a message.
-    """
+    """The value of the cell at a position is not what the family takes; ``what`` says why, part by part."""
 
     def __init__(self, position: int, *what: str | Argument | Wording) -> None:
         super().__init__(Message(f"cell {position + 1}: ", *what))
@@ -55,18 +47,12 @@ class CellValueError(DataError):
 
     def at(self, place: str) -> DataError:
         """Return the error with the place as the user calls it."""
-        return DataError(Message(f"{place}: ", *self.what))
+        return DataError(f"{place}: ", *self.what)
 
 
 @dataclasses.dataclass(frozen=True)
 class CellFamily(abc.ABC):
-    """Base of all cell families.
-
-    Parameters
-    ----------
-    pseudo_count : float
-        How many cells the prior of a block is worth.
-    """
+    """Base of all cell families; the prior of a block is worth ``pseudo_count`` cells."""
 
     pseudo_count: float = 1.0
 
@@ -119,13 +105,16 @@ class CellFamily(abc.ABC):
     def parameters(self, n: Array, sums: Array) -> dict[str, Array]:
         """Posterior means of the blocks' parameters, one row a block."""
 
+    @property
+    def levels_are_numbers(self) -> bool:
+        """Whether cells have levels, and all of these are numbers."""
+        return all(isinstance(level, int | float) for level in getattr(self, "levels", None) or [""])
+
     def describe(self) -> dict[str, Any]:
         """Return name and hyper-parameters as plain JSON values."""
-        described: dict[str, Any] = {"name": self.name}
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            described[field.name] = list(value) if isinstance(value, tuple) else value
-        return described
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        plain_values = {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}
+        return {"name": self.name, **plain_values}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,9 +175,9 @@ class CategoricalCells(CellFamily):
     def _unknown(self, values: Array, positions: Array) -> CellValueError:
         """Return the error about the first value that is no level; of text, the first that is no number."""
         assert self.levels is not None
-        numeric = all(isinstance(level, int | float) for level in self.levels)
-        odd = [at for at in positions.tolist() if numeric and not _is_number(values[at])]
-        at = odd[0] if odd else int(positions[0])
+        numeric = self.levels_are_numbers
+        odd = (at for at in positions.tolist() if numeric and not _is_number(values[at]))
+        at = next(odd, int(positions[0]))
         value = plain(values[at])
         known = ", ".join(str(level) for level in self.levels[:8])
         more = ", ..." if len(self.levels) > 8 else ""
@@ -231,8 +220,7 @@ class CategoricalCells(CellFamily):
 
     def means(self, n: Array, sums: Array) -> Array:
         """Return the mean value, where levels are numbers."""
-        assert self.levels is not None
-        if not all(isinstance(level, int | float) for level in self.levels):
+        if not self.levels_are_numbers:
             raise DataError("levels that are text have no mean; see the probabilities")
         return self.probabilities(n, sums) @ np.array(self.levels, dtype=np.float64)
 
@@ -301,7 +289,7 @@ class PoissonCells(CellFamily):
         if self.prior_mean is not None:
             return self
         mean = float(numbers.mean()) if len(values) else 0.0
-        return dataclasses.replace(self, prior_mean=mean if mean > 0 else 1.0)
+        return dataclasses.replace(self, prior_mean=mean or 1.0)
 
     def encode(self, values: Array) -> Array:
         """Check that all are whole and not negative."""
@@ -370,37 +358,33 @@ class GaussianCells(CellFamily):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.prior_mean is not None and not (
-            isinstance(self.prior_mean, int | float) and math.isfinite(self.prior_mean)
-        ):
-            raise DataError(f"prior_mean must be one finite number, got {self.prior_mean!r}")
+        mean = 0.0 if self.prior_mean is None else self.prior_mean
+        if not (isinstance(mean, int | float) and math.isfinite(mean)):
+            raise DataError(f"prior_mean must be one finite number, got {mean!r}")
         if self.prior_scale is not None:
             check_number(self.prior_scale, "prior_scale")
 
     def resolve(self, values: Array) -> Self:
         """Take mean and standard deviation of all cells."""
         numbers = as_numbers(values, self.name)
-        mean = self.prior_mean
-        scale = self.prior_scale
+        mean, scale = self.prior_mean, self.prior_scale
         # In units of the largest: squares of very large or very small numbers are beyond what floats hold.
         unit = float(np.abs(numbers).max(initial=0.0)) or 1.0
         shares = numbers / unit
         if mean is None:
             mean = float(shares.mean() * unit) if len(numbers) else 0.0
         if scale is None:
-            spread = float(shares.std() * unit) if len(numbers) else 1.0
-            scale = spread if spread > 0 else 1.0
+            scale = (float(shares.std() * unit) if len(numbers) else 1.0) or 1.0
         if not math.isfinite(mean) or not math.isfinite(scale):
             raise DataError("the numbers are too large to have a mean and a variance; divide them by a unit")
         return dataclasses.replace(self, prior_mean=mean, prior_scale=scale)
 
     def encode(self, values: Array) -> Array:
         """Put numbers on the scale of the prior: sums of squares then lose no digits."""
-        assert self.prior_mean is not None
-        assert self.prior_scale is not None
+        mean, scale = self._units
         numbers = as_numbers(values, self.name)
         with np.errstate(over="ignore"):
-            codes = (numbers - self.prior_mean) / self.prior_scale
+            codes = (numbers - mean) / scale
         far = np.flatnonzero(np.abs(codes) > FARTHEST)
         if far.size:
             why = f"{numbers[far[0]]:g} is too far from the others to be compared with them"
@@ -414,8 +398,14 @@ class GaussianCells(CellFamily):
 
     def log_constant(self, codes: Array) -> float:
         """The change of scale."""
+        return -len(codes) * math.log(self._units[1])
+
+    @property
+    def _units(self) -> tuple[float, float]:
+        """Mean and standard deviation of the prior, once resolved."""
+        assert self.prior_mean is not None
         assert self.prior_scale is not None
-        return -len(codes) * math.log(self.prior_scale)
+        return self.prior_mean, self.prior_scale
 
     def _posterior(self, n: Array, sums: Array) -> tuple[Array, Array, Array, Array]:
         """Mean, strength, shape and rate given the cells of blocks."""
@@ -429,23 +419,20 @@ class GaussianCells(CellFamily):
         """Return ln of Student's t."""
         from scipy.special import gammaln
 
-        assert self.prior_scale is not None
         mean, strength, shape, rate = self._posterior(n, sums)
         spread = 2.0 * rate * (strength + 1.0) / strength
         value = gammaln(shape + 0.5) - gammaln(shape) - 0.5 * np.log(np.pi * spread)
-        return value - (shape + 0.5) * np.log1p((codes - mean) ** 2 / spread) - math.log(self.prior_scale)
+        return value - (shape + 0.5) * np.log1p((codes - mean) ** 2 / spread) - math.log(self._units[1])
 
     def means(self, n: Array, sums: Array) -> Array:
         """Posterior mean of the mean."""
-        assert self.prior_mean is not None
-        assert self.prior_scale is not None
-        return self.prior_mean + self.prior_scale * self._posterior(n, sums)[0]
+        mean, scale = self._units
+        return mean + scale * self._posterior(n, sums)[0]
 
     def parameters(self, n: Array, sums: Array) -> dict[str, Array]:
         """Posterior mean of the mean, and the standard deviation at the expected precision."""
-        assert self.prior_scale is not None
         _, _, shape, rate = self._posterior(n, sums)
-        return {"means": self.means(n, sums), "scales": self.prior_scale * np.sqrt(rate / shape)}
+        return {"means": self.means(n, sums), "scales": self._units[1] * np.sqrt(rate / shape)}
 
 
 def cell_family(family: CellFamily | str, pseudo_count: float = 1.0) -> CellFamily:
@@ -472,9 +459,7 @@ def as_numbers(values: Array, family: str) -> npt.NDArray[np.float64]:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         for position, value in enumerate(np.asarray(values, dtype=object).tolist()):
-            try:
-                float(value)
-            except (TypeError, ValueError):
+            if not _is_number(value):
                 text = f"{value!r} is not a number, and the family {family} takes numbers; "
                 way_out = _if_missing("say ", value, " if it stands for missing")
                 other = (Argument("family", "categorical"), " takes text")
@@ -493,19 +478,18 @@ def _if_missing(before: str, value: Any, after: str) -> tuple[str | Argument, ..
 
 def _with_levels(levels: list[Any]) -> Wording:
     """Say how to fit with all these levels."""
-    few = len(levels) <= MOST_SHOWN
-    listed, option = (repr(levels) if few else "[...]"), "--levels"
-    if few:
+    listed, option = "[...]", "--levels"
+    if len(levels) <= MOST_SHOWN:
         line = io.StringIO()
         csv.writer(line, lineterminator="").writerow(levels)
-        option = f"--levels {shlex.quote(line.getvalue())}"
+        listed, option = repr(levels), f"--levels {shlex.quote(line.getvalue())}"
     return Wording(f"family=permix.cocluster.cells.families.CategoricalCells(levels={listed})", option)
 
 
 def _is_number(value: Any) -> bool:
     try:
         float(value)
-    except ValueError:
+    except (TypeError, ValueError):
         return False
     return True
 

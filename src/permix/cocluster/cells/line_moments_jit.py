@@ -19,21 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from permix.cocluster.cells.blocks_jit import POISSON, log_moments
-from permix.families.contract_jit import (
-    add,
-    add_vector,
-    clear,
-    clear_members,
-    copy_cluster,
-    extend,
-    log_marginal,
-    log_predictive,
-    log_predictive_without,
-    merge,
-    project,
-    remove,
-    score_and_add,
-)
+from permix.families import contract_jit as contract
 from permix.kernels.jit import implements, kernel
 
 # Few arrays in few tuples: each is handed over, field by field, in every call.
@@ -101,8 +87,7 @@ def group_moments_of_lines(starts, others, codes, labels, n_groups, room, out):
     ``room`` (groups, at least) is zero, and is left so.
     """
     touched = np.empty(n_groups, np.int64)
-    sums = np.empty(n_groups)
-    squares = np.empty(n_groups)
+    sums = np.empty((n_groups, 2))
     end = 0
     out.starts[0] = 0
     for line in range(starts.shape[0] - 1):
@@ -112,17 +97,16 @@ def group_moments_of_lines(starts, others, codes, labels, n_groups, room, out):
             if room[group] == 0:
                 touched[n_touched] = group
                 n_touched += 1
-                sums[group] = 0.0
-                squares[group] = 0.0
+                sums[group, SUM] = sums[group, SQUARES] = 0.0
             room[group] += 1
-            sums[group] += codes[cell]
-            squares[group] += codes[cell] * codes[cell]
+            sums[group, SUM] += codes[cell]
+            sums[group, SQUARES] += codes[cell] * codes[cell]
         for t in range(n_touched):
             group = touched[t]
             out.entries[end, GROUP] = group
             out.entries[end, CELLS] = room[group]
-            out.sums[end, SUM] = sums[group]
-            out.sums[end, SQUARES] = squares[group]
+            for which in (SUM, SQUARES):
+                out.sums[end, which] = sums[group, which]
             room[group] = 0
             end += 1
         out.starts[line + 1] = end
@@ -135,6 +119,12 @@ def _set(stats, group, k, n, total, squares):
     stats.values[SUM, group, k] = total if n > 0 else 0.0
     stats.values[SQUARES, group, k] = squares if n > 0 else 0.0
     stats.values[LOG_BLOCK, group, k] = _log_block(stats, n, total, squares)
+
+
+@implements(contract.clear, LineMomentStats)
+def _clear(stats, k):
+    for group in range(stats.n_groups[0]):
+        _set(stats, group, k, 0, 0.0, 0.0)
 
 
 @kernel
@@ -151,30 +141,24 @@ def _change(stats, data, i, k, sign):
         )
 
 
-@implements(clear, LineMomentStats)
-def _clear(stats, k):
-    for group in range(stats.n_groups[0]):
-        _set(stats, group, k, 0, 0.0, 0.0)
-
-
-@implements(add, LineMomentStats)
+@implements(contract.add, LineMomentStats)
 def _add(stats, data, i, k):
-    _change(stats, data, i, k, 1)
+    _change(stats, data, i, np.int64(k), 1)
 
 
-@implements(remove, LineMomentStats)
+@implements(contract.remove, LineMomentStats)
 def _remove(stats, data, i, k):
-    _change(stats, data, i, k, -1)
+    _change(stats, data, i, np.int64(k), -1)
 
 
-@implements(clear_members, LineMomentStats)
+@implements(contract.clear_members, LineMomentStats)
 def _clear_members(stats, data, order, first, last, k):
     for place in range(first, last):
         for entry in range(data.starts[order[place]], data.starts[order[place] + 1]):
             _set(stats, data.entries[entry, GROUP], k, 0, 0.0, 0.0)
 
 
-@implements(log_predictive, LineMomentStats)
+@implements(contract.log_predictive, LineMomentStats)
 def _log_predictive(stats, data, i, n_clusters, out):
     for k in range(n_clusters):
         out[k] = 0.0
@@ -191,12 +175,10 @@ def _log_predictive(stats, data, i, n_clusters, out):
             out[k] += after - stats.values[LOG_BLOCK, group, k]
 
 
-@implements(extend, LineMomentStats)
-def _extend(stats, data, i, starts, n_clusters, out):
-    score_and_add(stats, data, i, starts, n_clusters, out)
+contract.use_defaults(LineMomentStats, contract.extend)
 
 
-@implements(log_predictive_without, LineMomentStats)
+@implements(contract.log_predictive_without, LineMomentStats)
 def _log_predictive_without(stats, data, i, k):
     score = 0.0
     for entry in range(data.starts[i], data.starts[i + 1]):
@@ -211,7 +193,7 @@ def _log_predictive_without(stats, data, i, k):
     return score
 
 
-@implements(log_marginal, LineMomentStats)
+@implements(contract.log_marginal, LineMomentStats)
 def _log_marginal(stats, k):
     value = 0.0
     for group in range(stats.n_groups[0]):
@@ -219,23 +201,7 @@ def _log_marginal(stats, k):
     return value
 
 
-@implements(project, LineMomentStats)
-def _project(stats, data, i, direction):
-    # A line is the vector of its means in groups; a group without cells says nothing.
-    total = 0.0
-    for entry in range(data.starts[i], data.starts[i + 1]):
-        total += direction[data.entries[entry, GROUP]] * data.sums[entry, SUM] / data.entries[entry, CELLS]
-    return total
-
-
-@implements(add_vector, LineMomentStats)
-def _add_vector(stats, data, i, weight, direction):
-    for entry in range(data.starts[i], data.starts[i + 1]):
-        mean = data.sums[entry, SUM] / data.entries[entry, CELLS]
-        direction[data.entries[entry, GROUP]] += weight * mean
-
-
-@implements(copy_cluster, LineMomentStats)
+@implements(contract.copy_cluster, LineMomentStats)
 def _copy_cluster(stats, source, target):
     for group in range(stats.n_groups[0]):
         stats.counts[group, target] = stats.counts[group, source]
@@ -243,7 +209,7 @@ def _copy_cluster(stats, source, target):
             stats.values[which, group, target] = stats.values[which, group, source]
 
 
-@implements(merge, LineMomentStats)
+@implements(contract.merge, LineMomentStats)
 def _merge(stats, source, target):
     for group in range(stats.n_groups[0]):
         if stats.counts[group, source] > 0:

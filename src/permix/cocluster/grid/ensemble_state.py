@@ -18,7 +18,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from permix.cocluster.grid.sides import Array, TwoSidedState
+from permix.cocluster.grid.sides import TwoSidedState
+from permix.data.labels import Array
 from permix.errors import DataError
 from permix.families import Categorical
 from permix.families.categorical_jit import CategoricalStats
@@ -29,22 +30,11 @@ from permix.partitions.priors import PartitionPrior
 class EnsembleGridState(TwoSidedState):
     """Consensus partitions of the rows and of the columns.
 
-    Parameters
-    ----------
-    row_table : array of shape (rows, bases)
-        Row cluster of each row in each base, 0 ... T - 1.
-    column_table : array of shape (columns, bases)
-        Column cluster of each column in each base.
-    row_prior, column_prior : PartitionPrior
-        Of the consensus.
-    label_pseudo_count : float
-        How many lines the prior of the labels of a base is worth within a consensus cluster (β_m), each label
-        an equal share. Larger numbers make fewer clusters.
-
-    Notes
-    -----
-    ``rows`` and ``columns`` are mixture states of their own, so every move on mixtures serves here. Given the
-    bases the two sides are independent of each other. The likelihood is that of the bases' labels.
+    Tables hold the cluster, 0 ... T - 1, of each line (axis 0) in each base (axis 1). The prior of the labels
+    of a base is worth ``label_pseudo_count`` lines within a consensus cluster (β_m), each label an equal
+    share; larger numbers make fewer clusters. ``rows`` and ``columns`` are mixture states of their own, so
+    every move on mixtures serves here. Given the bases the two sides are independent of each other. The
+    likelihood is that of the bases' labels.
     """
 
     whose: ClassVar[str] = "a consensus of co-clusterings"
@@ -58,9 +48,8 @@ class EnsembleGridState(TwoSidedState):
         label_pseudo_count: float = 1.0,
     ) -> None:
         if row_table.shape[1] != column_table.shape[1]:
-            raise DataError(
-                f"{row_table.shape[1]} bases label the rows, but {column_table.shape[1]} label the columns"
-            )
+            n_rows, n_columns = row_table.shape[1], column_table.shape[1]
+            raise DataError(f"{n_rows} bases label the rows, but {n_columns} label the columns")
         self.rows = _mixture(row_table, row_prior, label_pseudo_count)
         self.columns = _mixture(column_table, column_prior, label_pseudo_count)
 
@@ -72,21 +61,19 @@ class EnsembleGridState(TwoSidedState):
         """Log marginal likelihood of the bases' labels given the consensus."""
         return self.rows.log_likelihood() + self.columns.log_likelihood()
 
-    def log_joint(self, log_likelihood: float | None = None) -> float:
-        """Log of prior × marginal likelihood."""
-        known = self.log_likelihood() if log_likelihood is None else log_likelihood
-        return known + self.rows.log_prior() + self.columns.log_prior()
+    def log_prior(self) -> float:
+        return self.rows.log_prior() + self.columns.log_prior()
 
     def refresh(self) -> None:
-        """Recompute all cached statistics from the labels."""
         self.rows.refresh()
         self.columns.refresh()
 
 
-def seat_consensus(rng: np.random.Generator, state: EnsembleGridState) -> None:
+def seat_consensus(rng: np.random.Generator, state: EnsembleGridState) -> EnsembleGridState:
     """Put rows and columns into consensus clusters by sequential prediction, in random order."""
     for mixture in (state.rows, state.columns):
         mixture.sweep(rng, rng.permutation(mixture.n))
+    return state
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -94,7 +81,6 @@ class BaseLabels(Categorical):
     """Categorical vectors whose ``pseudo_count`` is that of a whole column, not of one answer."""
 
     def statistics(self, capacity: int) -> CategoricalStats:
-        """Return room for ``capacity`` clusters."""
         stats = super().statistics(capacity)
         n_labels = np.diff(stats.offsets)
         return stats._replace(

@@ -24,19 +24,11 @@ from permix.kernels.random import log_dirichlet
 
 @kernel
 def fold_row(rng, law, others, codes, mixed, proposals):
-    """Draw clusters of the cells of one row and add them to ``mixed``.
+    """Draw clusters of the cells of one row, by columns and values, and add them to ``mixed``.
 
-    Parameters
-    ----------
-    rng, law
-    others, codes : ndarray
-        Columns and values of the row's cells.
-    mixed : MixedCells
-        ``clusters`` and ``row_counts`` are of the new row alone, the latter all zero; everything else is
-        counted from the fitted rows.
-    proposals : ndarray of shape (sweeps, row clusters)
-        Filled with the parameters of the Dirichlet conditional of the row's shares after each sweep; half as
-        many sweeps come before these.
+    There, ``clusters`` and ``row_counts`` are of the new row alone, the latter all zero; everything else is
+    counted from the fitted rows. Each row of ``proposals`` is filled with the parameters of the Dirichlet
+    conditional of the row's shares after a sweep; half as many sweeps come before these.
     """
     n_sweeps, n_k = proposals.shape
     _impute(rng, law, others, codes, mixed, np.zeros(n_k))
@@ -109,4 +101,4 @@ def _put(law, others, codes, mixed, cell, sign):
     k, j = mixed.clusters[ROWS, cell], mixed.clusters[COLUMNS, cell]
     mixed.row_counts[0, k] += sign
     mixed.column_counts[others[cell], j] += sign
-    move_cell(law, mixed.cells, mixed.sums, codes[cell], k, j, sign)
+    move_cell(law, mixed.cells[k], mixed.sums[k], codes[cell], j, sign)

@@ -87,25 +87,6 @@ def _weigh_by_number(stats, cells, sums, code, axis, fixed, n, out):
 
 
 @kernel
-def count_mixed_cells(law, starts, others, codes, mixed):
-    """Compute all counts and sums from the clusters of cells."""
-    for counts in (mixed.row_counts, mixed.column_counts, mixed.cells):
-        for i in range(counts.shape[0]):
-            for k in range(counts.shape[1]):
-                counts[i, k] = 0
-    for k in range(mixed.sums.shape[0]):
-        for j in range(mixed.sums.shape[1]):
-            for slot in range(mixed.sums.shape[2]):
-                mixed.sums[k, j, slot] = 0
-    for row in range(starts.shape[0] - 1):
-        for cell in range(starts[row], starts[row + 1]):
-            k, j = mixed.clusters[ROWS, cell], mixed.clusters[COLUMNS, cell]
-            mixed.row_counts[row, k] += 1
-            mixed.column_counts[others[cell], j] += 1
-            move_cell(law, mixed.cells, mixed.sums, codes[cell], k, j, 1)
-
-
-@kernel
 def mixed_sweep(rng, law, starts, others, codes, mixed):
     """Draw z1 and then z2 of every cell given all else; returns how many cells changed their block."""
     cells, sums, clusters = mixed.cells, mixed.sums, mixed.clusters
@@ -119,7 +100,7 @@ def mixed_sweep(rng, law, starts, others, codes, mixed):
             old_k, old_j = clusters[ROWS, cell], clusters[COLUMNS, cell]
             row_counts[row, old_k] -= 1
             column_counts[column, old_j] -= 1
-            move_cell(law, cells, sums, codes[cell], old_k, old_j, -1)
+            move_cell(law, cells[old_k], sums[old_k], codes[cell], old_j, -1)
             for k in range(n_k):
                 weights[k] = row_counts[row, k] + mixed.pseudo_counts[ROWS]
             weigh_blocks(law, cells, sums, codes[cell], ROWS, old_j, n_k, weights)
@@ -132,7 +113,7 @@ def mixed_sweep(rng, law, starts, others, codes, mixed):
             clusters[COLUMNS, cell] = new_j
             row_counts[row, new_k] += 1
             column_counts[column, new_j] += 1
-            move_cell(law, cells, sums, codes[cell], new_k, new_j, 1)
+            move_cell(law, cells[new_k], sums[new_k], codes[cell], new_j, 1)
             n_moved += new_k != old_k or new_j != old_j
     return n_moved
 
@@ -144,13 +125,12 @@ def draw_index(rng, weights, n):
     for k in range(n):
         total += weights[k]
     left = rng.random() * total
-    chosen = 0
-    for k in range(n):
+    chosen = k = 0
+    while left >= 0.0 and k < n:
         if weights[k] > 0.0:
             chosen = k
             left -= weights[k]
-            if left < 0.0:
-                break
+        k += 1
     return chosen
 
 

@@ -7,19 +7,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Self
 
 import numpy as np
 
-from permix.cocluster.cells.block_sums_jit import log_blocks
-from permix.cocluster.cells.encoded_matrix import EncodedMatrix
-from permix.cocluster.grid.mixed_jit import (
-    COLUMNS,
-    ROWS,
-    MixedCells,
-    count_mixed_cells,
-    log_memberships,
-    mixed_sweep,
-)
+from permix.cocluster.cells.block_sums_jit import add_cells, log_blocks
+from permix.cocluster.cells.encoded_matrix import BlockSums, EncodedMatrix, grid_table
+from permix.cocluster.grid.mixed_jit import COLUMNS, ROWS, MixedCells, log_memberships, mixed_sweep
 from permix.cocluster.grid.state import GridState, seat_all_lines
 from permix.errors import DataError
 from permix.families.base import check_number
@@ -28,21 +22,11 @@ from permix.partitions.priors import FiniteDirichlet
 
 
 class MixedState:
-    """Row cluster and column cluster of every filled cell of a matrix.
+    """Row cluster and column cluster of every filled cell of a matrix, which is shared between chains.
 
-    Parameters
-    ----------
-    matrix : EncodedMatrix
-        The filled cells; shared between chains, never written.
-    n_row_clusters, n_column_clusters : int
-        Numbers of clusters, some of which may stay empty.
-    row_pseudo_count, column_pseudo_count : float
-        Dirichlet parameter of every cluster in the shares of a row, and of a column: small ones leave most
-        rows in few clusters.
-
-    Notes
-    -----
-    A new state has all cells in the first cluster of both kinds; :meth:`start` finds a better place.
+    Some clusters may stay empty. Pseudo-counts are the Dirichlet parameter of every cluster in the shares of
+    a row, and of a column: small ones leave most rows in few clusters. A new state has all cells in the
+    first cluster of both sides; :meth:`start` finds a better place.
     """
 
     def __init__(
@@ -73,43 +57,35 @@ class MixedState:
         )
         self.refresh()
 
-    def start(self, rng: np.random.Generator) -> None:
+    def start(self, rng: np.random.Generator) -> Self:
         """Put every cell where its row and its column are in a grid found by sequential prediction."""
-        priors = (
-            FiniteDirichlet(n, float(pseudo_count))
-            for n, pseudo_count in zip(self.mixed.cells.shape, self.mixed.pseudo_counts, strict=True)
-        )
-        grid = GridState(self.matrix, *priors)
-        seat_all_lines(rng, grid)
+        priors = map(FiniteDirichlet, self.mixed.cells.shape, self.mixed.pseudo_counts.tolist())
+        grid = seat_all_lines(rng, GridState(self.matrix, *priors))
         self.mixed.clusters[ROWS] = grid.rows.labels[self.matrix.rows]
         self.mixed.clusters[COLUMNS] = grid.columns.labels[self.matrix.by_row.others]
         self.refresh()
+        return self
 
     def sweep(self, rng: np.random.Generator) -> int:
         """One collapsed Gibbs visit to every filled cell; returns how many changed their block."""
         self.n_moved = int(mixed_sweep(rng, self.matrix.law, *self.matrix.by_row, self.mixed))
-        self._idle_labels = [
-            rng.integers(n, size=len(lines))
-            for n, lines in zip(self.mixed.cells.shape, self._idle, strict=True)
-        ]
+        sides = zip(self.mixed.cells.shape, self._idle, strict=True)
+        self._idle_labels = [rng.integers(n, size=len(lines)) for n, lines in sides]
         return self.n_moved
 
     def log_likelihood(self) -> float:
         """Log marginal likelihood of the cells given their clusters."""
-        value = log_blocks(self.matrix.law, self.mixed.cells, self.mixed.sums)
-        return float(value) + self.matrix.log_constant
+        return float(log_blocks(self.matrix.law, *self._flat)) + self.matrix.log_constant
 
     def log_prior(self) -> float:
         """Log prior of the clusters of all cells."""
         mixed = self.mixed
-        value = log_memberships(mixed.row_counts, mixed.pseudo_counts[ROWS])
-        return float(value + log_memberships(mixed.column_counts, mixed.pseudo_counts[COLUMNS]))
+        rows = log_memberships(mixed.row_counts, mixed.pseudo_counts[ROWS])
+        return float(rows + log_memberships(mixed.column_counts, mixed.pseudo_counts[COLUMNS]))
 
     def log_joint(self) -> float:
         """Log of prior × marginal likelihood, what a draw is weighed by."""
         return self.log_prior() + self.log_likelihood()
-
-    # What a chain asks of a state.
 
     def record(self) -> dict[str, float | int | np.ndarray]:
         """One draw; the label of a line is the cluster that most of its cells are in."""
@@ -133,29 +109,36 @@ class MixedState:
         }
 
     def progress(self) -> dict[str, float]:
-        """Live numbers."""
-        return {
-            "blocks": float(np.count_nonzero(self.mixed.cells)),
-            "log joint": self.log_joint(),
-            "moved": float(self.n_moved),
-        }
+        n_blocks = float(np.count_nonzero(self.mixed.cells))
+        return {"blocks": n_blocks, "log joint": self.log_joint(), "moved": float(self.n_moved)}
 
     def refresh(self) -> None:
         """Recompute all counts and sums from the clusters of cells."""
-        count_mixed_cells(self.matrix.law, *self.matrix.by_row, self.mixed)
+        mixed, matrix = self.mixed, self.matrix
+        for array in (mixed.row_counts, mixed.column_counts, mixed.cells, mixed.sums):
+            array.fill(0)
+        np.add.at(mixed.row_counts, (matrix.rows, mixed.clusters[ROWS]), 1)
+        np.add.at(mixed.column_counts, (matrix.by_row.others, mixed.clusters[COLUMNS]), 1)
+        # Every cell is a row and a column of its own here, whose classes are its clusters.
+        starts = np.arange(matrix.n_cells + 1)
+        each = (starts, starts[:-1].astype(np.int32), matrix.by_row.codes, *mixed.clusters)
+        add_cells(matrix.law, *each, grid_table(*mixed.cells.shape), *self._flat)
+
+    @property
+    def _flat(self) -> BlockSums:
+        """Cells and sums of blocks, one block after another: the same memory."""
+        mixed = self.mixed
+        return BlockSums(mixed.cells.reshape(-1), mixed.sums.reshape(mixed.cells.size, -1))
 
     def checkpoint(self) -> dict[str, np.ndarray]:
-        """Everything that cannot be recomputed."""
         idle_rows, idle_columns = self._idle_labels
         return {"clusters": self.mixed.clusters.copy(), "idle_rows": idle_rows, "idle_columns": idle_columns}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take back what ``checkpoint`` gave."""
         clusters = np.asarray(arrays["clusters"])
         if clusters.shape != self.mixed.clusters.shape:
-            raise DataError(
-                f"the checkpoint is of {clusters.shape[-1]} cells, these are {self.matrix.n_cells}"
-            )
+            n_saved, n_cells = clusters.shape[-1], self.matrix.n_cells
+            raise DataError(f"the checkpoint is of {n_saved} cells, these are {n_cells}")
         # Compiled code does not check: a damaged checkpoint must not get there.
         if clusters.dtype.kind not in "iu":
             raise DataError("the checkpoint's clusters are no whole numbers")

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from permix.cocluster.grid.state import GridState, Side
-from permix.moves.base import Compound, Cycle, Info, Move, checked, combined
+from permix.moves.base import Cycle, Info, Move, checked, combined
 from permix.moves.concentration import Concentration
 from permix.moves.gibbs import Gibbs
 from permix.moves.split_merge import SplitMerge
@@ -19,57 +19,37 @@ MOST_PROPOSALS = 10
 
 
 @dataclasses.dataclass
-class OnSide(Compound):
+class OnSide(Cycle):
     """Take moves of a mixture in turn on one axis, given the clusters of the other.
 
     Each leaves the posterior of its axis given the other invariant, hence that of both.
     """
 
-    moves: Sequence[Move]
-
     side: ClassVar[Side]
-    prefix: ClassVar[str]
 
     def __post_init__(self) -> None:
         self.moves = checked(self.moves, type(self).__name__)
-        self.exact = all(move.exact for move in self.moves)
+        super().__post_init__()
 
     def step(self, rng: np.random.Generator, state: GridState) -> Info:
-        """One step of every move."""
         mixture = state.side(self.side)
         parts = [move.step(rng, mixture) for move in self.moves]
-        return combined(self.side, [part._replace(name=f"{self.prefix} {part.name}") for part in parts])
+        return combined(self.side, [part._replace(name=f"{self.side[:-1]} {part.name}") for part in parts])
 
     def _made_of(self, moves: Sequence[Move]) -> Self:
         return type(self)(moves)
 
 
-@dataclasses.dataclass
 class OnRows(OnSide):
-    """Take moves of a mixture in turn on the rows, given the clusters of the columns.
-
-    Parameters
-    ----------
-    moves : sequence of moves
-        Such as ``[Gibbs(), SplitMerge()]``.
-    """
+    """Take moves of a mixture in turn on the rows, given the clusters of the columns."""
 
     side: ClassVar[Side] = "rows"
-    prefix: ClassVar[str] = "row"
 
 
-@dataclasses.dataclass
 class OnColumns(OnSide):
-    """Take moves of a mixture in turn on the columns, given the clusters of the rows.
-
-    Parameters
-    ----------
-    moves : sequence of moves
-        Such as ``[Gibbs(), SplitMerge()]``.
-    """
+    """Take moves of a mixture in turn on the columns, given the clusters of the rows."""
 
     side: ClassVar[Side] = "columns"
-    prefix: ClassVar[str] = "column"
 
 
 def grid_moves(n_rows: int, n_columns: int) -> Move:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy.typing as npt
-
+from permix.data.labels import Array
 from permix.errors import DataError
 from permix.moves.base import under
 from permix.moves.state import MixtureState, learned_concentration
 from permix.partitions.labels import canonical_labels
-
-Array = npt.NDArray[Any]
 
 
 class TwoSidedState(abc.ABC):
@@ -29,15 +26,18 @@ class TwoSidedState(abc.ABC):
         """Log marginal likelihood given both partitions."""
 
     @abc.abstractmethod
-    def log_joint(self, log_likelihood: float | None = None) -> float:
-        """Log of prior × marginal likelihood, which is given where it is known."""
+    def log_prior(self) -> float:
+        """Log prior of both partitions, and of what is learned of their concentrations."""
+
+    def log_joint(self) -> float:
+        """Log of prior × marginal likelihood, what a draw is weighed by."""
+        return self.log_prior() + self.log_likelihood()
 
     @abc.abstractmethod
     def refresh(self) -> None:
         """Recompute all cached statistics from the labels."""
 
     def record(self) -> dict[str, float | int | Array]:
-        """One draw."""
         log_likelihood = self.log_likelihood()
         draw: dict[str, float | int | Array] = {
             "row_labels": canonical_labels(self.rows.labels),
@@ -46,7 +46,7 @@ class TwoSidedState(abc.ABC):
             "n_column_clusters": self.columns.n_clusters,
             "n_blocks": self.rows.n_clusters * self.columns.n_clusters,
             "log_likelihood": log_likelihood,
-            "log_joint": self.log_joint(log_likelihood),
+            "log_joint": self.log_prior() + log_likelihood,
         }
         for name, mixture in (("row", self.rows), ("column", self.columns)):
             if learned_concentration(mixture.prior_spec) is not None:
@@ -54,7 +54,6 @@ class TwoSidedState(abc.ABC):
         return draw
 
     def progress(self) -> dict[str, float]:
-        """Live numbers."""
         return {
             "groups of rows": float(self.rows.n_clusters),
             "groups of columns": float(self.columns.n_clusters),
@@ -62,7 +61,6 @@ class TwoSidedState(abc.ABC):
         }
 
     def checkpoint(self) -> dict[str, Array]:
-        """Everything that cannot be recomputed."""
         return {
             f"{side}/{name}": array
             for side, mixture in (("rows", self.rows), ("columns", self.columns))
@@ -70,7 +68,6 @@ class TwoSidedState(abc.ABC):
         }
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        """Take back what ``checkpoint`` gave."""
         parts = {side: under(side, arrays) for side in ("rows", "columns")}
         if not all(parts.values()):
             raise DataError(f"the checkpoint is not one of {self.whose}")

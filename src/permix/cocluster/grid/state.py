@@ -9,29 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 
-from permix.cocluster.cells.block_sums_jit import add_grid_cells, log_blocks
-from permix.cocluster.cells.blocks_jit import CountLaw
-from permix.cocluster.cells.encoded_matrix import EncodedMatrix
-from permix.cocluster.cells.line_counts import LineCountFamily
-from permix.cocluster.cells.line_family import LineFamily
-from permix.cocluster.cells.line_moments import LineMomentFamily
-from permix.cocluster.grid.sides import Array, TwoSidedState
+from permix.cocluster.cells.block_sums_jit import log_blocks
+from permix.cocluster.cells.encoded_matrix import EncodedMatrix, grid_table
+from permix.cocluster.cells.line_family import LineFamily, line_family
+from permix.cocluster.grid.sides import TwoSidedState
+from permix.data.labels import Array
 from permix.errors import DataError
-from permix.families.contract_jit import prior_predictive
-from permix.moves.state import (
-    FIRST_CAPACITY,
-    MixtureState,
-    learned_concentration,
-    log_gamma_density,
-    roomy,
-)
+from permix.families.base import Family
+from permix.families.contract_jit import score_new_data
+from permix.moves.state import FIRST_CAPACITY, MixtureState, learned_concentration, log_gamma_density, roomy
 from permix.partitions.labels import canonical_labels
 from permix.partitions.priors import PartitionPrior
-from permix.partitions.priors_jit import partition_log_prob
 
 Side = Literal["rows", "columns"]
 # Columns are thrown into groups at random for the first rows to be told apart by. One group would hide rows
@@ -43,14 +35,17 @@ class Axis:
     """Rows, or columns, as a mixture given the clusters of the other axis."""
 
     def __init__(self, family: LineFamily, prior: PartitionPrior) -> None:
-        self.family = family
         self.data = family.room_for_lines()
-        n = family.n_lines
         # Whose labels the lines were grouped by; nobody's so far.
         self._grouped_by: np.ndarray | None = None
+        self._take(family, prior, np.zeros(family.n_lines))
+        self.mixture.set_labels(np.zeros(family.n_lines, dtype=np.int64))
+
+    def _take(self, family: LineFamily, prior: PartitionPrior, empty_scores: np.ndarray) -> None:
+        self.family = family
         self._empty = family.statistics(1)
-        self.mixture = MixtureState(family, self.data, n, prior, empty_scores=np.zeros(n))
-        self.mixture.set_labels(np.zeros(n, dtype=np.int64))
+        # Of a family, a mixture asks for statistics alone.
+        self.mixture = MixtureState(cast(Family, family), self.data, family.n_lines, prior, empty_scores)
 
     def given(self, labels: np.ndarray, n_groups: int) -> MixtureState:
         """Return the mixture given the labels of the other axis, grouping lines anew where these changed."""
@@ -67,7 +62,7 @@ class Axis:
             self._make_room(roomy(n_groups))
         self.family.group_by(labels, n_groups, self.data)
         self._grouped_by = labels.copy()
-        prior_predictive(self._empty, self.data, self.mixture.n, self.mixture.empty_scores)
+        score_new_data(self._empty, self.data, self.mixture.n, 1, self.mixture.empty_scores[:, None])
         self.mixture.refresh()
 
     def unseat(self) -> None:
@@ -82,9 +77,7 @@ class Axis:
         What moves keep for a mixture has the old size: they are handed another mixture.
         """
         old = self.mixture
-        self.family = self.family.like(self.family.lines, group_capacity)
-        self._empty = self.family.statistics(1)
-        self.mixture = MixtureState(self.family, self.data, old.n, old.prior_spec, old.empty_scores)
+        self._take(self.family.like(self.family.lines, group_capacity), old.prior_spec, old.empty_scores)
         self.mixture.labels[:] = old.labels
         self.mixture.n_clusters = old.n_clusters
         self.mixture.concentration = old.concentration
@@ -93,19 +86,11 @@ class Axis:
 
 
 class GridState(TwoSidedState):
-    """Partitions of the rows and of the columns of a matrix.
+    """Partitions of the rows and of the columns of a matrix, which is shared between chains.
 
-    Parameters
-    ----------
-    matrix : EncodedMatrix
-        The filled cells; shared between chains, never written.
-    row_prior, column_prior : PartitionPrior
-        A Dirichlet process whose concentration is a ``Gamma`` learns it.
-
-    Notes
-    -----
-    A new state has all rows in one cluster and all columns in one. Ask for :meth:`side` before working on an
-    axis: the statistics of the other one are right only then.
+    A Dirichlet process whose concentration is a ``Gamma`` learns it. A new state has all rows in one cluster
+    and all columns in one. Ask for :meth:`side` before working on an axis: the statistics of the other one
+    are right only then.
     """
 
     whose: ClassVar[str] = "a grid co-clustering"
@@ -114,7 +99,7 @@ class GridState(TwoSidedState):
         self, matrix: EncodedMatrix, row_prior: PartitionPrior, column_prior: PartitionPrior
     ) -> None:
         self.matrix = matrix
-        family = line_family(matrix)
+        family = line_family(matrix, FIRST_CAPACITY)
         self._rows = Axis(family, row_prior)
         self._columns = Axis(family.like(matrix.by_column, FIRST_CAPACITY), column_prior)
         self.refresh()
@@ -139,12 +124,6 @@ class GridState(TwoSidedState):
         """Return one axis."""
         return self._rows if side == "rows" else self._columns
 
-    def set_labels(self, row_labels: np.ndarray, column_labels: np.ndarray) -> None:
-        """Put rows and columns into the clusters named by labels (any integers)."""
-        self.rows.set_labels(row_labels)
-        self.columns.set_labels(column_labels)
-        self.refresh()
-
     def log_likelihood(self) -> float:
         """Log marginal likelihood of the cells given both partitions.
 
@@ -152,47 +131,30 @@ class GridState(TwoSidedState):
         partitions agree on it to the last bit.
         """
         matrix = self.matrix
-        cells = np.zeros((self.rows.n_clusters, self.columns.n_clusters), dtype=np.int64)
-        sums: np.ndarray = np.zeros((*cells.shape, matrix.family.n_slots), dtype=matrix.family.sums_dtype)
+        table = grid_table(self.rows.n_clusters, self.columns.n_clusters)
         row_labels, column_labels = (canonical_labels(side.labels) for side in (self.rows, self.columns))
-        add_grid_cells(matrix.law, *matrix.by_row, row_labels, column_labels, cells, sums)
-        return float(log_blocks(matrix.law, cells, sums)) + matrix.log_constant
+        sums = matrix.block_sums(row_labels, column_labels, table, table.size)
+        return float(log_blocks(matrix.law, *sums)) + matrix.log_constant
 
     def log_prior(self) -> float:
-        """Log prior of both partitions, and of what is learned of their concentrations."""
         value = 0.0
         for side in (self.rows, self.columns):
-            value += float(partition_log_prob(side.prior, np.sort(side.sizes_in_use)))
+            value += side.prior.log_prob(np.sort(side.sizes_in_use))
             gamma = learned_concentration(side.prior_spec)
             if gamma is not None:
                 value += log_gamma_density(gamma, side.concentration)
         return value
 
-    def log_joint(self, log_likelihood: float | None = None) -> float:
-        """Log of prior × marginal likelihood, what a draw is weighed by."""
-        known = self.log_likelihood() if log_likelihood is None else log_likelihood
-        return self.log_prior() + known
-
     def refresh(self) -> None:
-        """Recompute all cached statistics from the labels."""
         self._rows.group(self.columns.labels, self.columns.n_clusters)
         self._columns.group(self.rows.labels, self.rows.n_clusters)
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
-        """Take back what ``checkpoint`` gave."""
         super().restore(arrays)
         self.refresh()
 
 
-def line_family(matrix: EncodedMatrix) -> LineFamily:
-    """Return the family of the rows of a matrix."""
-    law = matrix.law
-    if isinstance(law, CountLaw):
-        return LineCountFamily(matrix.by_row, law, FIRST_CAPACITY)
-    return LineMomentFamily(matrix.by_row, law, FIRST_CAPACITY)
-
-
-def seat_all_lines(rng: np.random.Generator, state: GridState, n_groups: int | None = None) -> None:
+def seat_all_lines(rng: np.random.Generator, state: GridState, n_groups: int | None = None) -> GridState:
     """Put rows and columns into clusters by sequential prediction, each axis given the other.
 
     Rows come first, given columns thrown into ``n_groups`` groups at random, then columns given the rows. By
@@ -207,3 +169,4 @@ def seat_all_lines(rng: np.random.Generator, state: GridState, n_groups: int | N
         state.axis(side).unseat()
         mixture = state.side(side)
         mixture.sweep(rng, rng.permutation(mixture.n))
+    return state

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from permix.cocluster.cells.blocks_jit import slot_rise, total_rise
-from permix.cocluster.mondrian.lines_jit import class_counts, enter, frame_of, leave
+from permix.cocluster.mondrian.lines_jit import count_classes, enter, frame_of, leave
 from permix.cocluster.mondrian.tree_jit import CELLS, mark_leaves
 from permix.kernels.jit import kernel
 
@@ -46,12 +46,12 @@ def _sum_labels(room, m, line_class, g0, g1):
 @kernel
 def sweep_base_lines(rng, axis, law, tree, data, places, other_places):
     """Draw the coordinate of every line of ``axis`` in turn; returns how many changed their interval."""
-    frame = frame_of(tree, axis, other_places)
+    frame = frame_of(tree, 0, axis, other_places)
     leaves, ranges, steps = frame.leaves, frame.ranges, frame.steps
     n_other = frame.other_edges.shape[0] - 1
-    n_leaves = leaves.shape[0]
+    n_leaves, n_slots = leaves.shape[0], tree.sums.shape[1]
     n_bases = data.n_other_classes.shape[0]
-    in_interval = class_counts(data, frame.other_intervals, n_other)
+    in_interval, _ = count_classes(data, frame.other_intervals, n_other, n_slots)
     counts = np.zeros((in_interval.shape[0], n_other + 1), np.int64)
     for j in range(in_interval.shape[0]):
         for g in range(n_other):
@@ -71,7 +71,6 @@ def sweep_base_lines(rng, axis, law, tree, data, places, other_places):
     gain_versions = np.zeros((class_starts[n_bases], n_leaves), np.int64)
     loss_versions = np.zeros((class_starts[n_bases], n_leaves), np.int64)
     versions = np.ones(n_leaves, np.int64)
-    n_slots = tree.sums.shape[1]
     slots = np.empty(n_slots, np.int64)
     values = np.empty(n_slots, np.int64)
     seen = np.full(n_slots, -1)

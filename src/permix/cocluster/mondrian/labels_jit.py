@@ -69,7 +69,7 @@ def _log_gain(law, m, n, sums, added, filled, n_filled):
 @kernel
 def sweep_label_lines(rng, axis, law, tree, data, places, other_places):
     """Draw the coordinate of every line of ``axis`` in turn; returns how many changed their interval."""
-    frame = frame_of(tree, axis, other_places)
+    frame = frame_of(tree, 0, axis, other_places)
     leaves, ranges, steps = frame.leaves, frame.ranges, frame.steps
     n_other_edges = frame.other_edges.shape[0]
     # Leaves that cover the same intervals of the other axis follow each other: what a line has there is

@@ -20,213 +20,175 @@ from numba.extending import overload
 from permix.cocluster.cells.base_lines_jit import BaseLines, LabelLines
 from permix.cocluster.cells.blocks_jit import log_gain
 from permix.cocluster.cells.cell_lines_jit import Lines
-from permix.cocluster.mondrian.tree_jit import (
-    CELLS,
-    HIGH,
-    LOW,
-    edges_of,
-    interval_at,
-    leaf_ranges,
-    mark_leaves,
-    place_between,
-)
+from permix.cocluster.mondrian.tree_jit import AXIS, CELLS, CUT, HIGH, LEAF, LOW, mark_leaves, nodes_below
 from permix.kernels.jit import is_instance, kernel
 from permix.kernels.random import categorical_log_overwrite
 
 # --- what a line says -----------------------------------------------------------------------------
 
 
-def class_counts(data, other_intervals, n_intervals):
-    """Return, for data that need it, how many lines of each class are in each interval of the other axis."""
-    raise NotImplementedError("class_counts is implemented per kind of data; call it from compiled code")
+class Room(NamedTuple):
+    """What the cells of a line add up to, in the intervals of the other axis before each edge.
+
+    Of slots, those that the line fills are listed; ``seen`` is -1 everywhere between calls.
+    """
+
+    cells: np.ndarray  # (intervals + 1,)
+    sums: np.ndarray  # (intervals + 1, slots that a line may fill)
+    slots: np.ndarray  # (slots that a line may fill,)
+    seen: np.ndarray  # (slots,) where a slot is listed
+    counts: np.ndarray  # of bases: (classes of all bases + 1, intervals) lines, the last row of any class
 
 
-def n_most_active(data, n_slots):
-    """Return the most slots that one line can fill."""
-    raise NotImplementedError("n_most_active is implemented per kind of data; call it from compiled code")
+def count_classes(data, intervals, n_intervals, n_slots):
+    """Return the ``counts`` of a room, and how many slots one line may fill."""
+    raise NotImplementedError("count_classes is implemented per kind of data; call it from compiled code")
 
 
-def by_interval(data, line, other_intervals, n_intervals, counts, cells, values, slots, seen):
-    """Sum the cells of ``line`` over intervals of the other axis; those in interval -1 are left out.
+def by_interval(data, line, intervals, room):
+    """Write what the cells of a line in interval g add up to after edge g; interval -1 is left out.
 
-    Fills ``cells[g]``, how many there are, and ``values[g, a]``, what they add to slot ``slots[a]``; returns
-    how many slots are active. ``seen`` is -1 everywhere, before and after.
+    Returns how many slots are listed. The first row of the room is not written.
     """
     raise NotImplementedError("by_interval is implemented per kind of data; call it from compiled code")
 
 
 @kernel
-def _clear(n_intervals, n_active, cells, values):
-    for g in range(n_intervals):
-        cells[g] = 0
-        for a in range(n_active):
-            values[g, a] = 0
+def _listed(room, slot, n_active):
+    """Return where a slot is listed; a new one comes after ``n_active`` others."""
+    a = room.seen[slot]
+    if a < 0:
+        a = n_active
+        room.seen[slot] = a
+        room.slots[a] = slot
+        for g in range(room.sums.shape[0]):
+            room.sums[g, a] = 0
+    return a
 
 
-def _levels_by_interval(data, line, other_intervals, n_intervals, counts, cells, values, slots, seen):
-    n_slots = slots.shape[0]
-    _clear(n_intervals, n_slots, cells, values)
+@kernel
+def _list_all(room):
+    """List all slots, in order; returns how many there are."""
+    for a in range(room.slots.shape[0]):
+        _listed(room, a, a)
+        room.seen[a] = -1
+    return room.slots.shape[0]
+
+
+def _levels_by_interval(data, line, intervals, room):
+    n_active = _list_all(room)
     for cell in range(data.starts[line], data.starts[line + 1]):
-        g = other_intervals[data.others[cell]]
+        g = intervals[data.others[cell]]
         if g >= 0:
-            cells[g] += 1
-            values[g, data.codes[cell]] += 1
-    for a in range(n_slots):
-        slots[a] = a
-    return n_slots
+            room.cells[g + 1] += 1
+            room.sums[g + 1, data.codes[cell]] += 1
+    return n_active
 
 
-def _numbers_by_interval(data, line, other_intervals, n_intervals, counts, cells, values, slots, seen):
-    _clear(n_intervals, 2, cells, values)
+def _numbers_by_interval(data, line, intervals, room):
+    n_active = _list_all(room)
     for cell in range(data.starts[line], data.starts[line + 1]):
-        g = other_intervals[data.others[cell]]
+        g = intervals[data.others[cell]]
         if g >= 0:
-            cells[g] += 1
-            values[g, 0] += data.codes[cell]
-            values[g, 1] += data.codes[cell] * data.codes[cell]
-    slots[0] = 0
-    slots[1] = 1
-    return 2
+            number = data.codes[cell]
+            room.cells[g + 1] += 1
+            room.sums[g + 1, 0] += number
+            room.sums[g + 1, 1] += number * number
+    return n_active
 
 
-def _bases_by_interval(data, line, other_intervals, n_intervals, counts, cells, values, slots, seen):
+def _bases_by_interval(data, line, intervals, room):
     n_active = 0
     position = 0
     for m in range(data.n_other_classes.shape[0]):
         start = data.table_starts[m] + data.classes[line, m] * data.n_other_classes[m]
         for j in range(data.n_other_classes[m]):
-            slot = data.tables[start + j]
-            a = seen[slot]
-            if a < 0:
-                a = n_active
-                seen[slot] = a
-                slots[a] = slot
-                for g in range(n_intervals):
-                    values[g, a] = 0
-                n_active += 1
-            for g in range(n_intervals):
-                values[g, a] += counts[position + j, g]
+            a = _listed(room, data.tables[start + j], n_active)
+            n_active = max(n_active, a + 1)
+            for g in range(room.counts.shape[1]):
+                room.sums[g + 1, a] += room.counts[position + j, g]
         position += data.n_other_classes[m]
-    for g in range(n_intervals):
-        cells[g] = counts[position, g]  # the last row counts all lines
+    for g in range(room.counts.shape[1]):
+        room.cells[g + 1] = room.counts[position, g]
     for a in range(n_active):
-        seen[slots[a]] = -1
+        room.seen[room.slots[a]] = -1
     return n_active
 
 
-def _labels_by_interval(data, line, other_intervals, n_intervals, counts, cells, values, slots, seen):
+def _labels_by_interval(data, line, intervals, room):
     n_active = 0
-    for g in range(n_intervals):
-        cells[g] = 0
     for cell in range(data.starts[line], data.starts[line + 1]):
-        g = other_intervals[data.others[cell]]
+        g = intervals[data.others[cell]]
         if g >= 0:
-            cells[g] += 1
+            room.cells[g + 1] += 1
             for m in range(data.slots.shape[1]):
-                slot = data.slots[cell, m]
-                a = seen[slot]
-                if a < 0:
-                    a = n_active
-                    seen[slot] = a
-                    slots[a] = slot
-                    for other in range(n_intervals):
-                        values[other, a] = 0
-                    n_active += 1
-                values[g, a] += 1
+                a = _listed(room, data.slots[cell, m], n_active)
+                n_active = max(n_active, a + 1)
+                room.sums[g + 1, a] += 1
     for a in range(n_active):
-        seen[slots[a]] = -1
+        room.seen[room.slots[a]] = -1
     return n_active
 
 
 @overload(by_interval)
-def _choose_by_interval(data, line, other_intervals, n_intervals, counts, cells, values, slots, seen):
+def _choose_by_interval(data, line, intervals, room):
     if is_instance(data, BaseLines):
         return _bases_by_interval
     if is_instance(data, LabelLines):
         return _labels_by_interval
-    if is_instance(data, Lines):
-        levels = isinstance(data.types[2].dtype, types.Integer)
-        return _levels_by_interval if levels else _numbers_by_interval
-    return None
+    levels = is_instance(data, Lines) and isinstance(data.types[2].dtype, types.Integer)
+    return _levels_by_interval if levels else _numbers_by_interval
 
 
-def _no_class_counts(data, other_intervals, n_intervals):
-    return np.empty((0, 0), np.int64)
+def _no_classes(data, intervals, n_intervals, n_slots):
+    return np.empty((0, 0), np.int64), n_slots
 
 
-def _base_class_counts(data, other_intervals, n_intervals):
+def _classes_of_bases(data, intervals, n_intervals, n_slots):
     total = data.n_other_classes.sum()
     counts = np.zeros((total + 1, n_intervals), np.int64)
     for other in range(data.other_classes.shape[0]):
-        g = other_intervals[other]
+        g = intervals[other]
         if g >= 0:
             position = 0
             for m in range(data.n_other_classes.shape[0]):
                 counts[position + data.other_classes[other, m], g] += 1
                 position += data.n_other_classes[m]
             counts[total, g] += 1
-    return counts
+    return counts, min(n_slots, total)
 
 
-@overload(class_counts)
-def _choose_class_counts(data, other_intervals, n_intervals):
-    return _base_class_counts if is_instance(data, BaseLines) else _no_class_counts
-
-
-def _all_slots(data, n_slots):
-    return n_slots
-
-
-def _slots_of_a_line(data, n_slots):
-    return min(n_slots, data.n_other_classes.sum())
-
-
-@overload(n_most_active)
-def _choose_n_most_active(data, n_slots):
-    return _slots_of_a_line if is_instance(data, BaseLines) else _all_slots
+@overload(count_classes)
+def _choose_count_classes(data, intervals, n_intervals, n_slots):
+    return _classes_of_bases if is_instance(data, BaseLines) else _no_classes
 
 
 @kernel
-def accumulate(n_intervals, n_active, cells, values, cell_sums, sums):
-    """Fill running sums: row g holds what is in the intervals before g."""
-    cell_sums[0] = 0
-    for a in range(n_active):
-        sums[0, a] = 0
-    for g in range(n_intervals):
-        cell_sums[g + 1] = cell_sums[g] + cells[g]
+def room_for(tree, data, intervals, n_intervals):
+    """Return room to sum what lines say."""
+    n_slots = tree.sums.shape[1]
+    counts, most = count_classes(data, intervals, n_intervals, n_slots)
+    sums = np.empty((n_intervals + 1, most), tree.sums.dtype)
+    seen = np.empty(n_slots, np.int64)
+    for slot in range(n_slots):
+        seen[slot] = -1
+    return Room(np.empty(n_intervals + 1, np.int64), sums, np.empty(most, np.int64), seen, counts)
+
+
+@kernel
+def sum_line(data, line, intervals, room):
+    """Sum what a line says from the first interval of the other axis on; returns how many slots it fills."""
+    for g in range(room.cells.shape[0]):
+        room.cells[g] = 0
+    n_active = by_interval(data, line, intervals, room)
+    for g in range(room.cells.shape[0] - 1):
+        room.cells[g + 1] += room.cells[g]
         for a in range(n_active):
-            sums[g + 1, a] = sums[g, a] + values[g, a]
-
-
-@kernel
-def intervals_of(places, edges, low, high, out):
-    """Write the interval between ``edges`` of each place; -1 for places outside [low, high)."""
-    for line in range(places.shape[0]):
-        out[line] = interval_at(edges, places[line]) if low <= places[line] < high else -1
+            room.sums[g + 1, a] += room.sums[g, a]
+    return n_active
 
 
 # --- Gibbs ------------------------------------------------------------------------------------------
-
-
-@kernel
-def log_lengths_of(edges):
-    """Return the log lengths of intervals: the log prior of a line's being there."""
-    out = np.empty(edges.shape[0] - 1)
-    for h in range(out.shape[0]):
-        # Two cuts may coincide in floating point: nothing can be between them then.
-        length = edges[h + 1] - edges[h]
-        out[h] = math.log(length) if length > 0.0 else -np.inf
-    return out
-
-
-@kernel
-def draw_interval(rng, steps, log_lengths, scores):
-    """Draw an interval; ``steps`` are the differences of log likelihoods between neighboring ones."""
-    total = 0.0
-    for h in range(log_lengths.shape[0]):
-        total += steps[h]
-        scores[h] = total + log_lengths[h]
-    return categorical_log_overwrite(rng, scores, log_lengths.shape[0])
 
 
 class Frame(NamedTuple):
@@ -235,24 +197,82 @@ class Frame(NamedTuple):
     edges: np.ndarray  # of the intervals of this axis
     other_edges: np.ndarray
     leaves: np.ndarray
-    ranges: np.ndarray  # (leaves, 4): the intervals of both axes that each leaf covers
+    ranges: np.ndarray  # (leaves, 4): the intervals of both axes that each leaf covers, first and last + 1
     other_intervals: np.ndarray  # interval of each line of the other axis
-    log_lengths: np.ndarray
+    log_lengths: np.ndarray  # of the intervals: the log prior of a line's being there
     steps: np.ndarray  # differences of log likelihoods between neighboring intervals
     scores: np.ndarray
 
 
 @kernel
-def frame_of(tree, axis, other_places):
-    """Return the frame of a sweep over the lines of ``axis``."""
-    edges = edges_of(tree, 0, axis)
-    other_edges = edges_of(tree, 0, 1 - axis)
-    leaves, ranges = leaf_ranges(tree, 0, axis, edges, other_edges)
-    other_intervals = np.empty(other_places.shape[0], np.int64)
-    intervals_of(other_places, other_edges, 0.0, 1.0, other_intervals)
+def _edges_of(tree, nodes, axis):
+    """Return the ends of the first node along an axis and the cuts of that axis at all, ascending."""
+    edges = np.empty(nodes.shape[0] + 2)
+    edges[0] = tree.numbers[nodes[0], LOW + axis]
+    n = 1
+    for index in range(nodes.shape[0]):
+        if tree.links[nodes[index], AXIS] == axis:
+            cut = tree.numbers[nodes[index], CUT]
+            place = n
+            while edges[place - 1] > cut:
+                edges[place] = edges[place - 1]
+                place -= 1
+            edges[place] = cut
+            n += 1
+    edges[n] = tree.numbers[nodes[0], HIGH + axis]
+    return edges[: n + 1]
+
+
+@kernel
+def interval_at(edges, place):
+    """Return the number of the last edge that is not above ``place``."""
+    low = 0
+    high = edges.shape[0]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if edges[middle] <= place:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def frame_of(tree, top, axis, other_places):
+    """Return the frame of a sweep over the lines of ``axis`` in the node ``top``; lines outside are in -1."""
+    nodes = nodes_below(tree, top)
+    edges, other_edges = _edges_of(tree, nodes, axis), _edges_of(tree, nodes, 1 - axis)
+    leaves = np.empty(nodes.shape[0], np.int64)
+    ranges = np.empty((nodes.shape[0], 4), np.int64)
+    n = 0
+    for index in range(nodes.shape[0]):
+        node = nodes[index]
+        if tree.links[node, AXIS] == LEAF:
+            leaves[n] = node
+            for end in range(2):
+                column = HIGH if end else LOW
+                ranges[n, end] = interval_at(edges, tree.numbers[node, column + axis])
+                ranges[n, 2 + end] = interval_at(other_edges, tree.numbers[node, column + 1 - axis])
+            n += 1
+    intervals = np.empty(other_places.shape[0], np.int64)
+    for line in range(other_places.shape[0]):
+        inside = other_edges[0] <= other_places[line] < other_edges[-1]
+        intervals[line] = interval_at(other_edges, other_places[line]) if inside else -1
     n_intervals = edges.shape[0] - 1
+    log_lengths = np.empty(n_intervals)
+    for h in range(n_intervals):
+        # Two cuts may coincide in floating point: nothing can be between them then.
+        length = edges[h + 1] - edges[h]
+        log_lengths[h] = math.log(length) if length > 0.0 else -np.inf
     steps, scores = np.empty(n_intervals + 1), np.empty(n_intervals)
-    return Frame(edges, other_edges, leaves, ranges, other_intervals, log_lengths_of(edges), steps, scores)
+    return Frame(edges, other_edges, leaves[:n], ranges[:n], intervals, log_lengths, steps, scores)
+
+
+@kernel
+def place_between(rng, low, high):
+    """Draw a place in [low, high)."""
+    place = low + (high - low) * rng.random()
+    return place if place < high else low  # rounded up to the end
 
 
 @kernel
@@ -261,67 +281,31 @@ def leave(rng, frame, places, line):
     if frame.scores.shape[0] == 1:
         places[line] = rng.random()
         return -1
-    frame.steps[:] = 0.0
+    for h in range(frame.steps.shape[0]):
+        frame.steps[h] = 0.0
     return interval_at(frame.edges, places[line])
 
 
 @kernel
 def enter(rng, frame, places, line):
     """Draw the interval of a line, and its place there; returns the interval."""
-    chosen = draw_interval(rng, frame.steps, frame.log_lengths, frame.scores)
+    total = 0.0
+    for h in range(frame.scores.shape[0]):
+        total += frame.steps[h]
+        frame.scores[h] = total + frame.log_lengths[h]
+    chosen = categorical_log_overwrite(rng, frame.scores, frame.scores.shape[0])
     places[line] = place_between(rng, frame.edges[chosen], frame.edges[chosen + 1])
     return chosen
 
 
-class Room(NamedTuple):
-    """What a line says, summed over intervals of the other axis: see :func:`by_interval`."""
-
-    counts: np.ndarray
-    cells: np.ndarray
-    cell_sums: np.ndarray
-    values: np.ndarray
-    sums: np.ndarray
-    slots: np.ndarray
-    seen: np.ndarray
-
-
 @kernel
-def room_for(tree, data, other_intervals, n_other):
-    """Return room to sum what lines say."""
-    counts = class_counts(data, other_intervals, n_other)
-    n_slots = tree.sums.shape[1]
-    most = n_most_active(data, n_slots)
-    return Room(
-        counts,
-        np.empty(n_other, np.int64),
-        np.empty(n_other + 1, np.int64),
-        np.empty((n_other, most), tree.sums.dtype),
-        np.empty((n_other + 1, most), tree.sums.dtype),
-        np.empty(most, np.int64),
-        np.full(n_slots, -1),
-    )
-
-
-@kernel
-def sum_line(data, line, other_intervals, room):
-    """Sum what a line says from the first interval of the other axis on; returns how many slots it fills."""
-    n_other = room.cells.shape[0]
-    n_active = by_interval(
-        data, line, other_intervals, n_other, room.counts, room.cells, room.values, room.slots, room.seen
-    )
-    accumulate(n_other, n_active, room.cells, room.values, room.cell_sums, room.sums)
-    return n_active
-
-
-@kernel
-def add_line(tree, leaves, ranges, interval, room, n_active):
+def add_line(tree, frame, interval, room, n_active):
     """Add what a line says to the leaves of its interval."""
+    leaves, ranges = frame.leaves, frame.ranges
     for index in range(leaves.shape[0]):
-        if ranges[index, 0] <= interval < ranges[index, 1]:
-            g0, g1 = ranges[index, 2], ranges[index, 3]
-            m = room.cell_sums[g1] - room.cell_sums[g0]
-            if m == 0:
-                continue
+        g0, g1 = ranges[index, 2], ranges[index, 3]
+        m = room.cells[g1] - room.cells[g0]
+        if m > 0 and ranges[index, 0] <= interval < ranges[index, 1]:
             leaf = leaves[index]
             tree.links[leaf, CELLS] += m
             for a in range(n_active):
@@ -334,8 +318,8 @@ def sweep_lines(rng, axis, law, tree, data, places, other_places):
 
     ``data`` are the lines of this axis. Cached marginals of leaves are not kept: see ``mark_leaves``.
     """
-    frame = frame_of(tree, axis, other_places)
-    leaves, ranges = frame.leaves, frame.ranges
+    frame = frame_of(tree, 0, axis, other_places)
+    ranges = frame.ranges
     room = room_for(tree, data, frame.other_intervals, frame.other_edges.shape[0] - 1)
     part = np.empty(room.slots.shape[0], tree.sums.dtype)
     n_moved = 0
@@ -344,10 +328,10 @@ def sweep_lines(rng, axis, law, tree, data, places, other_places):
         if own < 0:
             continue
         n_active = sum_line(data, line, frame.other_intervals, room)
-        for index in range(leaves.shape[0]):
-            leaf = leaves[index]
+        for index in range(frame.leaves.shape[0]):
+            leaf = frame.leaves[index]
             h0, h1, g0, g1 = ranges[index, 0], ranges[index, 1], ranges[index, 2], ranges[index, 3]
-            m = room.cell_sums[g1] - room.cell_sums[g0]
+            m = room.cells[g1] - room.cells[g0]
             if m == 0:
                 continue
             for a in range(n_active):
@@ -360,31 +344,26 @@ def sweep_lines(rng, axis, law, tree, data, places, other_places):
             frame.steps[h0] += gain
             frame.steps[h1] -= gain
         chosen = enter(rng, frame, places, line)
-        if chosen != own:
-            n_moved += 1
-        add_line(tree, leaves, ranges, chosen, room, n_active)
+        n_moved += chosen != own
+        add_line(tree, frame, chosen, room, n_active)
     mark_leaves(law, tree, 0)
     return n_moved
 
 
 @kernel
 def recount(law, tree, top, data, places, other_places):
-    """Compute the statistics of all leaves below ``top`` afresh from the cells of the rows in it."""
-    axis = 0
-    edges = edges_of(tree, top, axis)
-    other_edges = edges_of(tree, top, 1 - axis)
-    leaves, ranges = leaf_ranges(tree, top, axis, edges, other_edges)
-    other_intervals = np.empty(other_places.shape[0], np.int64)
-    intervals_of(
-        other_places, other_edges, tree.numbers[top, LOW + 1], tree.numbers[top, HIGH + 1], other_intervals
-    )
-    room = room_for(tree, data, other_intervals, other_edges.shape[0] - 1)
-    for index in range(leaves.shape[0]):
-        tree.links[leaves[index], CELLS] = 0
-        tree.sums[leaves[index]] = 0
+    """Compute the statistics of all leaves below ``top`` afresh from the cells of the rows in it.
+
+    Returns ln p of these cells.
+    """
+    frame = frame_of(tree, top, 0, other_places)
+    room = room_for(tree, data, frame.other_intervals, frame.other_edges.shape[0] - 1)
+    for index in range(frame.leaves.shape[0]):
+        tree.links[frame.leaves[index], CELLS] = 0
+        for slot in range(tree.sums.shape[1]):
+            tree.sums[frame.leaves[index], slot] = 0
     for line in range(places.shape[0]):
-        if not tree.numbers[top, LOW + axis] <= places[line] < tree.numbers[top, HIGH + axis]:
-            continue
-        n_active = sum_line(data, line, other_intervals, room)
-        add_line(tree, leaves, ranges, interval_at(edges, places[line]), room, n_active)
-    mark_leaves(law, tree, top)
+        if frame.edges[0] <= places[line] < frame.edges[-1]:
+            n_active = sum_line(data, line, frame.other_intervals, room)
+            add_line(tree, frame, interval_at(frame.edges, places[line]), room, n_active)
+    return mark_leaves(law, tree, top)

@@ -8,16 +8,11 @@ import numpy as np
 
 from permix.cocluster.mondrian.cuts_jit import change_cuts
 from permix.cocluster.mondrian.rotate_jit import rotate_cuts
-from permix.cocluster.mondrian.shift_jit import (
-    draw_cuts,
-    draw_times,
-    random_node,
-    redraw_subtree,
-    shift_cuts,
-    stretch_cuts,
-)
+from permix.cocluster.mondrian.shift_jit import draw_times, redraw_subtree, shift_cuts, stretch_cuts
 from permix.cocluster.mondrian.state import MondrianState
+from permix.cocluster.mondrian.tree_jit import HIGH, LEAF, LOW, PARENT, TIME
 from permix.moves.base import Cycle, Info, Move, check_at_least
+from permix.partitions.mondrian import draw_cuts
 
 
 @dataclasses.dataclass
@@ -25,29 +20,32 @@ class PlaceLines(Move):
     """Gibbs over the coordinates of all rows, then of all columns (equations 5.13 and 5.14, corrected)."""
 
     def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
-        """Visit every row and every column once."""
         state.n_moved = state.sweep(rng, 0) + state.sweep(rng, 1)
         n = state.data.n_rows + state.data.n_columns
         return Info("places", n, n)
 
 
 @dataclasses.dataclass
-class ChangeCuts(Move):
-    """Add cuts and remove them by reversible jump; lines between neighbouring cuts are divided anew.
-
-    Parameters
-    ----------
-    n_proposals : int
-        Proposals a step.
-    n_scans : int
-        Scans of Gibbs that prepare a division of lines, beyond the sequential allocation they start from.
-    """
+class Proposals(Move):
+    """Base of moves that propose something else so many times a step."""
 
     n_proposals: int = 20
-    n_scans: int = 2
 
     def __post_init__(self) -> None:
         check_at_least(self.n_proposals, "n_proposals", 1)
+
+
+@dataclasses.dataclass
+class ChangeCuts(Proposals):
+    """Add cuts and remove them by reversible jump; lines between neighboring cuts are divided anew.
+
+    ``n_scans`` scans of Gibbs prepare a division of lines, beyond the sequential allocation they start from.
+    """
+
+    n_scans: int = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         check_at_least(self.n_scans, "n_scans", 0)
 
     def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
@@ -55,33 +53,17 @@ class ChangeCuts(Move):
         if state.budget == 0.0:
             return Info("cuts", 0, 0)
         state.make_room(2 * self.n_proposals)
-        accepted = change_cuts(
-            rng,
-            self.n_proposals,
-            self.n_scans,
-            state.data.law,
-            state.budget,
-            state.tree,
-            state.lines,
-            state.places,
-        )
+        data, numbers = state.data, (self.n_proposals, self.n_scans)
+        accepted = change_cuts(rng, *numbers, data.law, state.budget, state.tree, state.lines, state.places)
         return Info("cuts", self.n_proposals, int(accepted))
 
 
 @dataclasses.dataclass
-class ShiftCuts(Move):
-    """Move cuts: between their neighbours with the lines beside them, and past lines that stay.
+class ShiftCuts(Proposals):
+    """Move cuts: between their neighbors with the lines beside them, and past lines that stay.
 
-    Parameters
-    ----------
-    n_proposals : int
-        Proposals a step, of the first kind; a tenth as many, at least one, of the second, which are dearer.
+    Of the second kind, which is dearer, there are a tenth as many proposals, at least one.
     """
-
-    n_proposals: int = 20
-
-    def __post_init__(self) -> None:
-        check_at_least(self.n_proposals, "n_proposals", 1)
 
     def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
         """Propose both kinds, and draw the times of all cuts."""
@@ -90,69 +72,38 @@ class ShiftCuts(Move):
         law, tree = state.data.law, state.tree
         shifted = shift_cuts(rng, n_past, law, state.budget, tree, state.spare, state.lines, state.places)
         draw_times(rng, state.budget, tree)
-        parts = (
-            Info("stretch", self.n_proposals, int(stretched)),
-            Info("shift", n_past, int(shifted)),
-        )
+        parts = (Info("stretch", self.n_proposals, int(stretched)), Info("shift", n_past, int(shifted)))
         return Info("shift cuts", self.n_proposals + n_past, int(stretched + shifted), parts)
 
 
 @dataclasses.dataclass
-class RotateCuts(Move):
-    """Exchange the order of crossing cuts.
-
-    Parameters
-    ----------
-    n_proposals : int
-        Nodes looked at a step; those whose parts are not both cut across cost nothing.
-    """
-
-    n_proposals: int = 20
-
-    def __post_init__(self) -> None:
-        check_at_least(self.n_proposals, "n_proposals", 1)
+class RotateCuts(Proposals):
+    """Exchange the order of crossing cuts; nodes whose parts are not both cut across cost nothing."""
 
     def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
-        """Propose exchanges."""
         tried, made = rotate_cuts(rng, self.n_proposals, state.budget, state.tree, state.places)
         return Info("rotate", int(tried), int(made))
 
 
 @dataclasses.dataclass
-class RedrawSubtree(Move):
-    """Replace everything below a node by a draw from the prior.
-
-    Parameters
-    ----------
-    n_proposals : int
-        Proposals a step.
-    """
+class RedrawSubtree(Proposals):
+    """Replace everything below a node by a draw from the prior."""
 
     n_proposals: int = 2
 
-    def __post_init__(self) -> None:
-        check_at_least(self.n_proposals, "n_proposals", 1)
-
     def step(self, rng: np.random.Generator, state: MondrianState) -> Info:
-        """Draw nodes and what is to be below them."""
         accepted = 0
         for _ in range(self.n_proposals):
-            top = random_node(rng, state.tree)
-            axes, cuts, times = draw_cuts(rng, state.tree, top, state.budget)
+            links, numbers = state.tree.links, state.tree.numbers
+            nodes = np.flatnonzero(state.tree.axis >= LEAF)
+            top = int(nodes[int(rng.random() * len(nodes))])
+            rectangle = numbers[top, [LOW, HIGH, LOW + 1, HIGH + 1]].tolist()
+            born = float(numbers[links[top, PARENT], TIME]) if links[top, PARENT] >= 0 else 0.0
+            axes, cuts, times = (np.array(each) for each in draw_cuts(rng, rectangle, born, state.budget))
             # Drawn first: what is drawn must not depend on how much room there is.
             state.make_room(len(axes))
-            accepted += redraw_subtree(
-                rng,
-                state.data.law,
-                state.tree,
-                state.spare,
-                state.lines,
-                state.places,
-                top,
-                axes,
-                cuts,
-                times,
-            )
+            data = (state.data.law, state.tree, state.spare, state.lines, state.places)
+            accepted += redraw_subtree(rng, *data, top, axes, cuts, times)
         return Info("redraw", self.n_proposals, int(accepted))
 
 

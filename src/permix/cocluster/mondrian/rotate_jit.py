@@ -24,10 +24,10 @@ from permix.cocluster.mondrian.tree_jit import (
     TIME,
     bound_parts,
     draw_time,
-    extent,
     log_density,
     log_time_integral,
-    nodes_below,
+    neighbors,
+    time_span,
 )
 from permix.kernels.jit import kernel
 
@@ -46,10 +46,10 @@ def rotate_cuts(rng, n_proposals, budget, tree, places):
         if tree.links[left, AXIS] != 1 - axis or tree.links[right, AXIS] != 1 - axis:
             continue
         x, y1, y2 = tree.numbers[node, CUT], tree.numbers[left, CUT], tree.numbers[right, CUT]
-        below, above = _gap(tree, 1 - axis, places[1 - axis], y1, left, right)
+        below, above = neighbors(tree, 1 - axis, places[1 - axis], y1, left, right)
         if not below < y2 < above:
             continue
-        low, high = _gap(tree, axis, places[axis], x, node, node)
+        low, high = neighbors(tree, axis, places[axis], x, node, node)
         x2 = low + (high - low) * rng.random()
         if not low < x2 < high:
             continue
@@ -59,10 +59,7 @@ def rotate_cuts(rng, n_proposals, budget, tree, places):
         log_ratio -= log_without_times(tree, node, budget)
         _exchange(tree, node, x2)
         for child in (left, right):
-            width = extent(tree, child, 1 - tree.links[child, AXIS])
-            tree.numbers[child, TIME] = draw_time(
-                rng, width, tree.numbers[node, TIME], _latest(tree, child, budget)
-            )
+            draw_time(rng, tree, child, budget)
         log_ratio += log_without_times(tree, node, budget)
         if -rng.standard_exponential() < log_ratio:
             n_accepted += 1
@@ -74,49 +71,13 @@ def rotate_cuts(rng, n_proposals, budget, tree, places):
 
 
 @kernel
-def _gap(tree, axis, places, place, first, second):
-    """Return the nearest lines or cuts of an axis below and above ``place``, two nodes left out."""
-    below, above = 0.0, 1.0
-    for node in range(tree.links.shape[0]):
-        if tree.links[node, AXIS] == axis and node != first and node != second:
-            if tree.numbers[node, CUT] <= place:
-                below = max(below, tree.numbers[node, CUT])
-            else:
-                above = min(above, tree.numbers[node, CUT])
-    for line in range(places.shape[0]):
-        if places[line] < place:
-            below = max(below, places[line])
-        else:
-            above = min(above, places[line])
-    return below, above
-
-
-@kernel
-def _latest(tree, node, budget):
-    """Return the time before which a node has to be cut."""
-    latest = budget
-    for child in (tree.links[node, FIRST], tree.links[node, SECOND]):
-        if tree.links[child, AXIS] >= 0:
-            latest = min(latest, tree.numbers[child, TIME])
-    return latest
-
-
-@kernel
 def log_without_times(tree, node, budget):
     """Return the log prior density of a node and all below it, the times of its two parts integrated out."""
     value = log_density(tree, node, budget)
     for child in (tree.links[node, FIRST], tree.links[node, SECOND]):
-        value -= _log_time_density(tree, child, budget)
+        width, earliest, latest = time_span(tree, child, budget)
+        value += width * (latest - tree.numbers[child, TIME]) + log_time_integral(width, earliest, latest)
     return value
-
-
-@kernel
-def _log_time_density(tree, node, budget):
-    """Return the log density of a cut's time under its conditional."""
-    width = extent(tree, node, 1 - tree.links[node, AXIS])
-    latest = _latest(tree, node, budget)
-    earliest = tree.numbers[tree.links[node, PARENT], TIME]
-    return -width * (latest - tree.numbers[node, TIME]) - log_time_integral(width, earliest, latest)
 
 
 @kernel
@@ -136,7 +97,4 @@ def _exchange(tree, node, second):
     tree.links[right, FIRST] = upper
     tree.links[tree.links[left, SECOND], PARENT] = left
     tree.links[upper, PARENT] = right
-    below = nodes_below(tree, node)
-    for index in range(below.shape[0]):
-        if tree.links[below[index], AXIS] >= 0:
-            bound_parts(tree, below[index])
+    bound_parts(tree, node)

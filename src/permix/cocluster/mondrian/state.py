@@ -15,15 +15,7 @@ from permix.cocluster.mondrian.bases_jit import sweep_base_lines
 from permix.cocluster.mondrian.labels_jit import sweep_label_lines
 from permix.cocluster.mondrian.lines_jit import recount, sweep_lines
 from permix.cocluster.mondrian.shift_jit import graft
-from permix.cocluster.mondrian.tree_jit import (
-    LEAF,
-    Tree,
-    copy_tree,
-    count_leaves,
-    log_density,
-    new_tree,
-    nodes_below,
-)
+from permix.cocluster.mondrian.tree_jit import LEAF, Tree, copy_tree, log_density, new_tree, nodes_below
 from permix.errors import DataError
 from permix.partitions.mondrian import MondrianTree, check_budget
 
@@ -48,34 +40,15 @@ class MondrianData:
     @classmethod
     def of(cls, matrix: EncodedMatrix) -> MondrianData:
         """Return those of a matrix."""
-        family = matrix.family
-        return cls(
-            matrix.law,
-            matrix.by_row,
-            matrix.by_column,
-            matrix.n_rows,
-            matrix.n_columns,
-            family.n_slots,
-            family.sums_dtype,
-            matrix.log_constant,
-        )
+        cells = (matrix.n_rows, matrix.n_columns, matrix.family.n_slots, matrix.family.sums_dtype)
+        return cls(matrix.law, matrix.by_row, matrix.by_column, *cells, matrix.log_constant)
 
 
 class MondrianState:
-    """A Mondrian partition and coordinates of rows and columns.
+    """A Mondrian partition of the unit square and coordinates of rows and columns.
 
-    Parameters
-    ----------
-    data : MondrianData
-        Shared between chains.
-    budget : float
-        Budget of the Mondrian process on the unit square.
-    rng : Generator
-        Draws the first coordinates; the first partition has no cut (algorithm 2).
-
-    Notes
-    -----
-    ``places`` holds the coordinates of rows and of columns. Cached statistics of leaves are in ``tree``.
+    The first coordinates, ``places`` of rows and of columns, are drawn, and the first partition has no cut
+    (algorithm 2). Cached statistics of leaves are in ``tree``; checkpoints hold what cannot be recomputed.
     """
 
     def __init__(self, data: MondrianData, budget: float, rng: np.random.Generator) -> None:
@@ -104,17 +77,8 @@ class MondrianState:
 
     def sweep(self, rng: np.random.Generator, axis: int) -> int:
         """Draw the coordinate of every row (axis 0) or column (axis 1) given all else."""
-        return int(
-            SWEEPS[type(self.data.by_row)](
-                rng,
-                axis,
-                self.data.law,
-                self.tree,
-                self.lines[axis],
-                self.places[axis],
-                self.places[1 - axis],
-            )
-        )
+        sweep, others = SWEEPS[type(self.data.by_row)], self.places[1 - axis]
+        return int(sweep(rng, axis, self.data.law, self.tree, self.lines[axis], self.places[axis], others))
 
     def refresh(self) -> None:
         """Number nodes in pre-order and recompute statistics, so that resumed chains go on the same way."""
@@ -128,7 +92,7 @@ class MondrianState:
     @property
     def n_blocks(self) -> int:
         """Number of leaves."""
-        return int(count_leaves(self.tree))
+        return int(np.count_nonzero(self.tree.axis == LEAF))
 
     def log_likelihood(self) -> float:
         """Log marginal likelihood of all cells given the blocks.
@@ -159,17 +123,15 @@ class MondrianState:
         return MondrianTree.from_preorder(*self.preorder(), self.budget)
 
     def intervals(self, axis: int) -> np.ndarray:
-        """Number of the interval between neighbouring cuts that each row or column is in."""
+        """Number of the interval between neighboring cuts that each row or column is in."""
         cuts = np.sort(self.tree.cut[self.tree.axis == axis])
         return np.searchsorted(cuts, self.places[axis], side="right")
 
     def record(self) -> dict[str, float | int | np.ndarray]:
-        """One draw."""
         axis, cuts, times = self.preorder()
         rows, columns = self.intervals(0), self.intervals(1)
         log_likelihood = self.log_likelihood()
-        tree = MondrianTree.from_preorder(axis, cuts, times, self.budget)
-        n_row_clusters, n_column_clusters, n_blocks = tree.count_kinds(rows, columns)
+        n_row_clusters, n_column_clusters, n_blocks = self.partition().count_kinds(rows, columns)
         return {
             "row_labels": rows,
             "column_labels": columns,
@@ -185,26 +147,13 @@ class MondrianState:
         }
 
     def progress(self) -> dict[str, float]:
-        """Live numbers."""
-        return {
-            "blocks": float(self.n_blocks),
-            "log joint": self.log_joint(),
-            "moved": float(self.n_moved),
-        }
+        return {"blocks": float(self.n_blocks), "log joint": self.log_joint(), "moved": float(self.n_moved)}
 
     def checkpoint(self) -> dict[str, np.ndarray]:
-        """Everything that cannot be recomputed."""
-        axis, cuts, times = self.preorder()
-        return {
-            "rows": self.places[0].copy(),
-            "columns": self.places[1].copy(),
-            "axis": axis,
-            "cuts": cuts,
-            "times": times,
-        }
+        places = {"rows": self.places[0].copy(), "columns": self.places[1].copy()}
+        return {**places, **dict(zip(("axis", "cuts", "times"), self.preorder(), strict=True))}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take back what ``checkpoint`` gave."""
         for places, name in zip(self.places, ("rows", "columns"), strict=True):
             saved = np.asarray(arrays[name], dtype=np.float64)
             if saved.shape != places.shape or not np.all((saved >= 0) & (saved < 1)):

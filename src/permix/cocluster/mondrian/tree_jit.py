@@ -27,6 +27,8 @@ NOBODY = -1
 # Columns of ``links`` and of ``numbers``; LOW + axis and HIGH + axis bound the rectangle.
 AXIS, PARENT, FIRST, SECOND, CELLS = 0, 1, 2, 3, 4
 CUT, TIME, MARGINAL, LOW, HIGH = 0, 1, 2, 3, 5
+# What nodes are asked for: leaves, all cuts, or those whose two parts are leaves.
+LEAVES, CUTS, CHERRIES = 0, 1, 2
 
 
 class Tree(NamedTuple):
@@ -35,37 +37,17 @@ class Tree(NamedTuple):
     Few arrays: each is handed over, field by field, in every compiled call. The properties are for Python.
     """
 
-    links: (
-        np.ndarray
-    )  # (capacity, 5) axis (0 cuts rows, 1 columns, LEAF or FREE), parent, parts, cells of a leaf
+    # (capacity, 5) axis (0 cuts rows, 1 columns, LEAF or FREE), parent, parts, cells of a leaf
+    links: np.ndarray
     numbers: np.ndarray  # (capacity, 7) position and time of the cut, ln p(cells) of a leaf, the rectangle
     sums: np.ndarray  # (capacity, slots) of a leaf
     free: np.ndarray  # (capacity + 1,) stack of unused nodes; the last entry says how many there are
 
-    @property
-    def axis(self) -> np.ndarray:
-        """Which axis each node cuts."""
-        return self.links[:, AXIS]
-
-    @property
-    def n_cells(self) -> np.ndarray:
-        """Cells of each leaf."""
-        return self.links[:, CELLS]
-
-    @property
-    def cut(self) -> np.ndarray:
-        """Where each node is cut."""
-        return self.numbers[:, CUT]
-
-    @property
-    def time(self) -> np.ndarray:
-        """When each node is cut."""
-        return self.numbers[:, TIME]
-
-    @property
-    def log_marginal(self) -> np.ndarray:
-        """Log marginal likelihood of each leaf's cells."""
-        return self.numbers[:, MARGINAL]
+    axis = property(lambda self: self.links[:, AXIS])
+    n_cells = property(lambda self: self.links[:, CELLS])
+    cut = property(lambda self: self.numbers[:, CUT])
+    time = property(lambda self: self.numbers[:, TIME])
+    log_marginal = property(lambda self: self.numbers[:, MARGINAL])
 
 
 def new_tree(capacity: int, n_slots: int, dtype: type) -> Tree:
@@ -78,10 +60,9 @@ def new_tree(capacity: int, n_slots: int, dtype: type) -> Tree:
     numbers[:, MARGINAL] = 0.0
     numbers[:, LOW : LOW + 2] = 0.0
     numbers[:, HIGH : HIGH + 2] = 1.0
-    free = np.arange(capacity, -1, -1, dtype=np.int64)
-    free[-1] = capacity - 1
     # The stack is read from its end, so that node 1 comes first.
-    free[: capacity - 1] = np.arange(capacity - 1, 0, -1)
+    free = np.arange(capacity - 1, -2, -1, dtype=np.int64)
+    free[-1] = capacity - 1
     return Tree(links, numbers, np.zeros((capacity, n_slots), dtype=dtype), free)
 
 
@@ -109,31 +90,14 @@ def copy_tree(source, target):
 
 
 @kernel
-def take_node(tree):
-    """Take an unused node."""
-    tree.free[-1] -= 1
-    return tree.free[tree.free[-1]]
-
-
-@kernel
-def drop_node(tree, node):
-    """Give a node back."""
-    tree.links[node, AXIS] = FREE
-    tree.free[tree.free[-1]] = node
-    tree.free[-1] += 1
-
-
-@kernel
-def bound_parts(tree, node):
-    """Give the two parts of a node their rectangles."""
-    axis, cut = tree.links[node, AXIS], tree.numbers[node, CUT]
-    first, second = tree.links[node, FIRST], tree.links[node, SECOND]
-    for part in (first, second):
-        for side in range(2):
-            tree.numbers[part, LOW + side] = tree.numbers[node, LOW + side]
-            tree.numbers[part, HIGH + side] = tree.numbers[node, HIGH + side]
-    tree.numbers[first, HIGH + axis] = cut
-    tree.numbers[second, LOW + axis] = cut
+def drop_below(tree, top):
+    """Make a node a leaf, and give the nodes below it back; its statistics are not set."""
+    below = nodes_below(tree, top)
+    for index in range(1, below.shape[0]):
+        tree.links[below[index], AXIS] = FREE
+        tree.free[tree.free[-1]] = below[index]
+        tree.free[-1] += 1
+    tree.links[top, AXIS] = LEAF
 
 
 @kernel
@@ -143,52 +107,48 @@ def split_node(tree, node, axis, cut, time):
     tree.numbers[node, CUT] = cut
     tree.numbers[node, TIME] = time
     for column in (FIRST, SECOND):
-        part = take_node(tree)
+        tree.free[-1] -= 1
+        part = tree.free[tree.free[-1]]
         tree.links[node, column] = part
         tree.links[part, AXIS] = LEAF
         tree.links[part, PARENT] = node
-        tree.links[part, FIRST] = NOBODY
-        tree.links[part, SECOND] = NOBODY
     bound_parts(tree, node)
 
 
 @kernel
-def join_children(tree, node):
-    """Make a node whose children are leaves a leaf; its statistics are not set."""
-    drop_node(tree, tree.links[node, FIRST])
-    drop_node(tree, tree.links[node, SECOND])
-    tree.links[node, AXIS] = LEAF
-    tree.links[node, FIRST] = NOBODY
-    tree.links[node, SECOND] = NOBODY
+def bound_parts(tree, top):
+    """Give all nodes below ``top`` their rectangles."""
+    nodes = nodes_below(tree, top)
+    for index in range(nodes.shape[0]):
+        node = nodes[index]
+        axis, cut = tree.links[node, AXIS], tree.numbers[node, CUT]
+        if axis >= 0:
+            first, second = tree.links[node, FIRST], tree.links[node, SECOND]
+            for column in range(LOW, LOW + 4):
+                tree.numbers[first, column] = tree.numbers[node, column]
+                tree.numbers[second, column] = tree.numbers[node, column]
+            tree.numbers[first, HIGH + axis] = cut
+            tree.numbers[second, LOW + axis] = cut
 
 
 @kernel
-def is_cherry(tree, node):
-    """Say whether a node is cut and its parts are not."""
-    if tree.links[node, AXIS] < 0:
-        return False
+def are_leaves(tree, node):
+    """Say whether both parts of a node that is cut are leaves."""
     first, second = tree.links[node, FIRST], tree.links[node, SECOND]
     return tree.links[first, AXIS] == LEAF and tree.links[second, AXIS] == LEAF
 
 
 @kernel
-def count_leaves(tree):
-    """Return the number of leaves."""
+def nodes_of(tree, kind):
+    """Return all LEAVES, CUTS or CHERRIES, ascending."""
+    out = np.empty(tree.links.shape[0], np.int64)
     n = 0
     for node in range(tree.links.shape[0]):
-        if tree.links[node, AXIS] == LEAF:
+        axis = tree.links[node, AXIS]
+        if axis == LEAF if kind == LEAVES else axis >= 0 and (kind == CUTS or are_leaves(tree, node)):
+            out[n] = node
             n += 1
-    return n
-
-
-@kernel
-def count_cherries(tree):
-    """Return the number of cuts whose two parts are leaves."""
-    n = 0
-    for node in range(tree.links.shape[0]):
-        if is_cherry(tree, node):
-            n += 1
-    return n
+    return out[:n]
 
 
 @kernel
@@ -207,17 +167,11 @@ def extent(tree, node, axis):
 def log_density(tree, top, budget):
     """Return what the cuts at and below ``top`` add to the log density: minus Σ w (λ - time)."""
     total = 0.0
-    stack = np.empty(tree.links.shape[0], np.int64)
-    stack[0] = top
-    n = 1
-    while n:
-        n -= 1
-        node = stack[n]
+    nodes = nodes_below(tree, top)
+    for index in range(nodes.shape[0]):
+        node = nodes[index]
         if tree.links[node, AXIS] >= 0:
             total -= extent(tree, node, 1 - tree.links[node, AXIS]) * (budget - tree.numbers[node, TIME])
-            stack[n] = tree.links[node, FIRST]
-            stack[n + 1] = tree.links[node, SECOND]
-            n += 2
     return total
 
 
@@ -242,97 +196,58 @@ def nodes_below(tree, top):
 
 
 @kernel
-def edges_of(tree, top, axis):
-    """Return the ends of a node along an axis and all cuts of that axis below it, ascending."""
-    nodes = nodes_below(tree, top)
-    edges = np.empty(nodes.shape[0] + 2)
-    edges[0] = tree.numbers[top, LOW + axis]
-    edges[1] = tree.numbers[top, HIGH + axis]
-    n = 2
-    for index in range(nodes.shape[0]):
-        if tree.links[nodes[index], AXIS] == axis:
-            edges[n] = tree.numbers[nodes[index], CUT]
-            n += 1
-    return np.sort(edges[:n])
-
-
-@kernel
-def interval_at(edges, place):
-    """Return the number of the interval [edges[h], edges[h + 1]) that holds ``place``."""
-    low = 0
-    high = edges.shape[0] - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if edges[middle] <= place:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@kernel
-def leaf_ranges(tree, top, axis, edges, other_edges):
-    """Return the leaves below ``top`` and the intervals each covers: first, last + 1, on both axes."""
-    nodes = nodes_below(tree, top)
-    leaves = np.empty(nodes.shape[0], np.int64)
-    ranges = np.empty((nodes.shape[0], 4), np.int64)
-    n = 0
-    for index in range(nodes.shape[0]):
-        node = nodes[index]
-        if tree.links[node, AXIS] == LEAF:
-            leaves[n] = node
-            ranges[n, 0] = np.searchsorted(edges, tree.numbers[node, LOW + axis])
-            ranges[n, 1] = np.searchsorted(edges, tree.numbers[node, HIGH + axis])
-            ranges[n, 2] = np.searchsorted(other_edges, tree.numbers[node, LOW + 1 - axis])
-            ranges[n, 3] = np.searchsorted(other_edges, tree.numbers[node, HIGH + 1 - axis])
-            n += 1
-    return leaves[:n], ranges[:n]
-
-
-@kernel
-def neighbours(tree, axis, place, besides):
-    """Return the nearest cuts of an axis below and above ``place``, those of node ``besides`` left out."""
+def neighbors(tree, axis, places, place, first, second):
+    """Return the nearest lines or cuts of an axis below and above ``place``, two nodes left out."""
     below, above = 0.0, 1.0
     for node in range(tree.links.shape[0]):
-        if tree.links[node, AXIS] == axis and node != besides:
+        if tree.links[node, AXIS] == axis and node != first and node != second:
             cut = tree.numbers[node, CUT]
             if cut <= place:
                 below = max(below, cut)
             else:
                 above = min(above, cut)
+    for line in range(places.shape[0]):
+        if places[line] < place:
+            below = max(below, places[line])
+        else:
+            above = min(above, places[line])
     return below, above
 
 
 @kernel
 def mark_leaves(law, tree, top):
-    """Compute the cached marginals of all leaves below ``top`` from their statistics."""
+    """Compute ln p(cells) of all leaves below ``top`` from their statistics, and return the sum."""
     nodes = nodes_below(tree, top)
+    total = 0.0
     for index in range(nodes.shape[0]):
         node = nodes[index]
         if tree.links[node, AXIS] == LEAF:
             tree.numbers[node, MARGINAL] = log_block(law, tree.links[node, CELLS], tree.sums[node])
-
-
-@kernel
-def log_likelihood_below(tree, top):
-    """Return the sum of the marginals of all leaves below ``top``."""
-    nodes = nodes_below(tree, top)
-    total = 0.0
-    for index in range(nodes.shape[0]):
-        if tree.links[nodes[index], AXIS] == LEAF:
-            total += tree.numbers[nodes[index], MARGINAL]
+            total += tree.numbers[node, MARGINAL]
     return total
 
 
 @kernel
-def draw_time(rng, width, after, before):
-    """Draw the time of a cut of this width from its conditional, ∝ e^(width × time) between two times."""
+def time_span(tree, node, budget):
+    """Return the width of a cut, and the times between which it must be made."""
+    latest = budget
+    for child in (tree.links[node, FIRST], tree.links[node, SECOND]):
+        if tree.links[child, AXIS] >= 0:
+            latest = min(latest, tree.numbers[child, TIME])
+    return extent(tree, node, 1 - tree.links[node, AXIS]), time_before(tree, node), latest
+
+
+@kernel
+def draw_time(rng, tree, node, budget):
+    """Draw the time of a cut from its conditional, ∝ e^(width × time)."""
+    width, after, before = time_span(tree, node, budget)
     span = width * (before - after)
     u = 1.0 - rng.random()
     if span < 1e-12:
-        return after + u * (before - after)
-    # e^(width (time - before)) is uniform between e^-span and 1.
-    return min(before, max(after, before + math.log(u - (u - 1.0) * math.exp(-span)) / width))
+        time = after + u * (before - after)
+    else:  # e^(width (time - before)) is uniform between e^-span and 1.
+        time = min(before, max(after, before + math.log(u - (u - 1.0) * math.exp(-span)) / width))
+    tree.numbers[node, TIME] = time
 
 
 @kernel

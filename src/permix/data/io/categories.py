@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from permix.data.labels import Array
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 
 # Only the order of these numbers matters; words of one scale are comparable, others rarely meet.
 _WORDS = {
@@ -38,58 +38,36 @@ DIRECTIONS = ("best-first", "worst-first")
 
 
 def category_order(names: Sequence[str], said: Any, source: object) -> tuple[int, ...]:
-    """Return the places of the categories, best first.
-
-    Parameters
-    ----------
-    names : sequence of str
-        In the order of the file.
-    said : {"best-first", "worst-first"}, a list of all names, best first, or None
-        What the caller says; None: what the names say.
-    source : object
-        Where they come from, for messages.
-
-    Raises
-    ------
-    DataError
-        Where the names say nothing, or ``said`` fits none of them.
+    """Return the places of the categories, best first: as the caller ``said``, else as their names say.
 
     Examples
     --------
     >>> category_order(["Disapproved", "Neutral", "Approved"], None, "x.cat")
     (2, 1, 0)
     """
-    forward = tuple(range(len(names)))
+    forward, shown = tuple(range(len(names))), ", ".join(map(repr, names))
     if said is None:
         order = forward if len(names) < 2 else _by_names(names)
         if order is None:
-            shown = ", ".join(map(repr, names))
             raise DataError(
-                Message(
-                    f"{source}: the names of the categories, {shown}, do not say which is best; say ",
-                    Argument("categories", "best-first"),
-                    " or ",
-                    Argument("categories", "worst-first"),
-                    ", or name all of them, best first, with ",
-                    Argument("categories"),
-                )
+                f"{source}: the names of the categories, {shown}, do not say which is best; say ",
+                *(Argument("categories", "best-first"), " or ", Argument("categories", "worst-first")),
+                *(", or name all of them, best first, with ", Argument("categories")),
             )
         return order
     if isinstance(said, str):
         if said not in DIRECTIONS:
             raise DataError(
-                Message(
-                    Argument("categories", said),
-                    " is neither best-first nor worst-first nor a list of the names, best first; "
-                    f"{source} has {', '.join(map(repr, names))}",
-                )
+                Argument("categories", said),
+                f" is neither best-first nor worst-first nor a list of the names, best first; {source} has "
+                f"{shown}",
             )
         return forward if said == "best-first" else forward[::-1]
     listed = [str(name) for name in said]
     if sorted(listed) != sorted(names) or len(set(names)) < len(names):
         raise DataError(
-            f"{source}: the order of the categories must name each of {', '.join(map(repr, names))} "
-            f"once, best first; it is {', '.join(map(repr, listed))}"
+            f"{source}: the order of the categories must name each of {shown} once, best first; it is "
+            f"{', '.join(map(repr, listed))}"
         )
     return tuple(names.index(name) for name in listed)
 
@@ -130,14 +108,10 @@ def _word_value(word: str) -> float | None:
 
 def _scores(names: Sequence[str]) -> list[float | None] | None:
     """Names that are scores, as 4 stars or -1 are; bare numbers could be ranks, unless some are negative."""
-    matches = [_SCORE.fullmatch(name.strip().lower()) for name in names]
-    found = [match for match in matches if match is not None]
-    if len(found) < len(names):
-        return None
+    found = list(filter(None, (_SCORE.fullmatch(name.strip().lower()) for name in names)))
     values = [float(match[1]) for match in found]
-    if min(values) < 0 or all(match[2] for match in found):
-        return list(values)
-    return None
+    telling = len(found) == len(names) and (min(values) < 0 or all(match[2] for match in found))
+    return [*values] if telling else None
 
 
 def category_names(metadata: dict[str, Any]) -> list[str] | None:
@@ -159,9 +133,10 @@ def categories_of_levels(obj: Any) -> Array | None:
         left_out = empty.get(str(obj.agents[row]), ())
         used = np.array([rank for rank, place in enumerate(order) if place not in left_out])
         levels = obj.levels[start:end]
-        if end > start and int(levels[-1]) + 1 != len(used):
-            return None
-        result[start:end] = used[levels] if end > start else 0
+        if end > start:
+            if int(levels[-1]) + 1 != len(used):
+                return None
+            result[start:end] = used[levels]
     return result
 
 

@@ -27,38 +27,17 @@ from permix.data.cells import CellLayout, Cells, looked_over
 from permix.data.cells_arrays import sparse_entries
 from permix.data.cells_checks import MOST_EXACT, TOO_LONG, as_floats, clean_values, encode_names, unless_plain
 from permix.data.cells_codes import Missing, MissingCodes, stands_for_nothing
-from permix.data.io.cells_layout import (
-    could_be_long,
-    has_no_names,
-    is_usual_cell_name,
-    long_has_header,
-    long_places,
-    places_to_read,
-    row_name_place,
-    warn_of_identifiers,
-)
-from permix.data.io.headers import (
-    DECIMAL_COMMA,
-    NOTHING,
-    has_header,
-    is_number_or_decimal_comma,
-    split_header,
-)
-from permix.data.io.headers import is_number as is_plain_number
+from permix.data.csr import equal_pair
+from permix.data.io import cells_layout as layout_of
+from permix.data.io.headers import DECIMAL_COMMA, NOTHING, has_header, is_number, split_header
 from permix.data.io.numpy_files import read_sparse
-from permix.data.io.table_columns import (
-    Table,
-    guess_delimiter,
-    missing_mask,
-    naturals,
-    table_from_frame,
-    table_of_lines,
-)
+from permix.data.io.table_columns import Table, guess_delimiter, missing_mask, naturals
 from permix.data.io.text_files import PathLike, plain_suffix, read_text
-from permix.data.labels import Array, Label, as_column, as_objects, factorize
-from permix.errors import Argument, DataError, Message, ParameterError, PermixWarning
+from permix.data.labels import Array, Label, as_column, as_objects, factorize, repeats
+from permix.errors import Argument, DataError, ParameterError, PermixWarning
 
 LAYOUTS = ("auto", "wide", "long")
+RowColumn = str | Literal[False] | None
 # A float has no whole number of more digits.
 MOST_DIGITS = 310
 
@@ -67,11 +46,11 @@ def read_cells(
     path: PathLike,
     layout: CellLayout = "auto",
     *,
-    header: bool | None = None,
-    row_column: str | Literal[False] | None = None,
-    delimiter: str | None = None,
     missing: Missing = None,
     new_rows: bool = False,
+    header: bool | None = None,
+    row_column: RowColumn = None,
+    delimiter: str | None = None,
 ) -> Cells:
     """Read a matrix with missing cells from a file.
 
@@ -117,53 +96,36 @@ def read_cells(
     codes = MissingCodes(missing)
     if plain_suffix(path) == "npz":
         if layout == "long" or header is not None or row_column is not None or delimiter is not None:
-            raise DataError(
-                Message(
-                    f"{path}: a sparse matrix has neither lines nor names; ",
-                    Argument("layout"),
-                    ", ",
-                    Argument("header"),
-                    ", ",
-                    Argument("row_column"),
-                    " and ",
-                    Argument("delimiter"),
-                    " are for text files",
-                )
-            )
-        return looked_over(_read_npz(path, codes, new_rows), codes, new_rows)
+            idle = (Argument("layout"), ", ", Argument("header"), ", ", Argument("row_column"))
+            said = f"{path}: a sparse matrix has neither lines nor names; "
+            raise DataError(said, *idle, " and ", Argument("delimiter"), " are for text files")
+        entries, origin = sparse_entries(read_sparse(path), codes), f"from {path}, a sparse matrix"
+        return looked_over(Cells(*entries, origin=origin, new_rows=new_rows), codes, new_rows)
     table = _table_of_file(path, delimiter, header, layout, codes)
-    no_names = ", without a header" if has_no_names(table) else ""
-    cells = _cells_of_table(
-        table, layout, row_column, f"from {path}{no_names}", codes, from_text=True, new_rows=new_rows
-    )
+    origin = f"from {path}, without a header" if layout_of.has_no_names(table) else f"from {path}"
+    cells = _cells_of_table(table, layout, row_column, origin, codes, new_rows, from_text=True)
     return looked_over(cells, codes, new_rows)
 
 
 def cells_from_frame(
-    frame: object,
-    layout: str,
-    row_column: str | Literal[False] | None,
-    codes: MissingCodes,
-    new_rows: bool,
+    frame: object, layout: str, row_column: RowColumn, codes: MissingCodes, new_rows: bool
 ) -> Cells:
     """Take a data frame; see :meth:`Cells.from_frame`."""
     if layout not in LAYOUTS:
         raise ParameterError("layout", layout, "'auto', 'wide' or 'long'")
-    table, index = table_from_frame(frame), _index_names(frame)
-    return _cells_of_table(table, layout, row_column, "from a frame", codes, index=index, new_rows=new_rows)
+    table, index = Table.of_frame(frame), _index_names(frame)
+    return _cells_of_table(table, layout, row_column, "from a frame", codes, new_rows, index=index)
 
 
 def refuse_long_frame(frame: object) -> None:
     """Refuse a frame whose columns are called row, column and value where a wide one is expected."""
     names = [str(name) for name in getattr(frame, "columns", ())]
-    if len(names) == 3 and long_places(names) is not None:
+    if len(names) == 3 and layout_of.long_places(names) is not None:
         raise DataError(
-            Message(
-                f"the frame has columns {', '.join(map(repr, names))}: it looks long, with one cell in each "
-                "row. Pass permix.Cells.from_frame(frame, layout='long'), or ",
-                Argument("layout", "wide"),
-                " if it is a matrix of three columns",
-            )
+            f"the frame has columns {', '.join(map(repr, names))}: it looks long, with one cell in each "
+            "row. Pass permix.Cells.from_frame(frame, layout='long'), or ",
+            Argument("layout", "wide"),
+            " if it is a matrix of three columns",
         )
 
 
@@ -173,13 +135,13 @@ def refuse_long_frame(frame: object) -> None:
 def _cells_of_table(
     table: Table,
     layout: str,
-    row_column: str | Literal[False] | None,
+    row_column: RowColumn,
     origin: str,
     codes: MissingCodes,
+    new_rows: bool,
     *,
     index: list[str] | None = None,
     from_text: bool = False,
-    new_rows: bool = False,
 ) -> Cells:
     if not table.columns or table.n_rows == 0:
         raise DataError(f"{table.source}: there are no rows")
@@ -187,39 +149,30 @@ def _cells_of_table(
         layout = _layout(table, row_column)
     if layout == "long":
         if row_column is not None:
-            raise DataError(
-                Message(
-                    f"{table.source}: ", Argument("row_column"), " is for wide tables, and this is a long one"
-                )
-            )
+            said = " is for wide tables, and this is a long one"
+            raise DataError(f"{table.source}: ", Argument("row_column"), said)
         return _long(table, f"{origin}, read as a long table", codes, from_text, new_rows)
     return _wide(table, row_column, index, f"{origin}, read as a wide table", codes, from_text, new_rows)
 
 
-def _layout(table: Table, row_column: str | Literal[False] | None) -> str:
+def _layout(table: Table, row_column: RowColumn) -> str:
     if row_column is not None:
         return "wide"
-    if long_places(table.names) is not None:
+    if layout_of.long_places(table.names) is not None:
         return "long"
-    if not could_be_long(table):
+    if not layout_of.could_be_long(table):
         return "wide"
-    n = len(table.names)
-    long = "row, column, value" if n == 3 else "row, column, value and one more"
+    n, more = ("three", "") if len(table.names) == 3 else ("four", " and one more")
     raise DataError(
-        Message(
-            f"{table.source}: a table of {'three' if n == 3 else 'four'} columns in which no pair of the "
-            f"first two is repeated could be long ({long}) or a matrix of {'three' if n == 3 else 'four'} "
-            "columns; say ",
-            Argument("layout", "long"),
-            " or ",
-            Argument("layout", "wide"),
-        )
+        f"{table.source}: a table of {n} columns in which no pair of the first two is repeated could be "
+        f"long (row, column, value{more}) or a matrix of {n} columns; say ",
+        *(Argument("layout", "long"), " or ", Argument("layout", "wide")),
     )
 
 
 def _long(table: Table, origin: str, codes: MissingCodes, from_text: bool, new_rows: bool) -> Cells:
-    places = places_to_read(table)
-    told = long_places(table.names) is not None
+    places = layout_of.places_to_read(table)
+    told = layout_of.long_places(table.names) is not None
     others = [name for place, name in enumerate(table.names) if told and place not in places]
     if others:
         warnings.warn(
@@ -231,40 +184,30 @@ def _long(table: Table, origin: str, codes: MissingCodes, from_text: bool, new_r
     lines, names = [], []
     for place, what in ((places.row, "row"), (places.column, "column")):
         distinct, code = factorize(as_column(table.columns[place], what))  # names are few, cells many
-        blank = missing_mask(distinct)
-        if blank.any():
-            at = table.where(int(np.argmax(blank[code])))
-            raise DataError(f"{at}: nothing in column {table.names[place]!r}; fill it or drop the line")
+        nothing = f"nothing in column {table.names[place]!r}; fill it or drop the line"
+        table.refuse(missing_mask(distinct)[code], nothing)
         order, name = encode_names(naturals(distinct), None, what)
         lines.append(order[code])
         names.append(name)
     values = codes.blanked(table.columns[places.value])
     if from_text:
-        values = _parsed(values, lambda at: table.where(at))
+        values = _parsed(values, table.where)
     rows, columns = lines
-    _refuse_twice(table, rows, columns, names)
-    shape = (len(names[0]), len(names[1]))
-    # Of new rows 0, 1, 2 may be some of many columns: their names say which.
-    both = names if new_rows else [unless_plain(names[0]), unless_plain(names[1])]
-    return Cells(rows, columns, values, shape, both[0], both[1], origin, new_rows=new_rows)
-
-
-def _refuse_twice(table: Table, rows: Array, columns: Array, names: list[tuple[str, ...]]) -> None:
-    key = rows * len(names[1]) + columns
-    order = np.argsort(key, kind="stable")
-    twice = np.flatnonzero(key[order[1:]] == key[order[:-1]])
-    if twice.size:
-        first, second = int(order[twice[0]]), int(order[twice[0] + 1])
+    for first, second in equal_pair(rows * len(names[1]) + columns):
         raise DataError(
             f"{table.where(second)}: row {names[0][rows[second]]!r}, column {names[1][columns[second]]!r} is "
             f"given twice (first: {table.where(first)}); keep one value per cell, for example the mean "
             "or the latest"
         )
+    # Of new rows 0, 1, 2 may be some of many columns: their names say which.
+    both = names if new_rows else [unless_plain(listed) for listed in names]
+    shape = (len(names[0]), len(names[1]))
+    return Cells(rows, columns, values, shape, both[0], both[1], origin, new_rows=new_rows)
 
 
 def _wide(
     table: Table,
-    row_column: str | Literal[False] | None,
+    row_column: RowColumn,
     index: list[str] | None,
     origin: str,
     codes: MissingCodes,
@@ -273,21 +216,19 @@ def _wide(
 ) -> Cells:
     # What names the rows is found by what else is a number: codes for missing do not count against that.
     cleaned = [table.columns[0], *(codes.blanked(column) for column in table.columns[1:])]
-    named = row_name_place(Table(table.names, cleaned, table.where, table.source), row_column, index)
+    named = layout_of.row_name_place(table._replace(columns=cleaned), row_column, index)
     kept = [place for place in range(len(table.names)) if place != named]
     if not kept:
         raise DataError(f"{table.source}: a column of names and no other; a matrix needs values")
     if row_column is None and not new_rows:
-        warn_of_identifiers(table, kept, named)
+        layout_of.warn_of_identifiers(table, kept, named)
     shape = (table.n_rows, len(kept))
     row_names = index if named is None else [str(name) for name in _row_names(table, named)]
     column_names = [table.names[place] for place in kept]
     unnamed = [str(name) for name in column_names] == [str(place) for place in range(len(kept))]
     columns = [table.columns[place] for place in kept]
-    if all(column.dtype.kind in "biuf" for column in columns):
-        flat = np.column_stack([as_floats(column) for column in columns]).reshape(-1)
-    else:
-        flat = np.column_stack([column.astype(object) for column in columns]).reshape(-1)
+    numeric = all(column.dtype.kind in "biuf" for column in columns)
+    flat = np.column_stack([as_floats(c) if numeric else c.astype(object) for c in columns]).reshape(-1)
 
     def where(at: int) -> str:
         row, column = divmod(at, len(kept))
@@ -301,35 +242,23 @@ def _wide(
 
 
 def _row_names(table: Table, place: int) -> Array:
-    blank = missing_mask(table.columns[place])
-    if blank.any():
-        at = table.where(int(np.argmax(blank)))
-        raise DataError(f"{at}: nothing in column {table.names[place]!r}, which names the rows; fill it")
-    names = naturals(table.columns[place])
-    first: dict[object, int] = {}
-    for row, name in enumerate(names.tolist()):
-        if first.setdefault(name, row) != row:
-            looks_long = long_places(table.names) is not None or could_be_long(table)
-            hint = (". This looks long, a line for every cell: say ", Argument("layout", "long"))
-            raise DataError(
-                Message(
-                    f"{table.where(row)}: this row and an earlier one ({table.where(first[name])}) are both "
-                    f"called {name!r}; rename one",
-                    *(hint if looks_long else ()),
-                )
-            )
+    names = table.filled(place, ", which names the rows; fill it")
+    for first, row in repeats(names.tolist()):
+        looks_long = layout_of.long_places(table.names) is not None or layout_of.could_be_long(table)
+        hint = (". This looks long, a line for every cell: say ", Argument("layout", "long"))
+        raise DataError(
+            f"{table.where(row)}: this row and an earlier one ({table.where(first)}) are both called "
+            f"{names.tolist()[row]!r}; rename one",
+            *(hint if looks_long else ()),
+        )
     return names
 
 
 def _index_names(frame: Any) -> list[str] | None:
     """Names in a pandas index, unless it just counts."""
-    index = getattr(frame, "index", None)
-    if index is None or not hasattr(index, "tolist"):
-        return None
-    listed = index.tolist()
-    if listed == list(range(len(listed))):
-        return None
-    return [str(name) for name in listed]
+    index: Any = getattr(frame, "index", None)
+    listed = index.tolist() if hasattr(index, "tolist") else []
+    return None if listed == list(range(len(listed))) else [str(name) for name in listed]
 
 
 # -- values ----------------------------------------------------------------------------------------
@@ -342,10 +271,9 @@ def _parsed(texts: Array, where: Any) -> Array:
     for entry in set(texts.tolist()):
         if entry is None or entry in NOTHING:
             distinct[entry] = np.nan
-            continue
-        try:
-            distinct[entry] = _number(entry)
-        except ValueError:
+        elif is_number(entry):
+            distinct[entry] = float(entry)
+        else:
             odd = entry
     if odd is None:
         _refuse_merged(distinct, texts, where)
@@ -357,8 +285,7 @@ def _parsed(texts: Array, where: Any) -> Array:
             "Mend it if it is a slip"
         )
         code = (", or say ", Argument("missing", odd), " if it stands for missing")
-        parts = code if stands_for_nothing(odd) else ()
-        warnings.warn(PermixWarning(Message(said, *parts)), stacklevel=6)
+        warnings.warn(PermixWarning(said, *(code if stands_for_nothing(odd) else ())), stacklevel=6)
     return as_objects([None if entry is None or entry in NOTHING else entry for entry in texts.tolist()])
 
 
@@ -371,20 +298,14 @@ def _refuse_merged(distinct: dict[Any, float], texts: Array, where: Any) -> None
             raise DataError(f"{where(texts.tolist().index(entry))}: {TOO_LONG.format(written)}")
 
 
-def _number(text: str) -> float:
-    if "_" in text:  # Python's own way of grouping digits, which files do not mean
-        raise ValueError(text)
-    return float(text)
-
-
 def _uniform(flat: Array, where: Any) -> Array:
     """Values of a frame, with the place of the first that does not fit the others."""
     try:
         clean_values(flat)
     except DataError as error:
-        kinds = [isinstance(entry, str) for entry in flat.tolist()]
-        if any(kinds):
-            raise DataError(f"{where(kinds.index(True))}: {error}") from None
+        for at, entry in enumerate(flat.tolist()):
+            if isinstance(entry, str):
+                raise DataError(f"{where(at)}: {error}") from None
         raise
     return flat
 
@@ -397,21 +318,20 @@ def _table_of_file(
 ) -> Table:
     text = read_text(path)
     delimiter = delimiter or guess_delimiter(path, text)
-    plain_number = is_number_or_decimal_comma if delimiter == ";" else is_plain_number
 
     def number(entry: str) -> bool:
-        return plain_number(entry) or codes.holds(entry)
+        return is_number(entry, delimiter) or codes.holds(entry)
 
     def decide(fields: list[list[str]]) -> bool:
-        if len(fields) > 1 and long_places(fields[0]) is not None:
+        if len(fields) > 1 and layout_of.long_places(fields[0]) is not None:
             return True
         if layout == "long" and len(fields[0]) > 2 and len(fields) > 1:
-            return long_has_header(path, fields, number)
-        return has_header(path, fields, number=number, known=is_usual_cell_name)
+            return layout_of.long_has_header(path, fields, number)
+        return has_header(path, fields, number=number, known=layout_of.is_usual_cell_name)
 
     found, lines, fields = split_header(path, text, delimiter, header, decide)
     names: list[Label] = list(range(len(fields[0]))) if found is None else list(found)
-    table = table_of_lines(path, names, lines, fields)
+    table = Table.of_lines(path, names, lines, fields)
     if delimiter == ";":
         table.columns[:] = [_decimal_points(column) for column in table.columns]
     return table
@@ -420,13 +340,6 @@ def _table_of_file(
 def _decimal_points(column: Array) -> Array:
     """Read 1,5 as 1.5 where all entries are such numbers: so spreadsheets write where the mark is a comma."""
     entries = column.tolist()
-    if not any("," in entry for entry in entries):
-        return column
     if not all(entry in NOTHING or re.fullmatch(DECIMAL_COMMA, entry) for entry in entries):
         return column
     return as_objects([entry.replace(",", ".") for entry in entries])
-
-
-def _read_npz(path: PathLike, codes: MissingCodes, new_rows: bool) -> Cells:
-    entries = sparse_entries(read_sparse(path), codes)
-    return Cells(*entries, origin=f"from {path}, a sparse matrix", new_rows=new_rows)

@@ -10,25 +10,17 @@ import numpy as np
 
 from permix.data.cells_checks import meant
 from permix.data.io.column_names import USUAL_NAMES, plain
+from permix.data.io.headers import unsure_of_header
 from permix.data.io.table_columns import BLANK, Table, missing_mask, numbers
-from permix.data.io.text_files import PathLike, shorten
-from permix.data.labels import Array, some_names
-from permix.errors import (
-    Argument,
-    DataError,
-    FileFormatError,
-    Message,
-    PermixWarning,
-    Wording,
-)
+from permix.data.io.text_files import PathLike
+from permix.data.labels import Array
+from permix.errors import Argument, DataError, PermixWarning, Wording
 
 ROW_NAMES = USUAL_NAMES["agent"] | {"row", "rows", "rowname", "name", "id", "document", "doc", "gene", "i"}
 COLUMN_NAMES = USUAL_NAMES["item"] | {"column", "columns", "columnname", "col", "feature", "variable"}
 COLUMN_NAMES |= {"word", "term", "question", "j"}
 VALUE_NAMES = USUAL_NAMES["rating"] | {"values", "cell", "answer", "count", "level", "entry", "x"}
 
-# How a user says that no column names the rows.
-NO_ROW_COLUMN = Wording("row_column=False", '--id ""')
 
 # From so many rows on, a column of different whole numbers is likely to name the rows.
 MANY_ROWS = 20
@@ -49,12 +41,9 @@ def long_places(names: list[Any]) -> LongPlaces | None:
     plain_names = [plain(str(name)) for name in names]
     found = []
     for exact, usual in (("row", ROW_NAMES), ("column", COLUMN_NAMES), ("value", VALUE_NAMES)):
-        places = [place for place, name in enumerate(plain_names) if name == exact]
-        places = places or [place for place, name in enumerate(plain_names) if name in usual]
-        if len(places) != 1:
-            return None
-        found.append(places[0])
-    return LongPlaces(*found)
+        called = {exact} if exact in plain_names else usual
+        found.append([place for place, name in enumerate(plain_names) if name in called])
+    return LongPlaces(*(places[0] for places in found)) if all(len(p) == 1 for p in found) else None
 
 
 def is_usual_cell_name(name: str) -> bool:
@@ -82,16 +71,7 @@ def long_has_header(path: PathLike, fields: list[list[str]], number: Callable[[s
         return False
     if len(set(below[2])) < len(below[2]):
         return True
-    raise FileFormatError(
-        Message(
-            f"{path}, line 1: {shorten(', '.join(first), 40)!r} could name the columns or be a row; say ",
-            Argument("header", True),
-            " or ",
-            Argument("header", False),
-        ),
-        path,
-        1,
-    )
+    raise unsure_of_header(path, first)
 
 
 def has_no_names(table: Table) -> bool:
@@ -143,25 +123,18 @@ def places_to_read(table: Table) -> LongPlaces:
             looks = (" This looks wide: say ", Argument("layout", "wide"), ", or rename its columns")
         these = f"{n} without names" if has_no_names(table) else ", ".join(map(repr, table.names[:8]))
         raise DataError(
-            Message(
-                f"{table.source}: a long table has columns row, column and value (or user, item, rating and "
-                f"the like); this one has {these}.",
-                *looks,
-            )
+            f"{table.source}: a long table has columns row, column and value (or user, item, rating and "
+            f"the like); this one has {these}.",
+            *looks,
         )
-    if looks_wide(table):
+    first = [str(entry) for entry in table.columns[0]]
+    if len(first) > 2 and len(set(first)) == len(first) and numbers(table.columns[1]) is not None:
         said = (
             f"{table.source}: no two lines agree in the first column, so that every row has one filled cell; "
             "this looks wide: "
         )
-        warnings.warn(PermixWarning(Message(said, Argument("layout", "wide"))), stacklevel=5)
+        warnings.warn(PermixWarning(said, Argument("layout", "wide")), stacklevel=5)
     return LongPlaces(0, 1, 2)
-
-
-def looks_wide(table: Table) -> bool:
-    """Whether lines of three columns are rows of a matrix: each has a name of its own, and then numbers."""
-    first = [str(entry) for entry in table.columns[0]]
-    return len(first) > 2 and len(set(first)) == len(first) and numbers(table.columns[1]) is not None
 
 
 def row_name_place(
@@ -171,12 +144,7 @@ def row_name_place(
     if row_column is False:
         return None
     if row_column is not None:
-        if row_column not in table.names:
-            raise DataError(
-                f"{table.source}: there is no column {row_column!r}{meant(row_column, table.names)} to name "
-                f"the rows; the columns are {some_names(table.names)}"
-            )
-        return table.names.index(row_column)
+        return table.named(row_column, f"{meant(row_column, table.names)} to name the rows")
     if index is not None or len(table.names) < 2:
         return None
     first, name = table.columns[0], table.names[0]
@@ -187,24 +155,14 @@ def row_name_place(
     if here is None:
         if all(column is not None for column in others):
             return 0
-        elsewhere: set[str] = set()
-        for column in table.columns[1:]:
-            elsewhere.update(str(entry) for entry in column.tolist())
-        entries = [str(entry) for entry in first.tolist()]
-        return (
-            0
-            if len(entries) > 2 and len(set(entries)) == len(entries) and not elsewhere & set(entries)
-            else None
-        )
+        elsewhere = {str(entry) for column in table.columns[1:] for entry in column.tolist()}
+        entries = {str(entry) for entry in first.tolist()}
+        return 0 if len(first) > 2 and len(entries) == len(first) and not elsewhere & entries else None
     if counts_up(here) and not all(column is not None and counts_up(column) for column in others):
         raise DataError(
-            Message(
-                f"{table.source}: the first column, {name!r}, holds {here[0]:g}, {here[1]:g}, {here[2]:g}, "
-                "…: it could number the rows or be part of the matrix; say ",
-                Argument("row_column", name),
-                " or ",
-                NO_ROW_COLUMN,
-            )
+            f"{table.source}: the first column, {name!r}, holds {here[0]:g}, {here[1]:g}, {here[2]:g}, "
+            "…: it could number the rows or be part of the matrix; say ",
+            *(Argument("row_column", name), " or ", Wording("row_column=False", '--id ""')),
         )
     return None
 
@@ -222,20 +180,16 @@ def warn_of_identifiers(table: Table, kept: list[int], named: int | None) -> Non
         way_out = ("if it names the rows, say ", Argument("row_column", name))
     more = f" (so have {len(found) - 1} others)" if len(found) > 1 else ""
     said = f"{table.source}: column {name!r} has a different value in every row{more}; "
-    warnings.warn(PermixWarning(Message(said, *way_out)), stacklevel=5)
+    warnings.warn(PermixWarning(said, *way_out), stacklevel=5)
 
 
 def _identifies(column: Array) -> bool:
-    if len(set(column.tolist())) < len(column) or missing_mask(column).any():
-        return False
-    values = numbers(column)
-    return values is not None and bool(np.all(values == np.floor(values)))
+    different = len(set(column.tolist())) == len(column) and not missing_mask(column).any()
+    return different and numbers(column) is not None and _whole(column)
 
 
 def counts_up(values: Array) -> bool:
     """Whether numbers go 0, 1, 2, … or 1, 2, 3, …, at least three of them."""
-    return bool(
-        len(values) > 2
-        and values[0] in (0.0, 1.0)
-        and np.array_equal(values, values[0] + np.arange(len(values)))
-    )
+    if len(values) < 3 or values[0] not in (0.0, 1.0):
+        return False
+    return np.array_equal(values, values[0] + np.arange(len(values)))

@@ -30,20 +30,8 @@ USUAL_NAMES = {
     "rating": frozenset(["grade", "points", "rating", "score", "stars", "value", "vote"]),
     "better": frozenset(["better", "chosen", "preferred", "prefers", "topitem", "winner"]),
     "worse": frozenset(["bottomitem", "loser", "over", "rejected", "worse"]),
-    "count": frozenset(
-        [
-            "ballots",
-            "count",
-            "counts",
-            "freq",
-            "frequency",
-            "multiplicity",
-            "n",
-            "nagents",
-            "nvoters",
-            "votes",
-        ]
-    ),
+    "count": frozenset(["ballots", "count", "counts", "freq", "frequency", "multiplicity", "n", "votes"])
+    | {"nagents", "nvoters"},
     "unlisted": frozenset(["unlisted"]),
 }
 # Taken for the agent where no column has a name that says more.

@@ -33,30 +33,16 @@ def is_usual_name(text: str) -> bool:
     return plain(text) in _ROLES
 
 
-def is_number(text: str) -> bool:
-    """Whether an entry is a number, or blank."""
-    if text in NOTHING:
-        return True
-    if "_" in text:  # Python's own way of grouping digits, which files do not mean
-        return False
-    try:
-        float(text)
+def is_number(text: str, delimiter: str = ",") -> bool:
+    """Whether an entry is a number, or blank; where semicolons separate entries, 1,5 is a number."""
+    try:  # with _, Python's own way of grouping digits, files do not mean a number
+        return text in NOTHING or ("_" not in text and float(text) is not None)
     except ValueError:
-        return False
-    return True
-
-
-def is_number_or_decimal_comma(text: str) -> bool:
-    """Whether an entry is a number, also one such as 1,5, or blank."""
-    return is_number(text) or re.fullmatch(DECIMAL_COMMA, text) is not None
+        return delimiter == ";" and re.fullmatch(DECIMAL_COMMA, text) is not None
 
 
 def split_header(
-    path: PathLike,
-    text: str,
-    delimiter: str,
-    header: bool | None,
-    decide: Callable[[Lines], bool],
+    path: PathLike, text: str, delimiter: str, header: bool | None, decide: Callable[[Lines], bool]
 ) -> tuple[list[str] | None, list[int], Lines]:
     """Return the names of the columns (None where no line has them), line numbers and rows of a table.
 
@@ -74,19 +60,12 @@ def split_header(
 
 def warn_of_no_header(path: PathLike, first: list[str], called: str) -> None:
     """Say that the first line was taken for a row."""
-    warnings.warn(
-        PermixWarning(
-            Message(
-                f"{path}: no line names the columns, so line 1 ({shorten(', '.join(first), 40)!r}) is read "
-                f"as data and the columns are called {called} and so on. If line 1 holds names, say ",
-                Argument("header", True),
-                "; ",
-                Argument("header", False),
-                " silences this warning",
-            )
-        ),
-        stacklevel=4,
+    said = (
+        f"{path}: no line names the columns, so line 1 ({shorten(', '.join(first), 40)!r}) is read "
+        f"as data and the columns are called {called} and so on. If line 1 holds names, say "
     )
+    way_out = (Argument("header", True), "; ", Argument("header", False), " silences this warning")
+    warnings.warn(PermixWarning(said, *way_out), stacklevel=4)
 
 
 def has_header(
@@ -99,15 +78,8 @@ def has_header(
 ) -> bool:
     """Whether the first line holds names; an error where that is open.
 
-    Parameters
-    ----------
-    path : path
-    fields : list of lists of str
-        All lines.
-    number, known : callable
-        Whether an entry is a number (or blank), and whether it is a usual name for a column.
-    numbers_may_be_names : bool
-        Whether columns are called by numbers all the time, as those of numbered items are.
+    ``number`` and ``known`` say whether an entry is a number (or blank) and a usual name for a column;
+    ``numbers_may_be_names`` whether columns are called by numbers all the time, as numbered items are.
     """
     first, body = fields[0], fields[1:]
     if not body:
@@ -125,14 +97,15 @@ def has_header(
     plausible = len(set(values)) == len(values) and all(re.fullmatch(r"[0-9]+", entry) for entry in values)
     if over_numbers & set(words):
         if values and not plausible:
-            _ask(path, first, f"{first[min(over_numbers & set(words))]!r} is a word, {values[0]} is a number")
+            word = first[min(over_numbers & set(words))]
+            raise unsure_of_header(path, first, f" ({word!r} is a word, {values[0]} is a number)")
         return True
     if words:
         again = set().union(*below)
         if any(first[place] in again for place in words) or len({first[p] for p in words}) < len(words):
             return False
         if values and plausible:
-            _ask(path, first, f"{values[0]} could be a name or a value")
+            raise unsure_of_header(path, first, f" ({values[0]} could be a name or a value)")
         return not values
     if not filled or not plausible:
         return False
@@ -140,9 +113,9 @@ def has_header(
     if saved_index and _counts(values):
         return True
     if numbers_may_be_names or saved_index or _counts(values) or _counts(values[1:]):
-        _ask(path, first, "numbers can be names, too")
+        raise unsure_of_header(path, first, " (numbers can be names, too)")
     if not all(re.fullmatch(r"[-+]?[0-9]+", entry) for place in filled for entry in below[place] - NOTHING):
-        _ask(path, first, "they are whole numbers, and those below are not")
+        raise unsure_of_header(path, first, " (they are whole numbers, and those below are not)")
     return False
 
 
@@ -151,15 +124,9 @@ def _counts(entries: list[str]) -> bool:
     return len(entries) > 2 and bool(np.all(np.diff([int(entry) for entry in entries]) == 1))
 
 
-def _ask(path: PathLike, first: list[str], why: str) -> None:
-    raise FileFormatError(
-        Message(
-            f"{path}, line 1: {shorten(', '.join(first), 40)!r} could name the columns or be a row ({why}); "
-            "say ",
-            Argument("header", True),
-            " or ",
-            Argument("header", False),
-        ),
-        path,
-        1,
-    )
+def unsure_of_header(path: PathLike, first: list[str], why: str = "") -> FileFormatError:
+    """Return the error that asks whether the first line names the columns."""
+    shown = shorten(", ".join(first), 40)
+    said = f"{path}, line 1: {shown!r} could name the columns or be a row{why}; say "
+    either = (Argument("header", True), " or ", Argument("header", False))
+    return FileFormatError(Message(said, *either), path, 1)

@@ -26,13 +26,7 @@ _HEADERS = {
 
 
 def read_npy(path: PathLike) -> Array:
-    """Read one array of numbers or text.
-
-    Raises
-    ------
-    FileFormatError
-        If the file is no ``.npy`` file, is damaged, holds Python objects, or declares more than it holds.
-    """
+    """Read one array of numbers or text."""
     _require_file(path)
     try:
         with open(path, "rb") as handle:
@@ -44,13 +38,7 @@ def read_npy(path: PathLike) -> Array:
 
 
 def read_sparse(path: PathLike) -> Any:
-    """Read a sparse matrix that ``scipy.sparse.save_npz`` wrote.
-
-    Raises
-    ------
-    FileFormatError
-        If the file is anything else, is damaged, or would need more memory than compressed files may.
-    """
+    """Read a sparse matrix that ``scipy.sparse.save_npz`` wrote."""
     import scipy.sparse
 
     _require_file(path)

@@ -22,18 +22,19 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 
+from permix.data.csr import indptr_of
 from permix.data.io.categories import category_order
-from permix.data.io.preflib_writer import SUFFIXES, UNIQUE_KEYS, groups_text
+from permix.data.io.preflib_writer import UNIQUE_KEYS, groups_text
 from permix.data.io.preflib_writer import write_preflib as write_preflib
-from permix.data.io.text_files import PathLike, plain_suffix, read_text, shorten
+from permix.data.io.text_files import PREFLIB, PathLike, plain_suffix, read_text, shorten
 from permix.data.preferences import Preferences
-from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, FileFormatError, Message, ParameterError, PermixWarning
+from permix.data.rankings import Rankings, padded
+from permix.errors import Argument, DataError, FileFormatError, ParameterError, PermixWarning
 
 _NUMBER = re.compile(r"[0-9]{1,15}")  # fits 64 bits, also when many are added up
 _ENTRY = re.compile(r"\{([^{}]*)\}|([^{},]+)")
@@ -96,11 +97,8 @@ def read_preflib(
     body = reader.read_body()
     reader.check_totals(body)
     if categories is not None and reader.kind != "cat":
-        raise DataError(
-            Message(
-                f"{path}: ", Argument("categories"), f" is for .cat files, and this one is .{reader.kind}"
-            )
-        )
+        said = f" is for .cat files, and this one is .{reader.kind}"
+        raise DataError(f"{path}: ", Argument("categories"), said)
     return reader.build(body, unlisted, categories)
 
 
@@ -148,20 +146,13 @@ class _Reader:
                 self.names[first] = f"{name} ({first + 1})"
 
     def _read_header(self) -> None:
-        for number, line in enumerate(self.lines, start=1):
-            if not line.startswith("#"):
-                self.body_start = number - 1
-                break
-            self.header_lines.append(line)
+        self.header_lines = list(takewhile(lambda line: line.startswith("#"), self.lines))
+        self.body_start = len(self.header_lines)
+        for line in self.header_lines:
             key, colon, value = line[1:].partition(":")
             if colon:
                 self.header[key.strip()] = value.strip()
-        else:
-            self.body_start = len(self.lines)
-        numbered = {}
-        for key, value in self.header.items():
-            if key.startswith("ALTERNATIVE NAME "):
-                numbered[key.removeprefix("ALTERNATIVE NAME ")] = value
+        numbered = self._numbered("ALTERNATIVE NAME ")
         if not numbered:
             raise FileFormatError(f"{self.path}: the header has no 'ALTERNATIVE NAME' line", self.path)
         self.first_number = 0 if "0" in numbered else 1
@@ -176,6 +167,10 @@ class _Reader:
         stated = self._number("NUMBER ALTERNATIVES")
         if stated is not None and stated != len(self.names):
             self.doubt(f"header says NUMBER ALTERNATIVES: {stated}, but {len(self.names)} are named")
+
+    def _numbered(self, what: str) -> dict[str, str]:
+        """Names of alternatives or categories by number, as text."""
+        return {k.removeprefix(what): name for k, name in self.header.items() if k.startswith(what)}
 
     def _read_old_header(self) -> None:
         n = int(self.lines[0])
@@ -196,14 +191,12 @@ class _Reader:
 
     def _kind(self) -> str:
         ending, stated = plain_suffix(self.path), self.header.get("DATA TYPE", "").lower()
-        if ending in SUFFIXES:
-            if stated and stated != ending:
-                self.doubt(f"the file ends in .{ending}, but the header says DATA TYPE: {stated}")
-                return stated if stated in SUFFIXES else ending
-            return ending
-        if stated in SUFFIXES:
-            return stated
-        endings = ", ".join(f".{suffix}" for suffix in SUFFIXES)
+        if ending in PREFLIB and stated not in ("", ending):
+            self.doubt(f"the file ends in .{ending}, but the header says DATA TYPE: {stated}")
+        for kind in (stated, ending):
+            if kind in PREFLIB:
+                return kind
+        endings = ", ".join(f".{suffix}" for suffix in PREFLIB)
         raise FileFormatError(
             f"{self.path}: neither the ending nor DATA TYPE names a kind of file that is read ({endings})",
             self.path,
@@ -222,7 +215,6 @@ class _Reader:
     def read_body(self) -> Body:
         index = {str(number + self.first_number): number for number in range(len(self.names))}
         body = Body([], [], [])
-        strict_order = self.kind in ("soc", "soi")
         for number, line in enumerate(self.lines[self.body_start :], start=self.body_start + 1):
             if not line.strip():
                 continue
@@ -231,10 +223,9 @@ class _Reader:
                 self.fail(number, f"the line does not start with a count of voters and '{self.separator}'")
             text = right.replace(" ", "").replace("\t", "")
             if "{" in text or "}" in text:
-                if strict_order:
-                    self.fail(
-                        number, f"ties (braces) in a .{self.kind} file; the ending should be .toc or .toi"
-                    )
+                if self.kind in ("soc", "soi"):
+                    ties = f"ties (braces) in a .{self.kind} file; the ending should be .toc or .toi"
+                    self.fail(number, ties)
                 if not _ROW.fullmatch(text):
                     self.fail(number, _brace_trouble(text))
                 tokens = [
@@ -246,14 +237,9 @@ class _Reader:
             try:
                 groups = [sorted([index[token] for token in group]) for group in tokens]
             except KeyError as error:
-                token = error.args[0]
-                what = (
-                    f"alternative {token!r} is not one of {self.first_number}.."
-                    f"{len(index) - 1 + self.first_number}"
-                    if token
-                    else "an entry is empty"
-                )
-                self.fail(number, what)
+                token, last = error.args[0], len(index) - 1 + self.first_number
+                what = f"alternative {token!r} is not one of {self.first_number}..{last}"
+                self.fail(number, what if token else "an entry is empty")
             self._check_row(number, groups)
             if self.first_number == 1 and "{" in text and text != (canonical := groups_text(groups)):
                 self.spelling[canonical] = text
@@ -298,11 +284,7 @@ class _Reader:
 
     def _categories(self, body: Body, said: Any) -> tuple[int, ...]:
         """Read the names of the categories, numbered from 1 from here on, and return their order."""
-        numbered = {
-            key.removeprefix("CATEGORY NAME "): value
-            for key, value in self.header.items()
-            if key.startswith("CATEGORY NAME ")
-        }
+        numbered = self._numbered("CATEGORY NAME ")
         first = 0 if "0" in numbered else 1
         n = max(map(len, body.rows))
         names = [numbered.get(str(place + first), f"Category {place + 1}") for place in range(n)]
@@ -312,22 +294,14 @@ class _Reader:
         order = category_order(names, said, self.path)
         if said is None and list(order) != sorted(order):
             shown = ", ".join(repr(names[place]) for place in order)
-            warnings.warn(
-                PermixWarning(
-                    Message(
-                        f"{self.path}: the categories are taken best first as {shown}, as their names say; ",
-                        Argument("categories", "best-first"),
-                        " keeps the order of the file",
-                    )
-                ),
-                stacklevel=4,
-            )
+            said = f"{self.path}: the categories are taken best first as {shown}, as their names say; "
+            way_out = (Argument("categories", "best-first"), " keeps the order of the file")
+            warnings.warn(PermixWarning(said, *way_out), stacklevel=4)
         return order
 
     def build(self, body: Body, unlisted: Unlisted, said: Any = None) -> Rankings | Preferences:
         order = self._categories(body, said) if self.kind == "cat" else ()
-        metadata: dict[str, Any] = dict(self.header)
-        metadata["HEADER"] = list(self.header_lines)
+        metadata: dict[str, Any] = {**self.header, "HEADER": self.header_lines}
         if self.spelling:
             metadata["SPELLING"] = self.spelling
         if order:
@@ -342,33 +316,22 @@ class _Reader:
         counts = np.array(body.counts, dtype=np.int64)
         lengths = np.array([sum(map(len, groups)) for groups in body.rows], dtype=np.int64)
         flat = np.fromiter(chain.from_iterable(chain.from_iterable(body.rows)), np.int32, int(lengths.sum()))
-        complete = lengths == len(self.names)
-        below = np.full(len(counts), unlisted == "below" and self.kind != "cat") | complete
+        below = np.full(len(counts), unlisted == "below" and self.kind != "cat")
         if self.kind in ("soc", "soi"):
-            orders = np.full((len(counts), int(lengths.max())), -1, dtype=np.int32)
-            orders[np.arange(orders.shape[1]) < lengths[:, None]] = flat
             return Rankings._from_arrays(
-                orders=orders,
-                items=tuple(self.names),
-                counts=counts,
-                agents=None,
-                unlisted_below=below,
-                metadata=metadata,
+                padded(flat, lengths), self.names, counts, unlisted_below=below, metadata=metadata
             )
         levels = [
-            level
-            for groups in body.rows
-            for level, group in enumerate(group for group in groups if group)
-            for _ in group
+            level for groups in body.rows for level, group in enumerate(filter(None, groups)) for _ in group
         ]
         return Preferences._from_arrays(
-            items=tuple(self.names),
+            items=self.names,
             agents=np.arange(1, len(counts) + 1) if self.kind == "cat" else None,
             counts=counts,
             metadata=metadata,
-            level_indptr=np.concatenate(([0], np.cumsum(lengths))),
+            level_indptr=indptr_of(lengths),
             level_items=flat,
-            levels=np.array(levels, dtype=np.int32),
+            levels=np.array(levels),
             rest_below=below,
         )
 

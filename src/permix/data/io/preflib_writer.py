@@ -10,29 +10,19 @@ from pathlib import Path
 import numpy as np
 
 from permix.data.agent_table import refuse_to_write
-from permix.data.io.text_files import PathLike, plain_suffix, write_text
+from permix.data.io.text_files import PREFLIB, PathLike, plain_suffix, write_text
 from permix.data.io.written_names import refuse_names
-from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, Message, PermixWarning, Wording
+from permix.errors import Argument, DataError, PermixWarning, Wording
+from permix.kernels.pairwise_counts import PreferenceArrays
 
-SUFFIXES = ("soc", "soi", "toc", "toi", "cat")
 UNIQUE_KEYS = ("NUMBER UNIQUE ORDERS", "NUMBER UNIQUE PREFERENCES")
-_ABOUT = dict.fromkeys(
-    (
-        "FILE NAME",
-        "TITLE",
-        "DESCRIPTION",
-        "DATA TYPE",
-        "MODIFICATION TYPE",
-        "RELATES TO",
-        "RELATED FILES",
-        "PUBLICATION DATE",
-        "MODIFICATION DATE",
-    ),
-    "",
-) | {"MODIFICATION TYPE": "original"}
+_ABOUT = {
+    **dict.fromkeys(("FILE NAME", "TITLE", "DESCRIPTION", "DATA TYPE"), ""),
+    "MODIFICATION TYPE": "original",
+    **dict.fromkeys(("RELATES TO", "RELATED FILES", "PUBLICATION DATE", "MODIFICATION DATE"), ""),
+}
 
 
 def write_preflib(obj: Rankings | Preferences, path: PathLike) -> None:
@@ -61,24 +51,17 @@ def write_preflib(obj: Rankings | Preferences, path: PathLike) -> None:
     refuse_to_write(obj)
     refuse_names(obj.items, "item")
     kind = plain_suffix(path)
-    if kind not in SUFFIXES:
-        endings = ", ".join(f".{suffix}" for suffix in SUFFIXES)
+    if kind not in PREFLIB:
+        endings = ", ".join(f".{suffix}" for suffix in PREFLIB)
         raise DataError(f"{path}: a PrefLib file ends in one of {endings} (and .gz)")
     n_categories = _category_count(obj) if kind == "cat" else 0
     tally: dict[str, int] = {}
     for row, groups in enumerate(_groups(obj, kind)):
         text = _row_text(obj, row, groups, kind, n_categories)
         tally[text] = tally.get(text, 0) + int(obj.counts[row])
-    if kind in ("soi", "toi") and not _below(obj).all():  # True in full rows
-        warnings.warn(
-            PermixWarning(
-                Message(
-                    "a PrefLib file cannot say that unlisted alternatives are unknown: read it back with ",
-                    Argument("unlisted", "unknown"),
-                )
-            ),
-            stacklevel=2,
-        )
+    if kind in ("soi", "toi") and not obj.arrays().rest_below.all():  # True in full rows
+        said = "a PrefLib file cannot say that unlisted alternatives are unknown: read it back with "
+        warnings.warn(PermixWarning(said, Argument("unlisted", "unknown")), stacklevel=2)
     header = _header(obj, Path(path).name.removesuffix(".gz"), kind, tally, n_categories)
     lines = chain(header, (f"{count}: {text}" for text, count in tally.items()))
     write_text(path, "\n".join(lines) + "\n")
@@ -94,51 +77,28 @@ def groups_text(groups: list[list[int]]) -> str:
 
 def _groups(obj: Rankings | Preferences, kind: str) -> Iterator[list[list[int]]]:
     """Yield each row's groups of 0-based alternatives, best first."""
-    below = _below(obj)
-    if isinstance(obj, Rankings):
-        lengths = obj.lengths
-        all_groups = _order_groups(obj)
-    else:
-        if len(obj.pairs):
-            raise DataError(
-                Message(
-                    "pairwise statements have no place in a PrefLib file; ",
-                    Wording(
-                        "permix.write_table(obj, path, layout='pairs') keeps them",
-                        "a .csv file with --to-layout pairs keeps them",
-                    ),
-                )
-            )
-        lengths = np.diff(obj.level_indptr)
-        all_groups = level_groups(obj)
-    short = lengths < obj.n_items
+    stated = obj.arrays()
+    if len(stated.pairs):
+        way_out = ("permix.write_table(obj, path, layout='pairs')", "a .csv file with --to-layout pairs")
+        said = "pairwise statements have no place in a PrefLib file; "
+        raise DataError(said, Wording(*way_out), " keeps them")
+    below, short = stated.rest_below, np.diff(stated.level_indptr) < obj.n_items
     if kind in ("soi", "toi") and np.any(short & ~below) and np.any(short & below):
         raise DataError(
             "some rows are top lists and some are rankings of a subset; a PrefLib file cannot say "
             "which is which: write the two kinds of row to two files"
         )
-    everything = range(obj.n_items)
-    for row, groups in enumerate(all_groups):
+    for row, groups in enumerate(level_groups(stated)):
         if kind in ("toc", "cat") and short[row] and below[row]:
             listed = set(chain.from_iterable(groups))
-            yield [*groups, [item for item in everything if item not in listed]]
-        else:
-            yield groups
+            groups.append([item for item in range(obj.n_items) if item not in listed])
+        yield groups
 
 
-def _below(obj: Rankings | Preferences) -> Array:
-    return obj.unlisted_below if isinstance(obj, Rankings) else obj.rest_below
-
-
-def _order_groups(obj: Rankings) -> Iterator[list[list[int]]]:
-    for row, length in zip(obj.orders.tolist(), obj.lengths.tolist(), strict=True):
-        yield [[item] for item in row[:length]]
-
-
-def level_groups(obj: Preferences) -> Iterator[list[list[int]]]:
+def level_groups(stated: Preferences | PreferenceArrays) -> Iterator[list[list[int]]]:
     """Yield each row's levels as lists of item indices, best first."""
-    indptr, items, levels = obj.level_indptr.tolist(), obj.level_items.tolist(), obj.levels.tolist()
-    for start, end in pairwise(indptr):
+    items, levels = stated.level_items.tolist(), stated.levels.tolist()
+    for start, end in pairwise(stated.level_indptr.tolist()):
         groups: list[list[int]] = [[] for _ in range(levels[end - 1] + 1 if end > start else 0)]
         for place in range(start, end):
             groups[levels[place]].append(items[place])
@@ -148,20 +108,18 @@ def level_groups(obj: Preferences) -> Iterator[list[list[int]]]:
 def _row_text(
     obj: Rankings | Preferences, row: int, groups: list[list[int]], kind: str, n_categories: int
 ) -> str:
-    def where() -> str:
-        return f"row {row} (agent {obj.agents[row]!r})"
-
+    where = f"row {row} (agent {obj.agents[row]!r})"
     n_listed = sum(map(len, groups))
     if n_listed == 0:
-        raise DataError(f"{where()} states nothing that a PrefLib file could hold")
+        raise DataError(f"{where} states nothing that a PrefLib file could hold")
     tied = any(len(group) > 1 for group in groups)
     complete = n_listed == obj.n_items
     if (tied and kind[0] == "s") or (not complete and kind in ("soc", "toc")):
         trouble = "ties some items" if tied and kind[0] == "s" else f"lists {n_listed} of {obj.n_items} items"
         better = ("t" if tied or kind[0] == "t" else "s") + "o" + ("c" if complete else "i")
-        raise DataError(f"{where()} {trouble}, which a .{kind} file cannot hold; use the ending .{better}")
+        raise DataError(f"{where} {trouble}, which a .{kind} file cannot hold; use the ending .{better}")
     if kind == "cat":
-        groups = _with_empty_categories(obj, row, groups, n_categories, where())
+        groups = _with_empty_categories(obj, row, groups, n_categories, where)
     text = groups_text(groups)
     return str(obj.metadata.get("SPELLING", {}).get(text, text))
 
@@ -177,12 +135,9 @@ def _with_empty_categories(
             f"{where} has {len(groups)} levels for {n_categories} categories, and nothing says which are "
             "empty; use the ending .toc or .toi"
         )
-    filled = iter(groups)
-    in_file: list[list[int]] = [[] for _ in range(n_categories)]
-    for place in order:
-        if place not in empty:
-            in_file[place] = next(filled)
-    return in_file
+    places = [place for place in order if place not in empty]
+    filled = dict(zip(places, groups, strict=True))
+    return [filled.get(place, []) for place in range(n_categories)]
 
 
 def _category_count(obj: Rankings | Preferences) -> int:
@@ -190,11 +145,8 @@ def _category_count(obj: Rankings | Preferences) -> int:
         return len(obj.metadata["CATEGORY ORDER"])
     if isinstance(obj, Rankings):
         raise DataError("rankings are not categories; use the ending .soc or .soi")
-    return (
-        1
-        + int(obj.levels.max(initial=0))
-        + int(np.any(obj.rest_below & (np.diff(obj.level_indptr) < obj.n_items)))
-    )
+    with_rest = obj.rest_below & (np.diff(obj.level_indptr) < obj.n_items)
+    return 1 + int(obj.levels.max(initial=0)) + int(with_rest.any())
 
 
 def _header(
@@ -215,14 +167,8 @@ def _header(
             totals[key] = _one_line(obj.metadata.get(key, f"Category {number}{end}"))
     names = {f"ALTERNATIVE NAME {i}": str(name) for i, name in enumerate(obj.items, start=1)}
     fixed = (
-        "HEADER",
-        "SPELLING",
-        "EMPTY CATEGORIES",
-        "CATEGORY ORDER",
-        "ALTERNATIVE NAME ",
-        "CATEGORY NAME ",
-        "NUMBER CATEGORIES",
-        *UNIQUE_KEYS,
+        *("HEADER", "SPELLING", "EMPTY CATEGORIES", "CATEGORY ORDER", "ALTERNATIVE NAME ", "CATEGORY NAME "),
+        *("NUMBER CATEGORIES", *UNIQUE_KEYS),
     )
     for key, value in obj.metadata.items():
         if key not in about and key not in totals and not key.startswith(fixed):

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from permix.data.io import preflib, tables
-from permix.data.io.preflib_writer import SUFFIXES
-from permix.data.io.text_files import PathLike, plain_suffix
+from permix.data.io.text_files import PREFLIB, TABLES, PathLike, plain_suffix
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.errors import DataError
-
-TABLES = ("csv", "tsv", "tab")
 
 
 def read(path: PathLike, **options: Any) -> Rankings | Preferences:
@@ -51,9 +48,9 @@ def write(obj: Rankings | Preferences, path: PathLike, **options: Any) -> None:
 
 def _kind(path: PathLike) -> str:
     ending = plain_suffix(path)
-    if ending in SUFFIXES:
+    if ending in PREFLIB:
         return "preflib"
     if ending in TABLES:
         return "table"
-    endings = ", ".join(f".{suffix}" for suffix in (*SUFFIXES, *TABLES))
+    endings = ", ".join(f".{suffix}" for suffix in (*PREFLIB, *TABLES))
     raise DataError(f"{path}: the ending says nothing; known endings are {endings}, each with .gz or without")

@@ -6,14 +6,13 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from permix.data.io.column_names import column_places
 from permix.data.io.text_files import PathLike, plain_suffix, shorten
-from permix.data.labels import Array, Label, is_missing
+from permix.data.labels import Array, Label, as_objects, is_missing, repeats, some_names
 from permix.errors import DataError, FileFormatError
 
 DELIMITERS = ",\t;|"
@@ -21,14 +20,38 @@ BLANK = frozenset({"", "NA", "NaN", "nan"})
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})\Z")  # fits 64 bits; longer ones stay text
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     """Columns by place, their names, and words for where a row stands."""
 
     names: list[Label]
     columns: list[Array]
     where: Callable[[int], str]
     source: str
+
+    @classmethod
+    def of_frame(cls, frame: Any) -> Table:
+        """Read a pandas, polars or other data frame that narwhals knows."""
+        import narwhals as nw
+
+        try:
+            known = nw.from_native(frame, eager_only=True)
+        except TypeError:
+            raise DataError(
+                f"a {type(frame).__name__} is not a data frame; pass a pandas or polars DataFrame, or build "
+                "Rankings or Preferences from arrays with their own constructors"
+            ) from None
+        names = [int(name) if isinstance(name, int | np.integer) else str(name) for name in known.columns]
+        columns = []
+        for series in known.iter_columns():
+            column = np.asarray(series.to_numpy())
+            columns.append(column if column.dtype.kind in "iufO" else column.astype(object))
+        return cls(names, columns, lambda row: f"row {row} of the frame (counting from 0)", "the frame")
+
+    @classmethod
+    def of_lines(cls, path: PathLike, names: list[Label], lines: list[int], rows: list[list[str]]) -> Table:
+        """Return the rows of a file as columns that know their lines."""
+        columns = [as_objects(list(fields)) for fields in zip(*rows, strict=True)]
+        return cls(names, columns, lambda row: f"{path}, line {lines[row]}", str(path))
 
     @property
     def n_rows(self) -> int:
@@ -39,17 +62,21 @@ class Table:
         """Places of the columns whose name says that they have this role."""
         return column_places(self.names, role)
 
+    def named(self, wanted: object, purpose: str) -> int:
+        """Place of the column of this name; the purpose goes into the error where there is none."""
+        if wanted not in self.names:
+            raise DataError(
+                f"{self.source}: there is no column {wanted!r}{purpose}; the columns are "
+                f"{some_names(self.names)}"
+            )
+        return self.names.index(wanted)
+
     def find(self, wanted: object, role: str) -> int | None:
         """Place of the column the caller named, else of the one with a usual name, else None."""
         if wanted is False:
             return None
         if wanted is not None:
-            if wanted not in self.names:
-                raise DataError(
-                    f"{self.source}: there is no column {wanted!r} for the {role}; the columns are "
-                    f"{', '.join(map(repr, self.names))}"
-                )
-            return self.names.index(wanted)
+            return self.named(wanted, f" for the {role}")
         places = self.places(role)
         if len(places) > 1:
             found = " and ".join(repr(self.names[place]) for place in places)
@@ -60,30 +87,28 @@ class Table:
         """Return the table without some of its columns."""
         ignored = [ignored] if isinstance(ignored, str | int) else list(ignored)
         for name in ignored:
-            if name not in self.names:
-                raise DataError(
-                    f"{self.source}: there is no column {name!r} to ignore; the columns are "
-                    f"{', '.join(map(repr, self.names))}"
-                )
+            self.named(name, " to ignore")
         kept = [place for place, name in enumerate(self.names) if name not in ignored]
         if ignored and not kept:
             raise DataError(f"{self.source}: every column is ignored; leave one")
-        return Table(
-            [self.names[place] for place in kept],
-            [self.columns[place] for place in kept],
-            self.where,
-            self.source,
-        )
+        names = [self.names[place] for place in kept]
+        return self._replace(names=names, columns=[self.columns[place] for place in kept])
 
     def take(self, rows: Array) -> Table:
         """Return some of the rows, which still know where they stood."""
-        before = self.where
-        return Table(
-            self.names,
-            [column[rows] for column in self.columns],
-            lambda row: before(int(rows[row])),
-            self.source,
-        )
+        columns = [column[rows] for column in self.columns]
+        return self._replace(columns=columns, where=lambda row: self.where(int(rows[row])))
+
+    def refuse(self, bad: Any, why: str) -> None:
+        """Raise an error about the first bad row, if there is one."""
+        if bad.any():
+            raise DataError(f"{self.where(int(np.argmax(bad)))}: {why}")
+
+    def filled(self, place: int, way_out: str) -> Array:
+        """Return a column in which every row needs an entry; whole numbers are integers."""
+        column, name = self.columns[place], self.names[place]
+        self.refuse(missing_mask(column), f"nothing in column {name!r}{way_out}")
+        return naturals(column)
 
 
 def missing_mask(column: Array) -> Array:
@@ -92,11 +117,12 @@ def missing_mask(column: Array) -> Array:
         return np.isnan(column)
     if column.dtype.kind in "iub":
         return np.zeros(len(column), dtype=np.bool_)
-    return np.fromiter(
-        (is_missing(entry) or (isinstance(entry, str) and entry in BLANK) for entry in column),
-        dtype=np.bool_,
-        count=len(column),
-    )
+    return np.array([is_blank(entry) for entry in column], dtype=np.bool_)
+
+
+def is_blank(entry: object) -> bool:
+    """Say whether nothing is in a cell: None, NaN, blank text, and NA or NaN in text."""
+    return entry in BLANK if isinstance(entry, str) else is_missing(entry)
 
 
 def numbers(column: Array) -> Array | None:
@@ -117,9 +143,7 @@ def naturals(column: Array) -> Array:
     if column.dtype.kind == "f":
         known = column[~np.isnan(column)]
         if known.size and np.all(np.mod(known, 1) == 0):
-            result = np.empty(len(column), dtype=object)
-            result[:] = [None if np.isnan(entry) else int(entry) for entry in column]
-            return result
+            return as_objects([None if np.isnan(entry) else int(entry) for entry in column])
         return column.astype(object)
     if column.dtype.kind != "O":
         return column
@@ -129,52 +153,12 @@ def naturals(column: Array) -> Array:
         entries = np.array([int(entry) for entry in entries], dtype=object)
     result = np.full(len(column), None, dtype=object)
     result[~blank] = entries
-    return result if blank.any() or not entries.size else _as_integers(result)
-
-
-def _as_integers(column: Array) -> Array:
-    if all(type(entry) is int and abs(entry) < 2**62 for entry in column):
-        return column.astype(np.int64)
-    return column
-
-
-def table_from_frame(frame: Any) -> Table:
-    """Read a pandas, polars or other data frame that narwhals knows."""
-    import narwhals as nw
-
-    try:
-        known = nw.from_native(frame, eager_only=True)
-    except TypeError:
-        raise DataError(
-            f"a {type(frame).__name__} is not a data frame; pass a pandas or polars DataFrame, or build "
-            "Rankings or Preferences from arrays with their own constructors"
-        ) from None
-    names = [int(name) if isinstance(name, int | np.integer) else str(name) for name in known.columns]
-    columns = []
-    for series in known.iter_columns():
-        column = np.asarray(series.to_numpy())
-        columns.append(column if column.dtype.kind in "iufO" else column.astype(object))
-    return Table(names, columns, lambda row: f"row {row} of the frame (counting from 0)", "the frame")
-
-
-def table_of_lines(path: PathLike, names: list[Label], lines: list[int], rows: list[list[str]]) -> Table:
-    """Return the rows of a file as columns that know their lines."""
-    columns = []
-    for fields in zip(*rows, strict=True):
-        column = np.empty(len(fields), dtype=object)
-        column[:] = fields
-        columns.append(column)
-    return Table(names, columns, lambda row: f"{path}, line {lines[row]}", str(path))
+    small = entries.size and all(type(entry) is int and abs(entry) < 2**62 for entry in entries)
+    return result.astype(np.int64) if small and not blank.any() else result
 
 
 def file_rows(path: PathLike, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield line number and stripped fields of every line; blank lines are skipped.
-
-    Raises
-    ------
-    FileFormatError
-        For a line that is longer or shorter than the first, and a quote that is never closed.
-    """
+    """Yield line number and stripped fields of every line; blank lines are skipped."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     width = 0
     while True:
@@ -185,7 +169,7 @@ def file_rows(path: PathLike, text: str, delimiter: str) -> Iterator[tuple[int, 
         except csv.Error as error:
             raise FileFormatError(f"{path}, line {start}: {error}", path, start) from error
         if row is None:
-            break
+            return
         if not row or (len(row) == 1 and not row[0].strip() and not (row == [""] and width == 1)):
             continue  # a blank line; "" in quotes is a blank cell where there is one column
         fields = [field.strip() for field in row]
@@ -202,12 +186,9 @@ def file_rows(path: PathLike, text: str, delimiter: str) -> Iterator[tuple[int, 
 
 def refuse_same_names(path: PathLike, names: list[str], line: int) -> None:
     """Refuse a header with two columns of one name."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            called = f"are called {name!r}; rename one" if name else "have no name; name them"
-            raise FileFormatError(f"{path}, line {line}: two columns {called}", path, line)
-        seen.add(name)
+    for first, _ in repeats(names):
+        called = f"are called {names[first]!r}; rename one" if names[first] else "have no name; name them"
+        raise FileFormatError(f"{path}, line {line}: two columns {called}", path, line)
 
 
 def guess_delimiter(path: PathLike, text: str) -> str:

@@ -23,9 +23,9 @@ import re
 import numpy as np
 
 from permix.data.io.column_names import LONG_RANKS, plain
-from permix.data.io.table_columns import Table, missing_mask, numbers
+from permix.data.io.table_columns import Table, is_blank, missing_mask, numbers
 from permix.data.labels import Array, Label, some_names
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 
 LAYOUTS = ("orders", "ranks", "pairs", "ratings")
 
@@ -35,6 +35,8 @@ _ORDINALS = (
 )
 _PLACE = "(?:choice|pick|place|position|preference|pref|pos)"
 _POSITION = re.compile(rf"{_PLACE}(\d+)\Z|(\d+)(?:st|nd|rd|th){_PLACE}?\Z|({'|'.join(_ORDINALS)}){_PLACE}?\Z")
+_RANKS = Argument("layout", "ranks")
+_OR_NAME_IT = (", or name it with ", Argument("agent_column"), " or ", Argument("count_column"))
 _MANY_ROWS = 20
 _SAYS_NOTHING = re.compile(r"(?:rank|x|v|var|col|column)?(\d+)\Z")
 _FOR_NUMBERS = "tables of answers or measurements go to permix.DPMixture (permix fit dp-mixture)"
@@ -71,17 +73,12 @@ def refuse_other_columns(table: Table, wide: list[int], named_items: bool) -> No
     if others:
         names = [table.names[place] for place in others]
         raise DataError(
-            Message(
-                f"{table.source}: column {names[0]!r} does not look like a place in an ordering: {why}, and "
-                f"its entries ({some_names(_entries(table, others[0])[:3])}) would become items. Leave it "
-                "out with ",
-                Argument("ignore", names[0]),
-                ", or name it with ",
-                Argument("agent_column"),
-                " or ",
-                Argument("count_column"),
-                "; if it is a place, rename it" if places else "; if it is a place, pass items=[...]",
-            )
+            f"{table.source}: column {names[0]!r} does not look like a place in an ordering: {why}, and "
+            f"its entries ({some_names(_entries(table, others[0])[:3])}) would become items. Leave it "
+            "out with ",
+            Argument("ignore", names[0]),
+            *_OR_NAME_IT,
+            "; if it is a place, rename it" if places else "; if it is a place, pass items=[...]",
         )
 
 
@@ -119,15 +116,10 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
         first = next(name for name, place in zip(names, positions, strict=True) if place)
         odd = names[positions.index(None)]
         raise DataError(
-            Message(
-                f"{table.source}: some columns are places in an ordering ({first!r}), but {odd!r} is not; "
-                "leave it out with ",
-                Argument("ignore", odd),
-                ", or name it with ",
-                Argument("agent_column"),
-                " or ",
-                Argument("count_column"),
-            )
+            f"{table.source}: some columns are places in an ordering ({first!r}), but {odd!r} is not; "
+            "leave it out with ",
+            Argument("ignore", odd),
+            *_OR_NAME_IT,
         )
     values = [numbers(table.columns[place]) for place in wide]
     text = [place for place, column in zip(wide, values, strict=True) if column is None]
@@ -135,59 +127,42 @@ def detect_layout(table: Table, agent: int | None, wide: list[int]) -> str:
     if says_nothing and text:
         return "orders"
     if text:
-        raise DataError(Message(f"{table.source}: ", *_why_text_is_no_ranks(table, wide, text)))
+        raise DataError(f"{table.source}: ", *_why_text_is_no_ranks(table, wide, text))
     ranks = np.column_stack([column for column in values if column is not None])
     if says_nothing and not _repeats(ranks) and not np.any((ranks < 0) | (np.floor(ranks) < ranks)):
         raise DataError(
-            Message(
-                f"{table.source}: columns {', '.join(map(repr, names[:2]))}, … of whole numbers could be "
-                "orders (column = place, entry = item) or ranks (column = item, entry = its rank); say ",
-                Argument("layout", "orders"),
-                " or ",
-                Argument("layout", "ranks"),
-            )
+            f"{table.source}: columns {', '.join(map(repr, names[:2]))}, … of whole numbers could be "
+            "orders (column = place, entry = item) or ranks (column = item, entry = its rank); say ",
+            *(Argument("layout", "orders"), " or ", _RANKS),
         )
     bad = first_row_that_is_no_ranking(ranks)
     if bad is None:
         return "ranks"
     possible = not np.any((ranks < 0) | (ranks > len(wide)))
-    otherwise = (
-        "ranks (1 = best) that count in another way are read with ",
-        Argument("layout", "ranks"),
-        "; ",
-    )
+    otherwise = ("ranks (1 = best) that count in another way are read with ", _RANKS, "; ")
     raise DataError(
-        Message(
-            f"{table.where(bad)}: these numbers are not a ranking from 1 on: ",
-            *(otherwise if possible else ()),
-            f"ratings (higher is better) go to permix.Preferences.from_ratings; {_FOR_NUMBERS}. A column "
-            "that counts or names agents is set apart with ",
-            Argument("count_column"),
-            " or ",
-            Argument("agent_column"),
-            *((". If each row is one statement: ", *_long_advice(table)) if _looks_long(table) else ()),
-        )
+        f"{table.where(bad)}: these numbers are not a ranking from 1 on: ",
+        *(otherwise if possible else ()),
+        f"ratings (higher is better) go to permix.Preferences.from_ratings; {_FOR_NUMBERS}. A column "
+        "that counts or names agents is set apart with ",
+        *(Argument("count_column"), " or ", Argument("agent_column")),
+        *((". If each row is one statement: ", *_long_advice(table)) if _looks_long(table) else ()),
     )
 
 
 def _why_text_is_no_ranks(table: Table, wide: list[int], text: list[int]) -> tuple[str | Argument, ...]:
     """Parts of a message about text in columns whose names say nothing about their role."""
     if _looks_long(table):
-        return (
-            "each row seems to be one statement, but the column names do not say so: ",
-            *_long_advice(table),
-        )
+        said = "each row seems to be one statement, but the column names do not say so: "
+        return said, *_long_advice(table)
     held = (
         f"column {table.names[text[0]]!r} holds text, so the columns are not ranks of items, and they are "
         "not called pos1, pos2, … as places of an ordering are"
     )
     if _could_be_orders(table, wide, text):
         return f"{held}; say ", Argument("layout", "orders"), " if each row lists items, best first"
-    return (
-        f"this does not look like rankings: {held}. Where only some columns are ranks, name them with ",
-        Argument("layout", "ranks"),
-        f", items=[...]; {_FOR_NUMBERS}",
-    )
+    said = f"this does not look like rankings: {held}. Where only some columns are ranks, name them with "
+    return said, _RANKS, f", items=[...]; {_FOR_NUMBERS}"
 
 
 def _looks_long(table: Table) -> bool:
@@ -209,7 +184,7 @@ def _long_advice(table: Table) -> tuple[str | Argument, ...]:
         return (
             f"ranks need one column per item, as frame.pivot(index={agent!r}, columns={item!r}, "
             f"values={ranked[0]!r}).reset_index() makes in pandas; then ",
-            Argument("layout", "ranks"),
+            _RANKS,
         )
     rated = numbers(table.columns[2]) is not None
     new = ("agent", "item", "rating") if rated else ("agent", "better", "worse")
@@ -225,15 +200,12 @@ def _could_be_orders(table: Table, wide: list[int], text: list[int]) -> bool:
     """Whether rows of text list different items, some of which stand in more than one column."""
     if len(text) < len(wide):
         return False
-    columns = [
-        [None if blank else entry for entry, blank in zip(column, missing_mask(column), strict=True)]
-        for column in (table.columns[place] for place in wide)
-    ]
+    columns = [table.columns[place] for place in wide]
     for row in zip(*columns, strict=True):
-        listed = [entry for entry in row if entry is not None]
+        listed = [entry for entry in row if not is_blank(entry)]
         if len(set(listed)) < len(listed):
             return False
-    found = [set(column) - {None} for column in columns]
+    found = [set(column[~missing_mask(column)]) for column in columns]
     return table.n_rows == 1 or len(set().union(*found)) < sum(map(len, found))
 
 

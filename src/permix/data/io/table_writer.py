@@ -19,10 +19,11 @@ from permix.data.io.table_columns import BLANK, DELIMITERS
 from permix.data.io.table_layouts import LAYOUTS, position
 from permix.data.io.text_files import PathLike, plain_suffix, write_text
 from permix.data.io.written_names import refuse_table_names
-from permix.data.labels import Array, Label, some_names
+from permix.data.labels import Array, Label, repeats, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.errors import Argument, DataError, Message, PermixWarning, Wording
+from permix.errors import Argument, DataError, PermixWarning, Wording
+from permix.kernels.pairwise_counts import PreferenceArrays
 
 MOST_PAIRS = 10_000_000
 Layout = Literal["auto", "orders", "ranks", "pairs", "ratings"]
@@ -61,75 +62,52 @@ def write_table(obj: Rankings | Preferences, path: PathLike, layout: Layout = "a
         layout = "orders" if isinstance(obj, Rankings) else "pairs" if len(obj.pairs) else "ranks"
     if layout not in LAYOUTS:
         raise DataError(f"layout is one of auto, {', '.join(LAYOUTS)}, not {layout!r}")
-    if layout == "orders":
-        header, body = _orders_out(obj)
-    elif layout == "ranks":
-        header, body = _ranks_out(obj)
-    elif layout == "pairs":
-        header, body = _pairs_out(obj)
-    else:
-        header, body = _ratings_out(obj)
+    writers = {"orders": _orders_out, "ranks": _ranks_out, "pairs": _pairs_out, "ratings": _ratings_out}
+    header, body = writers[layout](obj)
     text = io.StringIO()
     delimiter = "\t" if plain_suffix(path) in ("tsv", "tab") else ","
-    rows = csv.writer(text, delimiter=delimiter, lineterminator="\n")
-    if any(set(DELIMITERS) & set(str(name)) for name in header):
-        # Quotes keep other marks in names out of the reader's guess at the delimiter.
-        csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow(header)
-    else:
-        rows.writerow(header)
-    rows.writerows(body)
+    # Quotes keep other marks in names out of the reader's guess at the delimiter.
+    marked = any(set(DELIMITERS) & set(str(name)) for name in header)
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if marked else csv.QUOTE_MINIMAL
+    csv.writer(text, delimiter=delimiter, lineterminator="\n", quoting=quoting).writerow(header)
+    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(body)
     write_text(path, text.getvalue())
 
 
 Rows = tuple[list[Label], Iterable[Sequence[object]]]
 
 
-def _front(obj: Rankings | Preferences, below: Array | None) -> tuple[list[Label], list[list[object]]]:
+def _front(obj: Rankings | Preferences, below: Array) -> tuple[list[Label], list[list[object]]]:
     """Columns before the data proper: agent, count, unlisted, each only where it says something."""
-    header: list[Label] = []
-    columns: list[list[object]] = []
+    columns: dict[Label, list[object]] = {}
     if obj._agents is not None:
-        header.append("agent")
-        columns.append(list(obj.agents.tolist()))
+        columns["agent"] = obj.agents.tolist()
     if np.any(obj.counts != 1):
-        header.append("count")
-        columns.append(list(obj.counts.tolist()))
-    if below is not None and not below.all():
-        header.append("unlisted")
-        columns.append(["below" if entry else "unknown" for entry in below])
-    return header, [list(row) for row in zip(*columns, strict=True)] if columns else [
-        [] for _ in range(len(obj))
-    ]
+        columns["count"] = obj.counts.tolist()
+    if not below.all():
+        columns["unlisted"] = ["below" if entry else "unknown" for entry in below]
+    return list(columns), [[column[row] for column in columns.values()] for row in range(len(obj))]
 
 
 def _orders_out(obj: Rankings | Preferences) -> Rows:
     rankings = obj if isinstance(obj, Rankings) else obj.to_rankings()
     _warn_of_items_left_out(rankings.items, rankings.orders[rankings.orders >= 0], "orders")
     header, front = _front(rankings, rankings.unlisted_below)
-    width = rankings.orders.shape[1]
-    header += [f"pos{place + 1}" for place in range(width)]
+    header += [f"pos{place + 1}" for place in range(rankings.orders.shape[1])]
     names = (*rankings.items, "")  # index -1 is padding
-    body = (
-        [*before, *(names[item] for item in row)]
-        for before, row in zip(front, rankings.orders.tolist(), strict=True)
-    )
-    return header, body
+    orders = zip(front, rankings.orders.tolist(), strict=True)
+    return header, ([*before, *(names[item] for item in row)] for before, row in orders)
 
 
 def _ranks_out(obj: Rankings | Preferences) -> Rows:
-    if isinstance(obj, Rankings):
-        below, ranks = obj.unlisted_below, obj.ranks(missing=0.0).astype(np.int64)
-    else:
-        _refuse_pairs(obj, "ranks")
-        below = obj.rest_below | (np.diff(obj.level_indptr) == obj.n_items)
-        ranks = np.zeros((len(obj), obj.n_items), dtype=np.int64)
-        ranks[_row_of_entry(obj), obj.level_items] = obj.levels + 1
-    header, front = _front(obj, below)
+    stated = obj.arrays()
+    _refuse_pairs(stated, "ranks")
+    ranks = np.zeros((len(obj), obj.n_items), dtype=np.int64)
+    ranks[_row_of_entry(stated), stated.level_items] = stated.levels + 1
+    header, front = _front(obj, stated.rest_below)
     _refuse_items_like_columns(header, obj.items)
-    body = (
-        [*before, *(rank or "" for rank in row)] for before, row in zip(front, ranks.tolist(), strict=True)
-    )
-    return [*header, *obj.items], body
+    rows = zip(front, ranks.tolist(), strict=True)
+    return [*header, *obj.items], ([*before, *(rank or "" for rank in row)] for before, row in rows)
 
 
 def _refuse_items_like_columns(front: list[Label], items: Sequence[Label]) -> None:
@@ -139,14 +117,8 @@ def _refuse_items_like_columns(front: list[Label], items: Sequence[Label]) -> No
     for role in ("agent", "count", "unlisted"):
         for place in places[role]:
             if place >= len(front):
-                raise DataError(
-                    Message(
-                        f"an item is called {columns[place]!r}, like a column of the table (role: {role}); "
-                        "use ",
-                        Argument("layout", "orders"),
-                        " or another name",
-                    )
-                )
+                said = f"an item is called {columns[place]!r}, like a column of the table (role: {role})"
+                raise DataError(f"{said}; use ", Argument("layout", "orders"), " or another name")
     if places["better"] and places["worse"]:
         looks = "pairs"
     elif places["agent"] and places["item"] and places["rating"]:
@@ -156,11 +128,9 @@ def _refuse_items_like_columns(front: list[Label], items: Sequence[Label]) -> No
     else:
         return
     raise DataError(
-        Message(
-            f"with items called {some_names(items)} a table of ranks looks like one of {looks}; use other "
-            "names or ",
-            Argument("layout", "orders"),
-        )
+        f"with items called {some_names(items)} a table of ranks looks like one of {looks}; use other "
+        "names or ",
+        Argument("layout", "orders"),
     )
 
 
@@ -172,14 +142,8 @@ def _pairs_out(obj: Rankings | Preferences) -> Rows:
         sizes = [*map(len, groups), rest[row]]
         n_pairs[row] += sum(upper * lower for upper, lower in pairwise(sizes))
     if (total := int(n_pairs.sum())) > MOST_PAIRS:
-        raise DataError(
-            Message(
-                f"these are {total:,} pairs, and more than {MOST_PAIRS:,} are not written; use ",
-                Argument("layout", "ranks"),
-                " or ",
-                Argument("layout", "orders"),
-            )
-        )
+        said = f"these are {total:,} pairs, and more than {MOST_PAIRS:,} are not written; use "
+        raise DataError(said, Argument("layout", "ranks"), " or ", Argument("layout", "orders"))
     if not n_pairs.all():
         raise DataError(
             f"{stated.row_name(int(np.argmin(n_pairs)))} states nothing, which a table of pairs cannot hold"
@@ -187,14 +151,17 @@ def _pairs_out(obj: Rankings | Preferences) -> Rows:
     _refuse_agents_twice(stated, "pairs")
     compared = np.fromiter(chain.from_iterable(pair for _, *pair in _comparisons(stated)), np.int32)
     _warn_of_items_left_out(stated.items, compared, "pairs")
-    counted = bool(np.any(stated.counts != 1))
-    header: list[Label] = ["agent", "better", "worse", *(["count"] if counted else [])]
-    agents, items, counts = stated.agents.tolist(), stated.items, stated.counts.tolist()
-    body = (
-        [agents[who], items[better], items[worse], *([counts[who]] if counted else [])]
-        for who, better, worse in _comparisons(stated)
-    )
-    return header, body
+    items = stated.items
+    rows = ((who, items[better], items[worse]) for who, better, worse in _comparisons(stated))
+    return _long_out(stated, ["better", "worse"], rows)
+
+
+def _long_out(stated: Preferences, names: list[Label], rows: Iterable[tuple[int, Label, Label]]) -> Rows:
+    """Rows (agent's row, entry, entry) with agents by name, and with counts where they say something."""
+    agents, counts = stated.agents.tolist(), stated.counts.tolist()
+    if np.all(stated.counts == 1):
+        return ["agent", *names], ([agents[who], *entries] for who, *entries in rows)
+    return ["agent", *names, "count"], ([agents[who], *entries, counts[who]] for who, *entries in rows)
 
 
 def _comparisons(stated: Preferences) -> Iterator[tuple[int, int, int]]:
@@ -227,52 +194,34 @@ def _ratings_out(obj: Rankings | Preferences) -> Rows:
     short = np.diff(stated.level_indptr) < stated.n_items
     if np.any(short & stated.rest_below):
         row = int(np.argmax(short & stated.rest_below))
-        raise DataError(
-            Message(
-                f"{stated.row_name(row)} puts the unlisted items below, which a table of ratings cannot "
-                "hold; use ",
-                Argument("layout", "ranks"),
-            )
-        )
+        said = f"{stated.row_name(row)} puts the unlisted items below, which a table of ratings cannot hold"
+        raise DataError(f"{said}; use ", Argument("layout", "ranks"))
     _refuse_agents_twice(stated, "ratings")
     _warn_of_items_left_out(stated.items, stated.level_items, "ratings")
     row_of = _row_of_entry(stated)
-    counted = bool(np.any(stated.counts != 1))
-    header: list[Label] = ["agent", "item", "rating", *(["count"] if counted else [])]
-    agents, items, counts = stated.agents.tolist(), stated.items, stated.counts.tolist()
-    scores = _scores(stated, row_of).tolist()
-    body = (
-        [agents[who], items[item], score, *([counts[who]] if counted else [])]
-        for who, item, score in zip(row_of.tolist(), stated.level_items.tolist(), scores, strict=True)
-    )
-    return header, body
-
-
-def _scores(stated: Preferences, row_of: Array) -> Array:
-    """Ratings from 1: of categories, the same for everybody; otherwise of each agent's own levels."""
+    # Ratings from 1: of categories, the same for everybody; otherwise of each agent's own levels.
     category = categories_of_levels(stated)
     if category is not None:
-        return len(stated.metadata["CATEGORY ORDER"]) - category
-    worst = stated.levels[stated.level_indptr[1:] - 1]
-    result: Array = worst[row_of] - stated.levels + 1
-    return result
+        scores = len(stated.metadata["CATEGORY ORDER"]) - category
+    else:
+        worst = stated.levels[stated.level_indptr[1:] - 1]
+        scores = worst[row_of] - stated.levels + 1
+    names = [stated.items[item] for item in stated.level_items.tolist()]
+    return _long_out(stated, ["item", "rating"], zip(row_of.tolist(), names, scores.tolist(), strict=True))
 
 
-def _row_of_entry(obj: Preferences) -> Array:
-    return np.repeat(np.arange(len(obj)), np.diff(obj.level_indptr))
+def _row_of_entry(stated: Preferences | PreferenceArrays) -> Array:
+    return np.repeat(np.arange(len(stated.level_indptr) - 1), np.diff(stated.level_indptr))
 
 
 def _refuse_agents_twice(obj: Preferences, layout: str) -> None:
-    first: dict[object, int] = {}
-    for row, agent in enumerate([] if obj._agents is None else obj._agents.tolist()):
-        if first.setdefault(agent, row) != row:
-            raise DataError(
-                Message(
-                    f"rows {first[agent]} and {row} (counting from 0) are both of agent {agent!r}, and a "
-                    f"table of {layout} would make one agent of them; give them different ids or use ",
-                    Argument("layout", "ranks"),
-                )
-            )
+    agents = obj.agents.tolist()
+    for first, row in repeats(agents):
+        raise DataError(
+            f"rows {first} and {row} (counting from 0) are both of agent {agents[row]!r}, and a "
+            f"table of {layout} would make one agent of them; give them different ids or use ",
+            Argument("layout", "ranks"),
+        )
 
 
 def _warn_of_items_left_out(items: Sequence[Label], written: Array, layout: str) -> None:
@@ -280,22 +229,14 @@ def _warn_of_items_left_out(items: Sequence[Label], written: Array, layout: str)
     present[written] = True
     if not present.all():
         names = [items[place] for place in np.flatnonzero(~present).tolist()]
-        warnings.warn(
-            PermixWarning(
-                Message(
-                    f"no row mentions {some_names(names)}, and a table of {layout} holds only items that "
-                    "some row mentions; ",
-                    Wording("read it back with items=[...], or use layout='ranks'", "use --to-layout ranks"),
-                )
-            ),
-            stacklevel=4,  # the line that called write_table
-        )
+        said = f"no row mentions {some_names(names)}, and a table of {layout} holds only items that some row "
+        way_out = Wording("read it back with items=[...], or use layout='ranks'", "use --to-layout ranks")
+        # The line that called write_table.
+        warnings.warn(PermixWarning(f"{said}mentions; ", way_out), stacklevel=4)
 
 
-def _refuse_pairs(obj: Preferences, layout: str) -> None:
+def _refuse_pairs(obj: Preferences | PreferenceArrays, layout: str) -> None:
     if len(obj.pairs):
         raise DataError(
-            Message(
-                "comparisons do not fit ", Argument("layout", layout), "; use ", Argument("layout", "pairs")
-            )
+            "comparisons do not fit ", Argument("layout", layout), "; use ", Argument("layout", "pairs")
         )

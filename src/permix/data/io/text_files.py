@@ -11,18 +11,13 @@ from permix.files import atomic_writer, read_unpacked
 
 PathLike = str | os.PathLike[str]
 
+# Endings of PrefLib files and of tables.
+PREFLIB = ("soc", "soi", "toc", "toi", "cat")
+TABLES = ("csv", "tsv", "tab")
+
 
 def read_text(path: PathLike) -> str:
-    """Return the text of a UTF-8 file; gzip is recognized by content, not by name.
-
-    Raises
-    ------
-    FileFormatError
-        When the gzip stream is damaged, cut short or unpacks to more than the limit (1 GiB, or what the
-        environment variable ``PERMIX_MAX_BYTES`` says), the bytes are not UTF-8, or nothing is in the file.
-    OSError
-        When there is no such file, or it cannot be opened.
-    """
+    """Return the text of a UTF-8 file; gzip is recognized by content, not by name."""
     if Path(path).is_dir():
         raise IsADirectoryError(f"{path} is a folder, not a file")
     try:

@@ -13,6 +13,12 @@ import numpy as np
 from permix.data.labels import Array, Label, clean_items, some_names
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
+from permix.distributions.angle import subset_table_jit as subsets
+from permix.distributions.angle.bessel_jit import bessel_ratio
+from permix.distributions.angle.completions import log_compatible_sums
+from permix.distributions.angle.draws_jit import balancing_potentials, sample_rows
+from permix.distributions.angle.normalizers import log_sum, log_sum_and_gradient, work_space
+from permix.distributions.angle.scores import standard_scores, vmf_log_sum
 from permix.distributions.base import (
     Distribution,
     Estimate,
@@ -84,10 +90,10 @@ class Angle(Distribution):
     >>> model = Angle({"salmon": 1.2, "tuna": 1.9, "egg": 2.9}, 5.0)
     >>> model
     Angle: 3 items, concentration 5, exact normalizer, mode salmon ≻ tuna ≻ egg
-    >>> model.log_prob([["salmon", "tuna", "egg"], ["egg", "tuna", "salmon"]]).round(3)
-    array([ -0.169, -10.117])
     >>> model.sample(2, random_state=1).n_items
     3
+    >>> model.log_prob([["salmon", "tuna", "egg"], ["egg", "tuna", "salmon"]]).round(3)
+    array([ -0.169, -10.117])
     """
 
     name: ClassVar[str] = "angle"
@@ -99,8 +105,6 @@ class Angle(Distribution):
         normalizer: Literal["auto", "exact", "balanced", "vmf"] = "auto",
         items: Iterable[object] | None = None,
     ) -> None:
-        from permix.distributions.angle.angle_jit import standard_scores
-
         values, self._items = _entries_and_items(direction, items)
         self._direction = _unit_direction(values, self._items)
         self._concentration = _concentration(concentration)
@@ -114,37 +118,23 @@ class Angle(Distribution):
         return read_only(self._direction)
 
     @property
+    def mode(self) -> tuple[Label, ...]:
+        """The most probable ranking, best first; where entries of the direction are equal, one of several."""
+        return tuple(self._items[index] for index in np.argsort(self._direction, kind="stable"))
+
+    @property
     def concentration(self) -> float:
         """κ, from 0."""
         return self._concentration
 
-    @property
-    def tilts(self) -> Array:
-        """κ θ, one number per item."""
-        return read_only(self._tilts)
+    def log_normalizer(self) -> float:
+        """Logarithm of Σ over all rankings of exp(κ θ'y), by the normalizer in use."""
+        return self._log_sum
 
     @property
     def normalizer(self) -> str:
         """The normalizer in use: "exact", "balanced" or "vmf"."""
         return self._normalizer
-
-    @property
-    def exact_draws(self) -> bool:
-        """Whether draws come from a table over all subsets (up to 20 items), or from the end of a chain."""
-        return self.n_items <= MOST_ITEMS_BY_DEFAULT
-
-    @property
-    def mode(self) -> tuple[Label, ...]:
-        """The most probable ranking, best first; where entries of the direction are equal, one of several."""
-        return tuple(self._items[index] for index in np.argsort(self._direction, kind="stable"))
-
-    def log_normalizer(self) -> float:
-        """Logarithm of Σ over all rankings of exp(κ θ'y), by the normalizer in use."""
-        if self._normalizer == "balanced":
-            from permix.distributions.angle.balanced_jit import balanced_log_sum
-
-            return float(balanced_log_sum(self._tilts, self._scores))
-        return self._exact_log_sum if self._normalizer == "exact" else self._vmf_log_sum
 
     def normalizer_error(self, n_samples: int = 256, random_state: RandomState = 0) -> Estimate:
         """Say how far the von Mises–Fisher approximation is off: ln(true sum) - ln(approximate sum), in nats.
@@ -172,21 +162,11 @@ class Angle(Distribution):
         >>> round(error, 1), error.standard_error < 0.02
         (1.7, True)
         """
-        from permix.distributions.angle.draws_jit import sample_rows
-        from permix.distributions.angle.subset_table_jit import MOST_ITEMS
-
         n_samples = whole_number("n_samples", n_samples, 2)
-        if self.n_items <= MOST_ITEMS:
-            return Estimate(self._exact_log_sum - self._vmf_log_sum)
-        key = stream_key(random_state)
-        u, v = self._potentials
-        orders = np.empty((n_samples, self.n_items), dtype=np.int32)
-        log_weights = np.empty(n_samples)
-
-        def draw(first: int, last: int) -> None:
-            sample_rows(key, first, last, self._tilts, self._scores, u, v, 0, orders, log_weights)
-
-        over_rows(draw, n_samples, self.n_items**2)
+        approximate = vmf_log_sum(self._concentration, self.n_items)
+        if self.n_items <= subsets.MOST_ITEMS:
+            return Estimate(log_sum("exact", self._tilts, self._scores) - approximate)
+        _, log_weights = self._importance_draws(n_samples, stream_key(random_state), 0)
         largest = float(log_weights.max())
         weights = np.exp(log_weights - largest)
         mean = float(weights.mean())
@@ -199,7 +179,12 @@ class Angle(Distribution):
                 PermixWarning,
                 stacklevel=2,
             )
-        return Estimate(largest + math.log(mean) - self._vmf_log_sum, relative_error)
+        return Estimate(largest + math.log(mean) - approximate, relative_error)
+
+    @property
+    def tilts(self) -> Array:
+        """κ θ, one number per item."""
+        return read_only(self._tilts)
 
     def log_prob(self, rankings: object, n_particles: int = 64, random_state: RandomState = 0) -> Array:
         """Log-probability of each row, whatever its count.
@@ -222,33 +207,36 @@ class Angle(Distribution):
         PermixWarning
             Where the von Mises–Fisher approximation gives a probability above one.
         """
-        from permix.distributions.angle.draws_jit import log_weight_rows
-
         if isinstance(rankings, Preferences):
             raise DataError(
                 "angle gives probabilities of rankings; write preferences that are lists as Rankings, with "
                 "unlisted='below' or 'unknown'"
             )
         table = rankings_over(rankings, self._items, of="direction")
-        out = np.zeros(len(table))
         if table.is_full:
-            orders = table.orders
-
-            def score(first: int, last: int) -> None:
-                log_weight_rows(first, last, orders, self._tilts, self._scores, out)
-
-            over_rows(score, len(table), self.n_items)
+            out = self._tilts[table.orders] @ self._scores
         else:
-            from permix.distributions.angle.completions import log_compatible_sums
-
-            sums, _ = log_compatible_sums(
-                table, self._tilts[None, :], n_particles=n_particles, random_state=random_state
-            )
-            out[:] = sums[:, 0]
+            tilts = self._tilts[None, :]
+            sums, _ = log_compatible_sums(table, tilts, n_particles=n_particles, random_state=random_state)
+            out = sums[:, 0]
         out -= self.log_normalizer()
-        if self._normalizer == "vmf":
-            self._warn_above_one(out)
+        above = int(np.count_nonzero(out > 1e-9)) if self._normalizer == "vmf" else 0
+        if above:
+            better = "exact" if self.n_items <= subsets.MOST_ITEMS else "balanced"
+            warnings.warn(
+                f"{above} of {len(out)} rows get a probability above 1, the largest "
+                f"exp({float(out.max()):.3g}): the von Mises–Fisher approximation fails at "
+                f"concentration {self._concentration:g} with {self.n_items} items; use "
+                f'normalizer="{better}"',
+                PermixWarning,
+                stacklevel=2,
+            )
         return out
+
+    @property
+    def exact_draws(self) -> bool:
+        """Whether draws come from a table over all subsets (up to 20 items), or from the end of a chain."""
+        return self.n_items <= MOST_ITEMS_BY_DEFAULT
 
     def sample(self, size: int = 1, random_state: RandomState = None) -> Rankings:
         """Draw full rankings independently; see :meth:`Distribution.sample`.
@@ -256,30 +244,20 @@ class Angle(Distribution):
         Up to 20 items the draws are exact. Beyond, each is an importance draw moved by 50 Metropolis
         exchanges per item, several times what the chain needs to forget where it began.
         """
-        t = self.n_items
-        key = stream_key(random_state)
-        out = np.empty((sample_size(size), t), dtype=np.int32)
-        if self.exact_draws:
-            from permix.distributions.angle.subset_table_jit import sample_table_rows
-
-            items, factors, table = self._table
-
-            def draw(first: int, last: int) -> None:
-                sample_table_rows(key, first, last, items, factors, table, out)
-
-            over_rows(draw, len(out), t)
-        else:
-            from permix.distributions.angle.draws_jit import sample_rows
-
-            u, v = self._potentials
-            log_weights, n_exchanges = np.empty(len(out)), EXCHANGES_PER_ITEM * t
-
-            def draw(first: int, last: int) -> None:
-                model = (self._tilts, self._scores, u, v)
-                sample_rows(key, first, last, *model, n_exchanges, out, log_weights)
-
-            over_rows(draw, len(out), t * t)
+        key, n, t = stream_key(random_state), sample_size(size), self.n_items
+        if not self.exact_draws:
+            orders, _ = self._importance_draws(n, key, EXCHANGES_PER_ITEM * t)
+            return Rankings._from_arrays(orders, self._items)
+        table, out = self._table, np.empty((n, t), dtype=np.int32)
+        over_rows(lambda first, last: subsets.sample_table_rows(key, first, last, *table, out), n, t)
         return Rankings._from_arrays(out, self._items)
+
+    def _importance_draws(self, size: int, key: Array, n_exchanges: int) -> tuple[Array, Array]:
+        """Orderings drawn by importance, moved by so many exchanges each, and their log-weights before."""
+        orders, log_weights = np.empty((size, self.n_items), dtype=np.int32), np.empty(size)
+        work = (self._tilts, self._scores, *self._potentials, n_exchanges, orders, log_weights)
+        over_rows(lambda first, last: sample_rows(key, first, last, *work), size, self.n_items**2)
+        return orders, log_weights
 
     def mean_scores(self) -> Array:
         """Mean of y for each item: the gradient of :meth:`log_normalizer` in the tilts.
@@ -287,24 +265,9 @@ class Angle(Distribution):
         Exact under the exact normalizer; I_{(t-1)/2}(κ) / I_{(t-3)/2}(κ) times the direction under the
         von Mises–Fisher approximation.
         """
-        if self._normalizer == "balanced":
-            from permix.distributions.angle.balanced_jit import balanced_log_sum_and_mean
-
-            balanced = np.empty(self.n_items)
-            balanced_log_sum_and_mean(self._tilts, self._scores, balanced)
-            return balanced
-        if self._normalizer == "exact":
-            from permix.distributions.angle.subset_table_jit import log_sum_and_mean
-
-            mean, table, back = (
-                np.empty(self.n_items),
-                np.empty(1 << self.n_items),
-                np.empty(1 << self.n_items),
-            )
-            log_sum_and_mean(self._tilts, self._scores, table, back, mean)
-            return mean
-        from permix.distributions.angle.bessel_jit import bessel_ratio
-
+        if self._normalizer != "vmf":
+            tables = work_space(self._normalizer, self.n_items)
+            return log_sum_and_gradient(self._tilts, self._scores, tables)[1]
         return np.asarray(bessel_ratio(0.5 * (self.n_items - 3), self._concentration) * self._direction)
 
     def rank_marginals(self, n_samples: int = 1000, random_state: RandomState = 0) -> Array:
@@ -322,14 +285,10 @@ class Angle(Distribution):
             Rows by position in ``items``; column 0 is the best rank. Rows and columns sum to one.
         """
         if self.exact_draws:
-            from permix.distributions.angle.subset_table_jit import rank_marginals
-
-            return np.asarray(rank_marginals(self._tilts, self._scores))
+            return np.asarray(subsets.rank_marginals(self._tilts, self._scores))
         orders = self.sample(whole_number("n_samples", n_samples, 1), random_state).orders
-        counts = np.zeros((self.n_items, self.n_items))
-        for rank in range(self.n_items):
-            counts[:, rank] = np.bincount(orders[:, rank], minlength=self.n_items)
-        return counts / n_samples
+        counts = [np.bincount(items, minlength=self.n_items) for items in orders.T]
+        return np.stack(counts, axis=1) / n_samples
 
     def pairwise(self, n_samples: int = 1000, random_state: RandomState = 0) -> Array:
         """Matrix of P(item a before item b): exact up to 20 items, beyond the frequencies in draws.
@@ -345,9 +304,7 @@ class Angle(Distribution):
                [0.119, 0.   ]])
         """
         if self.exact_draws:
-            from permix.distributions.angle.subset_table_jit import pairwise
-
-            return np.asarray(pairwise(self._tilts, self._scores))
+            return np.asarray(subsets.pairwise(self._tilts, self._scores))
         draws = self.sample(whole_number("n_samples", n_samples, 1), random_state)
         return np.asarray(draws.pairwise_counts() / n_samples)
 
@@ -372,47 +329,19 @@ class Angle(Distribution):
         )
 
     @cached_property
-    def _vmf_log_sum(self) -> float:
-        from permix.distributions.angle.angle_jit import vmf_log_sum
-
-        return float(vmf_log_sum(self._concentration, self.n_items))
-
-    @cached_property
-    def _exact_log_sum(self) -> float:
-        from permix.distributions.angle.subset_table_jit import log_sum_only
-
-        return float(log_sum_only(self._tilts, self._scores, np.empty(1 << self.n_items)))
+    def _log_sum(self) -> float:
+        return log_sum(self._normalizer, self._tilts, self._scores)
 
     @cached_property
     def _table(self) -> tuple[Array, Array, Array]:
-        from permix.distributions.angle.subset_table_jit import fill_table, scaled_factors
-
-        items, factors, _ = scaled_factors(self._tilts, self._scores)
+        items, factors, _ = subsets.scaled_factors(self._tilts, self._scores)
         table = np.empty(1 << self.n_items)
-        fill_table(factors, table)
+        subsets.fill_table(factors, table)
         return items, factors, table
 
     @cached_property
     def _potentials(self) -> tuple[Array, Array]:
-        from permix.distributions.angle.draws_jit import balancing_potentials
-
-        u, v = balancing_potentials(self._tilts, self._scores)
-        return u, v
-
-    def _warn_above_one(self, log_probabilities: Array) -> None:
-        above = int(np.count_nonzero(log_probabilities > 1e-9))
-        if above:
-            from permix.distributions.angle.subset_table_jit import MOST_ITEMS
-
-            better = "exact" if self.n_items <= MOST_ITEMS else "balanced"
-            warnings.warn(
-                f"{above} of {len(log_probabilities)} rows get a probability above 1, the largest "
-                f"exp({float(log_probabilities.max()):.3g}): the von Mises–Fisher approximation fails at "
-                f"concentration {self._concentration:g} with {self.n_items} items; use "
-                f'normalizer="{better}"',
-                PermixWarning,
-                stacklevel=3,
-            )
+        return tuple(balancing_potentials(self._tilts, self._scores))
 
 
 def _entries_and_items(direction: object, items: Iterable[object] | None) -> tuple[Array, tuple[Label, ...]]:
@@ -472,15 +401,13 @@ def _concentration(concentration: object) -> float:
 
 
 def _normalizer_in_use(normalizer: object, n_items: int) -> str:
-    from permix.distributions.angle.subset_table_jit import MOST_ITEMS
-
     if normalizer not in ("auto", "exact", "balanced", "vmf"):
         raise DataError(f"normalizer={normalizer!r} must be 'auto', 'exact', 'balanced' or 'vmf'")
     if normalizer == "auto":
         return "exact" if n_items <= MOST_ITEMS_BY_DEFAULT else "balanced"
-    if normalizer == "exact" and n_items > MOST_ITEMS:
+    if normalizer == "exact" and n_items > subsets.MOST_ITEMS:
         raise DataError(
-            f"normalizer='exact' takes up to {MOST_ITEMS} items, and here are {n_items}; use "
+            f"normalizer='exact' takes up to {subsets.MOST_ITEMS} items, and here are {n_items}; use "
             "'balanced', or 'vmf', whose error normalizer_error() estimates"
         )
     return str(normalizer)

@@ -87,33 +87,26 @@ def _log_permanent(balanced):
 
 
 @kernel
-def balanced_log_sum(tilts, scores):
-    """Return ln Σ over all rankings of exp(Σ_r tilts[order[r]] scores[r]), approximately."""
-    items = np.argsort(tilts)
-    matrix = np.empty((tilts.size, tilts.size))
-    return _scaled(tilts, scores, items, matrix) + _balance(matrix) + _log_permanent(matrix)
-
-
-@kernel
 def balanced_log_sum_and_mean(tilts, scores, mean):
-    """Do as :func:`balanced_log_sum`, and fill ``mean`` with the gradient in the tilts, E[y].
+    """Return ln Σ over all rankings of exp(Σ_r tilts[order[r]] scores[r]), approximately.
 
-    The gradient of the scales is P y exactly; that of the permanent of P is taken along the tilts alone, by a
-    difference: across them it is smaller still.
+    Where ``mean`` has room, it is filled with the gradient in the tilts, E[y]. The gradient of the scales is
+    P y exactly; that of the permanent of P is taken along the tilts alone, by a difference: across them it is
+    smaller still.
     """
     t = tilts.size
     items = np.argsort(tilts)
     matrix = np.empty((t, t))
     value = _scaled(tilts, scores, items, matrix) + _balance(matrix)
-    for k in range(t):
+    correction = _log_permanent(matrix)
+    square = 0.0
+    for k in range(mean.size):
         total = 0.0
         for r in range(t):
             total += matrix[k, r] * scores[r]
         mean[items[k]] = total
-    correction = _log_permanent(matrix)
-    square = 0.0
-    for i in range(t):
-        square += tilts[i] * tilts[i]
+    for k in range(mean.size):
+        square += tilts[k] * tilts[k]
     if square > 0.0:
         _scaled((1.0 + STEP) * tilts, scores, items, matrix)
         _balance(matrix)

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Modified Bessel functions of the first kind, in logarithms: ln I_ν(x), I_{ν+1}(x)/I_ν(x) and its slope.
+"""Moments of the uniform distribution on a sphere, by modified Bessel functions I_ν of the first kind.
 
 Right to about 1e-12 for orders from -1/2 to 10⁴ and beyond and for x from 1e-8 to 1e8, where
 ``scipy.special.ive`` has long underflowed. One expansion serves all arguments: Debye's, uniform in x for
@@ -64,22 +64,27 @@ _DEBYE = _debye_coefficients(N_TERMS)
 
 
 @kernel
-def _debye(order, x):
-    """Return ln I, the ratio and its slope for a large order."""
-    s = math.hypot(order, x)
-    q = (order / s) ** 2
+def sphere_moments(order, x):
+    """Return M = ln E[exp(x u₁)] for u uniform on the unit sphere in 2ν + 2 dimensions, M' and M''.
+
+    M = ln of Γ(ν+1) (2/x)^ν I_ν(x), so that M' is A = I_{ν+1}(x) / I_ν(x), for ν >= -1/2 and x >= 0.
+    """
+    if not (order >= -0.5 and x >= 0.0 and x < np.inf):
+        return np.nan, np.nan, np.nan
+    if x == 0.0:
+        return 0.0, 0.0, 0.5 / (order + 1.0)
+    steps = max(0, math.ceil(LEAST_ORDER - order))
+    high = order + steps
+    s = float(np.hypot(high, x))
+    q = (high / s) ** 2
     # Σ s^-k D_k, and the same with coefficients multiplied by k + 2j once and twice: what d/dx brings down.
-    series = 0.0
-    first = 0.0
-    second = 0.0
+    series = first = second = 0.0
     scale = 1.0
     for k in range(1, N_TERMS + 1):
         scale /= s
-        a = 0.0
-        b = 0.0
-        c = 0.0
+        a = b = c = 0.0
         for j in range(k, -1, -1):
-            value = _DEBYE[k - 1, j]
+            value = float(_DEBYE[k - 1, j])  # arithmetic of Python numbers is quicker than of NumPy scalars
             weight = k + 2.0 * j
             a = a * q + value
             b = b * q + value * weight
@@ -87,40 +92,10 @@ def _debye(order, x):
         series += scale * a
         first += scale * b
         second += scale * c
-    log_i = s + order * math.log(x / (order + s)) - _HALF_LOG_TWO_PI - 0.5 * math.log(s) + series
+    log_i = s + high * math.log(x / (high + s)) - _HALF_LOG_TWO_PI - 0.5 * math.log(s) + series
     r = x / s
-    ratio = x / (s + order) - r / s * (0.5 + first)
-    slope = order / (s * (s + order)) + ((r * r - q) * (0.5 + first) + r * r * second) / (s * s)
-    return log_i, ratio, slope
-
-
-@kernel
-def _log_series(order, z):
-    """Return ln Σ_k z^k / (k! (ν+1)_k) for z up to ν + 1; relatively exact near ln 1."""
-    total = 0.0
-    term = 1.0
-    k = 0.0
-    while term > 1e-18 * total or k < 1.0:
-        k += 1.0
-        term *= z / (k * (order + k))
-        total += term
-    return math.log1p(total)
-
-
-@kernel
-def bessel(order, x):
-    """Return ln I_ν(x), A = I_{ν+1}(x) / I_ν(x) and dA/dx, for ν >= -1/2 and x > 0.
-
-    Also (ln I_ν)' = A + ν/x and (ln I_ν)'' = dA/dx - ν/x².
-    """
-    if not (order >= -0.5 and x > 0.0 and x < np.inf):
-        if x == 0.0 and order >= -0.5:
-            if order == 0.0:
-                return 0.0, 0.0, 0.5
-            return (-np.inf if order > 0.0 else np.inf), 0.0, 0.5 / (order + 1.0)
-        return np.nan, np.nan, np.nan
-    steps = max(0, math.ceil(LEAST_ORDER - order))
-    log_i, ratio, slope = _debye(order + steps, x)
+    ratio = x / (s + high) - r / s * (0.5 + first)
+    slope = high / (s * (s + high)) + ((r * r - q) * (0.5 + first) + r * r * second) / (s * s)
     product = 1.0
     for step in range(steps - 1, -1, -1):
         # A_{μ} = 1 / (2(μ+1)/x + A_{μ+1}) at μ = ν + step, and its derivative.
@@ -131,24 +106,25 @@ def bessel(order, x):
         if step % _RATIOS_PER_LOGARITHM == 0:
             log_i -= math.log(product)
             product = 1.0
-    if 0.25 * x * x <= order + 1.0:  # ln I_0(x) = x²/4 - …: to be had from the series alone
-        log_i = order * math.log(0.5 * x) - math.lgamma(order + 1.0) + _log_series(order, 0.25 * x * x)
-    return log_i, ratio, slope
+    z = 0.25 * x * x
+    if z > order + 1.0:
+        return math.lgamma(order + 1.0) + order * math.log(2.0 / x) + log_i, ratio, slope
+    # The logarithms would cancel: ln Σ_k z^k / (k! (ν+1)_k), relatively exact near ln 1.
+    total, term, k = 0.0, 1.0, 0.0
+    while term > 1e-18 * total or k < 1.0:
+        k += 1.0
+        term *= z / (k * (order + k))
+        total += term
+    return math.log1p(total), ratio, slope
 
 
-@kernel
+@ufunc
 def log_sphere_moment(order, x):
-    """Return ln E[exp(x u₁)] for u uniform on the unit sphere in 2ν + 2 dimensions.
-
-    It is ln of Γ(ν+1) (2/x)^ν I_ν(x) = Σ_k (x²/4)^k / (k! (ν+1)_k); for small x from the series, since the
-    logarithms of the factors would cancel.
-    """
-    if 0.25 * x * x <= order + 1.0:
-        return _log_series(order, 0.25 * x * x)
-    return math.lgamma(order + 1.0) + order * math.log(2.0 / x) + bessel(order, x)[0]
+    """Return M of :func:`sphere_moments` elementwise."""
+    return sphere_moments(order, x)[0]
 
 
 @ufunc
 def bessel_ratio(order, x):
     """Return I_{ν+1}(x) / I_ν(x) elementwise: the mean of θ'x under a von Mises–Fisher distribution."""
-    return bessel(order, x)[1]
+    return sphere_moments(order, x)[1]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
+from permix.distributions.angle import completions_jit as jit
+from permix.distributions.angle.lists_jit import LEAST, weigh_lists
+from permix.distributions.angle.scores import standard_scores
 from permix.distributions.base import whole_number
 from permix.errors import DataError
 from permix.runtime.seeds import RandomState, stream_key
@@ -22,23 +27,11 @@ def log_compatible_sums(
 ) -> tuple[Array, Array]:
     """Sum exp(Σ_r tilt of the item at rank r · score of rank r) over all full rankings that agree with a row.
 
-    Less the ln of the same sum over all rankings, this is the log-probability of an incomplete ranking.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Full rankings, top lists and rankings of a subset, in any mixture.
-    tilts : array (components, items)
-        Concentration times direction of each component.
-    n_particles : int
-        Annealed runs for each row that is too long for a table.
-    random_state : int, SeedSequence, Generator or None
-        Where these start from.
-
-    Returns
-    -------
-    log_sums, standard_errors : ndarrays (rows, components)
-        The error is 0 where the sum is exact: full rows, and rows with few unlisted items.
+    Less the ln of the same sum over all rankings, this is the log-probability of an incomplete ranking. Rows
+    are full rankings, top lists and rankings of a subset, in any mixture; ``tilts`` (components, items) are
+    concentration times direction. Rows too long for a table get ``n_particles`` annealed runs each, which
+    start from ``random_state``. Returns ln of the sums and standard errors, both (rows, components); an error
+    is 0 where the sum is exact: full rows, and rows with few unlisted items.
 
     Examples
     --------
@@ -50,115 +43,71 @@ def log_compatible_sums(
     >>> float(np.exp(log_sums[0, 0]).round(6)), float(errors[0, 0])
     (5.0, 0.0)
     """
-    from permix.distributions.angle.angle_jit import standard_scores
-    from permix.distributions.angle.completions_jit import annealed_log_sums, exact_log_sums, n_terms
-
     table = _tilts(tilts, rankings)
     n_particles = whole_number("n_particles", n_particles, 2)
     key = stream_key(random_state)
     n_items, n_components = rankings.n_items, len(table)
     scores = standard_scores(n_items)
-    terms = _by_length(n_terms, rankings)
-    found = np.zeros((len(rankings), n_components))
-    errors = np.zeros((len(rankings), n_components))
+    terms = _n_terms(rankings)
+    found, errors = np.zeros((2, len(rankings), n_components))
 
     lists = np.flatnonzero(rankings.unlisted_below)
     if n_items > MOST_TABLED_ITEMS or terms[lists].sum() <= 2.0**n_items * n_items:
         lists = lists[:0]  # a table for each row is smaller than one for all
     alone = np.ones(len(rankings), dtype=bool)
     if len(lists):
-        found[lists], alone[lists] = _lists_log_sums(rankings, lists, table, scores)
+        listed, lengths, _ = _rows(rankings, lists)
+        rest, subsets = np.empty(1 << n_items), np.empty(len(lists), np.int64)
+        alone[lists] = False
+        for component, tilt in enumerate(table):
+            sums = np.empty(len(lists))
+            weigh_lists(listed, lengths, tilt, scores, rest, subsets, sums)
+            found[lists, component] = sums
+            # Where the common table has lost their digits, rows need one of their own.
+            alone[lists] |= rest[subsets] <= LEAST
 
     exact = np.flatnonzero(alone & (terms <= MOST_TERMS))
-    listed, lengths, below = _rows(rankings, exact)
-    sums = np.empty((len(exact), n_components))
-
-    def add(first: int, last: int) -> None:
-        exact_log_sums(first, last, listed, lengths, below, table, scores, sums)
-
     if len(exact):
-        over_rows(add, len(exact), int(n_components * (n_items + terms[exact].mean())))
-    found[exact] = sums
+        sums = np.empty((len(exact), n_components))
+        cost = int(n_components * (n_items + terms[exact].mean()))
+        over_rows(jit.exact_log_sums, len(exact), cost, *_rows(rankings, exact), table, scores, sums)
+        found[exact] = sums
 
-    rest = np.flatnonzero(alone & (terms > MOST_TERMS))
-    if len(rest):
-        listed, lengths, below = _rows(rankings, rest)
-        sums, spread = np.empty((len(rest), n_components)), np.empty((len(rest), n_components))
+    others = np.flatnonzero(alone & (terms > MOST_TERMS))
+    if len(others):
+        work = (*_rows(rankings, others), table, scores, others, n_particles)
+        sums, spread = np.empty((2, len(others), n_components))
 
         def anneal(first: int, last: int) -> None:
-            annealed_log_sums(
-                key, first, last, listed, lengths, below, table, scores, rest, n_particles, sums, spread
-            )
+            jit.annealed_log_sums(key, first, last, *work, sums, spread)
 
-        over_rows(anneal, len(rest), n_components * n_particles * n_items)
-        found[rest], errors[rest] = sums, spread
+        over_rows(anneal, len(others), n_components * n_particles * n_items)
+        found[others], errors[others] = sums, spread
     return found, errors
-
-
-def _lists_log_sums(rankings: Rankings, rows: Array, tilts: Array, scores: Array) -> tuple[Array, Array]:
-    """Return the sums of these rows, top lists, by one table for each component (rows, components).
-
-    And which rows need a table of their own, since the common one has lost their digits.
-    """
-    from permix.distributions.angle.lists_jit import LEAST, weigh_lists
-
-    listed, lengths, _ = _rows(rankings, rows)
-    rest, subsets = np.empty(1 << rankings.n_items), np.empty(len(rows), np.int64)
-    sums = np.empty((len(tilts), len(rows)))
-    lost = np.zeros(len(rows), dtype=bool)
-    for tilt, out in zip(tilts, sums, strict=True):
-        weigh_lists(listed, lengths, tilt, scores, rest, subsets, out)
-        lost |= rest[subsets] <= LEAST
-    return sums.T, lost
 
 
 def is_cheap(rankings: Rankings) -> Array:
     """Say which rows have a sum by table, exact and quick; the others need annealing."""
-    from permix.distributions.angle.completions_jit import n_terms
-
-    return np.asarray(_by_length(n_terms, rankings) <= MOST_TERMS)
+    return np.asarray(_n_terms(rankings) <= MOST_TERMS)
 
 
 def annealing_cost(row: Rankings, tilts: Array, n_particles: int = 64) -> float:
     """Return how many proposals annealing makes for one row, all components together."""
-    from permix.distributions.angle.angle_jit import standard_scores
-    from permix.distributions.angle.completions_jit import annealing_plan
-
     listed, lengths, below = _rows(row, np.arange(1))
-    scores = standard_scores(row.n_items)
-    steps = sum(annealing_plan(listed[0], lengths[0], below[0], np.array(tilt), scores)[2] for tilt in tilts)
+    what, scores = (listed[0], lengths[0], below[0]), standard_scores(row.n_items)
+    steps = sum(jit.annealing_plan(*what, np.array(tilt), scores)[2] for tilt in tilts)
     return float(steps) * n_particles * float(row.n_items - lengths[0])
 
 
 def sample_completions(
-    rankings: Rankings,
-    tilts: object,
-    labels: object = None,
-    *,
-    n_sweeps: int = 50,
-    random_state: RandomState = None,
+    rankings: Rankings, tilts: object, labels: Any = None, *, n_sweeps: int = 50, random_state: Any = None
 ) -> Array:
     """Draw, for every row, a full ranking that agrees with it.
 
-    Rows with few unlisted items are drawn exactly; the others by a Metropolis chain of ``n_sweeps`` sweeps,
-    each of as many proposals as there are items.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Full rankings, top lists and rankings of subsets; full rows come back as they are.
-    tilts : array (components, items)
-        Concentration times direction of each component.
-    labels : array of int (rows,), optional
-        Component of each row; the first for all when left out.
-    n_sweeps : int
-        Sweeps of the chain.
-    random_state : int, SeedSequence, Generator or None
-        Where the draws start from; each row has its own numbers, whatever the number of threads.
-
-    Returns
-    -------
-    ndarray of int32 (rows, items), orderings, best first
+    ``tilts`` (components, items) are concentration times direction; ``labels`` say the component of each
+    row, the first for all when left out. Rows with few unlisted items are drawn exactly; the others by a
+    Metropolis chain of ``n_sweeps`` sweeps, each of as many proposals as there are items. Each row has its
+    own random numbers, whatever the number of threads. Returns orderings (rows, items), best first.
 
     Examples
     --------
@@ -167,9 +116,6 @@ def sample_completions(
     >>> sample_completions(row, [[-90.0, 120.0, -30.0]], random_state=0)
     array([[2, 0, 1]], dtype=int32)
     """
-    from permix.distributions.angle.angle_jit import standard_scores
-    from permix.distributions.angle.completions_jit import completions_sweep, start_completions
-
     table = _tilts(tilts, rankings)
     n_sweeps = whole_number("n_sweeps", n_sweeps, 1)
     chosen = np.zeros(len(rankings), np.int64) if labels is None else np.asarray(labels)
@@ -182,16 +128,13 @@ def sample_completions(
     chosen = chosen.astype(np.int64)
     key = stream_key(random_state)
     n_items = rankings.n_items
-    scores = standard_scores(n_items)
-    listed, lengths, below = _rows(rankings, np.arange(len(rankings)))
+    model = (*_rows(rankings, np.arange(len(rankings))), chosen, table, standard_scores(n_items))
     orders = np.empty((len(rankings), n_items), np.int32)
 
     def draw(first: int, last: int) -> None:
-        start_completions(key, 0, first, last, listed, lengths, below, chosen, table, scores, orders)
+        jit.start_completions(key, 0, first, last, *model, orders)
         for sweep in range(1, n_sweeps + 1):
-            completions_sweep(
-                key, sweep, first, last, orders, listed, lengths, below, chosen, table, scores, n_items
-            )
+            jit.completions_sweep(key, sweep, first, last, orders, *model, n_items)
 
     over_rows(draw, len(rankings), n_items * n_sweeps)
     return orders
@@ -220,12 +163,11 @@ def _rows(rankings: Rankings, rows: Array) -> tuple[Array, Array, Array]:
     return listed, rankings.lengths[rows], rankings.unlisted_below[rows]
 
 
-def _by_length(n_terms: object, rankings: Rankings) -> Array:
+def _n_terms(rankings: Rankings) -> Array:
     """Terms of the table of every row, asked for once for each length."""
-    assert callable(n_terms)
     out = np.empty(len(rankings))
     for below in (False, True):
         rows = rankings.unlisted_below == below
         for length in np.unique(rankings.lengths[rows]).tolist():
-            out[rows & (rankings.lengths == length)] = n_terms(length, below, rankings.n_items)
+            out[rows & (rankings.lengths == length)] = jit.n_terms.py_func(length, below, rankings.n_items)
     return out

@@ -46,12 +46,6 @@ _LOGS = np.concatenate([[-np.inf], np.log(np.arange(1, 513) / 512.0)])
 
 
 @kernel
-def new_completion_scratch(n_items):
-    """Make what :func:`move_completion` needs, once for many rows."""
-    return np.empty((3, n_items), np.int32)
-
-
-@kernel
 def set_up(order, listed, length, scratch):
     """Note the place of every item, its number among the listed (-1: unlisted), and the unlisted items."""
     places, numbers, unlisted = scratch[0], scratch[1], scratch[2]
@@ -189,16 +183,8 @@ def propose(stream, order, listed, length, below, tilts, scores, share, n_propos
 def move_completion(stream, order, listed, length, below, tilts, scores, n_proposals, scratch):
     """Move a completion by Metropolis proposals that leave its distribution given the listed items invariant.
 
-    Parameters
-    ----------
-    stream : an open stream
-    order : int32 array (items,), a completion of the row; changed
-    listed, length, below : int32 array, int, bool
-        ``listed[:length]`` are the items of the row, best first; whether those unlisted are behind them
-    tilts : float array (items,), concentration times direction
-    scores : float array (items,), by rank
-    n_proposals : int
-    scratch : of :func:`new_completion_scratch`
+    ``order``, a completion of the row, is changed; ``listed[:length]`` are the items of the row, best first,
+    and ``below`` says whether those unlisted are behind them; ``scratch`` is an int32 array (3, items).
     """
     set_up(order, listed, length, scratch)
     unit = typical_gain(length, below, tilts, scores, scratch[2])
@@ -234,48 +220,6 @@ def uniform_completion(stream, listed, length, below, order, scratch):
             j += 1
         else:
             order[rank] = unlisted[rank - j]
-
-
-@kernel
-def start_completion(stream, listed, length, below, tilts, scores, order):
-    """Draw a completion to start from: near the model, and compatible with the row.
-
-    Every item draws a score z with density ∝ exp(tilt z) over the range of the scores, as if it were alone;
-    items go by these draws, those of the listed items sorted to keep their order.
-    """
-    t = order.size
-    floor = length if below else 0
-    draws = np.empty(t)
-    is_listed = np.zeros(t, np.bool_)
-    for j in range(length):
-        is_listed[listed[j]] = True
-    width = scores[t - 1] - scores[floor] if floor < t else 0.0
-    for item in range(t):
-        u = uniform(stream)
-        slope = tilts[item] * width
-        if np.abs(slope) < 1e-9:
-            draws[item] = u
-        elif slope > 0.0:  # from the far end, so that the exponential does not overflow
-            draws[item] = 1.0 + np.log(u + (1.0 - u) * np.exp(-slope)) / slope
-        else:
-            draws[item] = np.log1p(u * np.expm1(slope)) / slope
-    if below:
-        for j in range(length):
-            draws[listed[j]] = -1e300
-    own = np.empty(length)
-    for j in range(length):
-        own[j] = draws[listed[j]]
-    own.sort()
-    for j in range(length):
-        draws[listed[j]] = own[j]
-    j = 0
-    for rank, item in enumerate(np.argsort(draws)):
-        # Equal draws of listed items would come in any order: the list itself says which is next.
-        if is_listed[item]:
-            order[rank] = listed[j]
-            j += 1
-        else:
-            order[rank] = item
 
 
 @kernel
@@ -458,50 +402,71 @@ def completions_sweep(
 ):
     """Move the completions of rows first..last-1, given components; the same however rows are divided.
 
-    Parameters
-    ----------
-    key : uint64 array (2,)
-    sweep : int, number of the sweep; every row has its own stream in it
-    orders : int32 array (rows, items), completions; changed
-    listed, lengths, below : ``orders``, ``lengths`` and ``unlisted_below`` of Rankings
-    labels : int array (rows,), component of each row
-    tilts : float array (components, items)
-    scores : float array (items,)
-    n_proposals : int, proposals per row; rows with few unlisted items are drawn exactly instead
+    Every row has a stream of its own in each sweep. ``orders`` (rows, items) are the completions; ``listed``,
+    ``lengths`` and ``below`` are ``orders``, ``lengths`` and ``unlisted_below`` of Rankings, ``labels`` the
+    components of the rows, whose ``tilts`` are (components, items). A row gets so many proposals; rows with
+    few unlisted items are drawn exactly instead.
     """
     n_items = scores.size
     stream = new_stream()
-    scratch = new_completion_scratch(n_items)
+    scratch = np.empty((3, n_items), np.int32)
     largest = 0
     for row in range(first, last):
         if n_terms(lengths[row], below[row], n_items) <= QUICK_TERMS:
             largest = max(largest, work_size(lengths[row], below[row], n_items))
     work = np.empty(largest)
     for row in range(first, last):
-        length = lengths[row]
-        if length == n_items:
+        if lengths[row] == n_items:
             continue
         open_stream(stream, key[0], key[1], sweep, row)
-        tilt = tilts[labels[row]]
-        if n_terms(length, below[row], n_items) <= QUICK_TERMS:
-            exact_completion(
-                stream, listed[row], length, below[row], tilt, scores, work, scratch[2], orders[row]
-            )
+        known = (listed[row], lengths[row], below[row], tilts[labels[row]], scores)
+        if n_terms(lengths[row], below[row], n_items) <= QUICK_TERMS:
+            exact_completion(stream, *known, work, scratch[2], orders[row])
         else:
-            move_completion(
-                stream, orders[row], listed[row], length, below[row], tilt, scores, n_proposals, scratch
-            )
+            move_completion(stream, orders[row], *known, n_proposals, scratch)
 
 
 @kernel
 def start_completions(key, sweep, first, last, listed, lengths, below, labels, tilts, scores, orders):
-    """Start the completions of rows first..last-1; arguments as in :func:`completions_sweep`."""
+    """Draw completions of rows first..last-1 to start from: near the model, and compatible with the row.
+
+    Every item draws a score z with density ∝ exp(tilt z) over the range of the scores, as if it were alone;
+    items go by these draws, those of the listed items sorted to keep their order. Arguments as in
+    :func:`completions_sweep`.
+    """
+    t = scores.size
     stream = new_stream()
+    draws, own = np.empty(t), np.empty(t)
+    is_listed = np.empty(t, np.bool_)
     for row in range(first, last):
         open_stream(stream, key[0], key[1], sweep, row)
-        start_completion(
-            stream, listed[row], lengths[row], below[row], tilts[labels[row]], scores, orders[row]
-        )
+        length = lengths[row]
+        floor = length if below[row] else 0
+        is_listed[:] = False
+        for j in range(length):
+            is_listed[listed[row, j]] = True
+        width = scores[t - 1] - scores[floor] if floor < t else 0.0
+        for item in range(t):
+            u = uniform(stream)
+            slope = tilts[labels[row], item] * width
+            if np.abs(slope) < 1e-9:
+                draws[item] = u
+            elif slope > 0.0:  # from the far end, so that the exponential does not overflow
+                draws[item] = 1.0 + np.log(u + (1.0 - u) * np.exp(-slope)) / slope
+            else:
+                draws[item] = np.log1p(u * np.expm1(slope)) / slope
+        for j in range(length):
+            own[j] = -1e300 if below[row] else draws[listed[row, j]]
+        own[:length].sort()
+        for j in range(length):
+            draws[listed[row, j]] = own[j]
+        n_placed = 0
+        for rank, item in enumerate(np.argsort(draws)):
+            # Equal draws of listed items would come in any order: the list itself says which is next.
+            orders[row, rank] = item
+            if is_listed[item]:
+                orders[row, rank] = listed[row, n_placed]
+                n_placed += 1
 
 
 @kernel
@@ -572,37 +537,27 @@ def annealed_log_sums(
 ):
     """Estimate ln of the sum of the weights of all completions, for rows first..last-1 and every component.
 
-    Parameters
-    ----------
-    numbers : int array (rows,), the number that gives the row its streams
-    out, errors : float arrays (rows, components), filled: estimates and their standard errors
+    ``numbers`` give the rows their streams; ``out`` and ``errors`` (rows, components) are filled with the
+    estimates and their standard errors.
     """
     n_components, n_items = tilts.shape
     stream = new_stream()
-    scratch = new_completion_scratch(n_items)
+    scratch = np.empty((3, n_items), np.int32)
     order = np.empty(n_items, np.int32)
     log_weights = np.empty(n_particles)
     for row in range(first, last):
-        rows_items, length, behind = listed[row], lengths[row], below[row]
+        length, behind = lengths[row], below[row]
         log_count = math.lgamma(n_items - length + 1.0)  # (t-k)! top lists, t!/k! rankings of a subset
         if not behind:
             log_count = math.lgamma(n_items + 1.0) - math.lgamma(length + 1.0)
         for k in range(n_components):
-            plan = annealing_plan(rows_items, length, behind, tilts[k], scores)
+            known = (listed[row], length, behind, tilts[k], scores)
+            plan = annealing_plan(*known)
             for particle in range(n_particles):
                 datum = (numbers[row] * n_components + k) * n_particles + particle
                 open_stream(stream, key[0], key[1], 0, datum)
                 log_weights[particle] = annealed_log_weight(
-                    stream,
-                    rows_items,
-                    length,
-                    behind,
-                    tilts[k],
-                    scores,
-                    plan,
-                    n_items - length,
-                    order,
-                    scratch,
+                    stream, *known, plan, n_items - length, order, scratch
                 )
             value, errors[row, k] = log_mean_exp(log_weights)
             out[row, k] = log_count + value

@@ -131,20 +131,6 @@ def _stretched(values, size):
 
 
 @kernel
-def _odds_of_items_left(rank, tilts, scores, u, v, left, n_left, unused, weights):
-    """Set ``weights`` to the odds of this rank against later ones, take from ``unused``; return the sum."""
-    total = 0.0
-    for k in range(n_left):
-        i = left[k]
-        exponent = tilts[i] * scores[rank] - u[i] - v[rank]
-        probability = math.exp(exponent) if exponent > _LEAST_EXPONENT else _TINY
-        unused[i] -= probability
-        weights[k] = probability / max(unused[i], _LEAST_UNUSED)
-        total += weights[k]
-    return total
-
-
-@kernel
 def _draw_ranking(stream, tilts, scores, u, v, left, unused, weights, order):
     """Draw an ordering rank by rank; return ln of its weight over its probability under the draw."""
     t = tilts.size
@@ -156,7 +142,14 @@ def _draw_ranking(stream, tilts, scores, u, v, left, unused, weights, order):
         n_left = t - rank
         chosen = 0
         if n_left > 1:
-            total = _odds_of_items_left(rank, tilts, scores, u, v, left, n_left, unused, weights)
+            total = 0.0  # of the odds of this rank against later ones
+            for k in range(n_left):
+                i = left[k]
+                exponent = tilts[i] * scores[rank] - u[i] - v[rank]
+                probability = math.exp(exponent) if exponent > _LEAST_EXPONENT else _TINY
+                unused[i] -= probability
+                weights[k] = probability / max(unused[i], _LEAST_UNUSED)
+                total += weights[k]
             remaining = uniform(stream) * total
             while chosen < n_left - 1:
                 remaining -= weights[chosen]
@@ -168,25 +161,6 @@ def _draw_ranking(stream, tilts, scores, u, v, left, unused, weights, order):
         log_weight += tilts[order[rank]] * scores[rank]
         left[chosen] = left[n_left - 1]
     return log_weight
-
-
-@kernel
-def log_proposal(order, tilts, scores, u, v):
-    """Return ln of the probability with which :func:`sample_rows` draws this ordering."""
-    t = tilts.size
-    left = np.arange(t)
-    unused = np.ones(t)
-    weights = np.empty(t)
-    log_probability = 0.0
-    for rank in range(t - 1):
-        n_left = t - rank
-        total = _odds_of_items_left(rank, tilts, scores, u, v, left, n_left, unused, weights)
-        for k in range(n_left):
-            if left[k] == order[rank]:
-                log_probability += math.log(weights[k] / total)
-                left[k] = left[n_left - 1]
-                break
-    return log_probability
 
 
 @kernel
@@ -232,13 +206,3 @@ def sample_rows(key, first, last, tilts, scores, u, v, n_exchanges, out, log_wei
         open_stream(stream, key[0], key[1], 0, row)
         log_weights[row] = _draw_ranking(stream, tilts, scores, u, v, left, unused, weights, out[row])
         exchange(stream, tilts, scores, n_exchanges, out[row])
-
-
-@kernel
-def log_weight_rows(first, last, orders, tilts, scores, out):
-    """Set ``out`` to Σ_r tilts[order[r]] scores[r] for rows ``first`` to ``last``, which rank every item."""
-    for row in range(first, last):
-        total = 0.0
-        for rank in range(scores.size):
-            total += tilts[orders[row, rank]] * scores[rank]
-        out[row] = total

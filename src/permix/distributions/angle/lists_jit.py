@@ -13,28 +13,12 @@ import math
 
 import numpy as np
 
-from permix.distributions.angle.subset_table_jit import scaled_factors
+from permix.distributions.angle.subset_table_jit import fill_back, scaled_factors
 from permix.kernels.bits import popcount
 from permix.kernels.jit import kernel
 
 # Weights below this have lost digits: the best arrangement of what is left stands for all.
 LEAST = 1e-290
-
-
-@kernel
-def fill_rest(factors, rest):
-    """Set ``rest[S]`` to the scaled weight of all arrangements of the items outside S on the last ranks."""
-    full = rest.size - 1
-    rest[full] = 1.0
-    for subset in range(full - 1, -1, -1):
-        rank = popcount(np.uint64(subset))
-        total = 0.0
-        left = full ^ subset
-        while left:
-            bit = left & -left
-            total += factors[rank, popcount(np.uint64(bit - 1))] * rest[subset | bit]
-            left ^= bit
-        rest[subset] = total
 
 
 @kernel
@@ -47,7 +31,7 @@ def weigh_lists(listed, lengths, tilts, scores, rest, subsets, log_sums):
     """
     t = tilts.size
     items, factors, _ = scaled_factors(tilts, scores)
-    fill_rest(factors, rest)
+    fill_back(factors, np.empty(0), rest, np.zeros((t, t)))
     places = np.empty(t, np.int64)
     # ln factor[rank, place] = tilt · score - by_place[place] - by_rank[rank].
     by_place, by_rank = np.zeros(t), np.empty(t + 1)

@@ -32,7 +32,13 @@ MOST_ITEMS = 22
 def scaled_factors(tilts, scores):
     """Return the items by ascending tilt, the factors (rank × place in that order) and ln of their scale."""
     t = tilts.size
-    items = np.argsort(tilts)
+    items = np.empty(t, np.int64)
+    for item in range(t):  # sorted by insertion: the items are few, and NumPy's sort takes seconds to compile
+        place = item
+        while place > 0 and tilts[items[place - 1]] > tilts[item]:
+            items[place] = items[place - 1]
+            place -= 1
+        items[place] = item
     factors = np.empty((t, t))
     log_scale = 0.0
     for rank in range(t):
@@ -73,15 +79,15 @@ def fill_table(factors, table):
 def fill_back(factors, table, back, marginals):
     """Set ``back[S]`` to the scaled weight of all arrangements of the items outside S on the last ranks.
 
-    ``marginals`` (rank × place) becomes the probability of each item at each rank.
+    Where there is a ``table``, the probability of each item at each rank is added to ``marginals`` (rank ×
+    place).
     """
     t = factors.shape[0]
     full = (1 << t) - 1
     back[full] = 1.0
-    marginals[:, :] = 0.0
     for subset in range(full - 1, -1, -1):
         rank = popcount(np.uint64(subset))
-        before = table[subset] / table[full]
+        before = table[subset] / table[full] if table.size else 0.0
         total = 0.0
         left = full ^ subset
         while left:
@@ -95,55 +101,54 @@ def fill_back(factors, table, back, marginals):
 
 
 @kernel
-def log_sum_only(tilts, scores, table):
-    """Return ln of the sum of exp(Σ_r tilts[order[r]] scores[r]) over all orderings."""
-    factors, log_scale = scaled_factors(tilts, scores)[1:]
-    return math.log(fill_table(factors, table)) + log_scale
-
-
-@kernel
 def log_sum_and_mean(tilts, scores, table, back, mean):
-    """Return the same, and set ``mean`` to its gradient in the tilts: the mean score of each item."""
+    """Return ln of the sum of exp(Σ_r tilts[order[r]] scores[r]) over all orderings.
+
+    Where there is scratch in ``back``, also set ``mean`` to its gradient in the tilts: the mean score of each
+    item.
+    """
     items, factors, log_scale = scaled_factors(tilts, scores)
     total = fill_table(factors, table)
-    marginals = np.empty(factors.shape)
-    fill_back(factors, table, back, marginals)
-    for place in range(tilts.size):
-        expected = 0.0
-        for rank in range(tilts.size):
-            expected += marginals[rank, place] * scores[rank]
-        mean[items[place]] = expected
+    if back.size:
+        marginals = np.zeros(factors.shape)
+        fill_back(factors, table, back, marginals)
+        for place in range(tilts.size):
+            expected = 0.0
+            for rank in range(tilts.size):
+                expected += marginals[rank, place] * scores[rank]
+            mean[items[place]] = expected
     return math.log(total) + log_scale
 
 
-@kernel
+def _filled(tilts, scores):
+    """Return items, factors, both tables and the marginals (rank × place)."""
+    items, factors, _ = scaled_factors(tilts, scores)
+    table, back, marginals = np.empty(1 << tilts.size), np.empty(1 << tilts.size), np.zeros(factors.shape)
+    fill_table(factors, table)
+    fill_back(factors, table, back, marginals)
+    return items, factors, table, back, marginals
+
+
 def rank_marginals(tilts, scores):
     """Return P(item a has rank r), items × ranks."""
-    t = tilts.size
-    items, factors, _ = scaled_factors(tilts, scores)
-    table = np.empty(1 << t)
-    fill_table(factors, table)
-    by_place = np.empty((t, t))
-    fill_back(factors, table, np.empty(1 << t), by_place)
-    out = np.empty((t, t))
-    for place in range(t):
-        for rank in range(t):
-            out[items[place], rank] = by_place[rank, place]
-    return out
+    items, *_, marginals = _filled(tilts, scores)
+    return marginals.T[np.argsort(items)]
+
+
+def pairwise(tilts, scores):
+    """Return P(item a before item b), items × items."""
+    items, *known, _ = _filled(tilts, scores)
+    places = np.argsort(items)
+    return _flows(*known)[np.ix_(places, places)]
 
 
 @kernel
-def pairwise(tilts, scores):
-    """Return P(item a before item b), items × items: the flow through a's placement while b is still open.
+def _flows(factors, table, back):
+    """Return P(place a before place b): the flow through a's placement while b is still open.
 
     It costs 2^t t²/4 additions.
     """
-    t = tilts.size
-    items, factors, _ = scaled_factors(tilts, scores)
-    table = np.empty(1 << t)
-    back = np.empty(1 << t)
-    fill_table(factors, table)
-    fill_back(factors, table, back, np.empty((t, t)))
+    t = factors.shape[0]
     full = (1 << t) - 1
     by_place = np.zeros((t, t))
     open_places = np.empty(t, np.int64)
@@ -161,13 +166,9 @@ def pairwise(tilts, scores):
             a = open_places[k]
             flow = before * factors[rank, a] * back[subset | (1 << a)]
             for j in range(n_open):
-                by_place[a, open_places[j]] += flow
-    out = np.zeros((t, t))
-    for a in range(t):
-        for b in range(t):
-            if a != b:
-                out[items[a], items[b]] = by_place[a, b]
-    return out
+                if j != k:
+                    by_place[a, open_places[j]] += flow
+    return by_place
 
 
 @kernel

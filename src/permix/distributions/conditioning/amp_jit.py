@@ -8,8 +8,8 @@ MMP (algorithm 2) has AMP for the proposal of an independence Metropolis chain, 
 is the true posterior.
 
 Where a direct implementation searches all inserted items at every step, a plan (``amp_plans``) says which few
-numbers to look at; draws are inversions by table (``amp_insertions_jit``); up to some hundreds of items many
-draws go side by side through vector instructions (``amp_lanes``).
+numbers to look at; draws are inversions by table (``amp_insertions_jit``), and many of them become rankings
+side by side.
 
 ``log_weight`` is always ln P(r) - ln q(r), with P the unconditional model and q that of AMP: importance
 weights for the posterior, and the mean of their exponential estimates P(v) (equation 28). Every draw has a
@@ -28,14 +28,6 @@ from permix.distributions.conditioning.amp_insertions_jit import (
     log_prior,
     place_quantile,
 )
-from permix.distributions.conditioning.amp_lanes_jit import (
-    LANES,
-    MOST_ITEMS,
-    draw_lanes,
-    grow_lanes,
-    new_lanes,
-    set_plan,
-)
 from permix.distributions.conditioning.amp_plans_jit import (
     allowed_places,
     allows,
@@ -45,22 +37,10 @@ from permix.distributions.conditioning.amp_plans_jit import (
     room_for_plan,
     write_slots,
 )
-from permix.kernels.fenwick import take_in_turn
+from permix.distributions.insertion_jit import grow_orderings
 from permix.kernels.jit import kernel
 from permix.kernels.orders import insertion_code, invert_order
 from permix.kernels.streams import fill_uniform, padded
-
-
-@kernel
-def rank_vectors(centers):
-    """Return the rank vector of every row."""
-    ranks = np.empty(centers.shape, np.int64)
-    for k in range(centers.shape[0]):
-        invert_order(centers[k], ranks[k])
-    return ranks
-
-
-# One draw at a time.
 
 
 @kernel
@@ -150,146 +130,43 @@ def amp_log_prob(arrays, agent, center, models, k, orders, log_priors, log_weigh
     return allowed
 
 
-@kernel
-def _write(center, ranks, out):
-    for i in range(center.size):
-        out[ranks[i]] = center[i]
-
-
-@kernel
-def _distance(places):
-    distance = np.int64(0)
-    for i in range(places.size):
-        distance += i - places[i]
-    return distance
-
-
 # Many agents, many draws. Rows first..last-1 of the work; callers cut it up among threads.
 
 
 @kernel
-def amp_rows(
-    first, last, key, sweep, arrays, agents, clusters, centers, ranks, models, orders, distances, log_weights
-):
-    """Draw rankings by AMP; row ``job * S + s`` is draw s for agent ``agents[job]`` under ``clusters[job]``.
+def amp_rows(first, last, key, sweep, jobs, scratch, orders, distances, log_weights):
+    """Draw rankings by AMP; row ``job * S + s`` is draw s of a job. Fills the last three, (J, S, …).
 
-    Parameters
-    ----------
-    key : uint64 array (2,)
-    sweep : int
-    arrays : PreferenceArrays, without cycles
-    agents, clusters : int64 array (J,)
-    centers, ranks : int array (K, m), orderings and their rank vectors
-    models : InsertionModels, K of them
-    orders : int32 array (J, S, m), filled; or of shape (0, 0, 0) where orderings are not needed
-    distances : int64 array (J, S), filled with Kendall distances from the center
-    log_weights : float array (J, S), filled
+    ``jobs`` are those of ``draws.Jobs``, ``scratch`` is of ``insertion_jit.place_scratch``; ``orders`` is of
+    shape (0, 0, 0) where orderings are not needed.
     """
-    n = centers.shape[1]
+    n, lanes = scratch.shape
     n_draws = log_weights.shape[1]
+    rows = orders.reshape(orders.shape[0] * orders.shape[1], n)
     room = room_for_plan(n)
     uniforms = np.empty(padded(n))
     slots = np.empty(n, np.int32)
     places = np.empty(n, np.int64)
-    drawn = np.empty(n, np.int64)
-    lanes = new_lanes(n if n <= MOST_ITEMS else 1)
-    used = 0
-    plan_row = 0
-    row = first
-    while row < last:
-        job = row // n_draws
-        k = clusters[job]
-        plan = make_plan(arrays, agents[job], ranks[k], room)
-        side_by_side = n <= MOST_ITEMS and plan.only_levels
-        begin = row
-        end = min(last, (job + 1) * n_draws)
-        while row < end:
-            if side_by_side:
-                if row == begin or used == 0:
-                    set_plan(lanes.plans, used, plan)
-                    plan_row = used
-                lanes.plan_of[used] = plan_row
-                lanes.clusters[used] = k
-                lanes.data[used] = row
-                used += 1
-                if used == LANES:
-                    _finish_lanes(lanes, used, key, sweep, models, centers, orders, distances, log_weights)
-                    used = 0
-            else:
-                fill_uniform(key[0], key[1], sweep, row, uniforms)
-                s = row - job * n_draws
-                log_weights[job, s] = amp_places(uniforms, models, k, plan, slots, places)
-                distances[job, s] = _distance(places)
-                if orders.shape[0] > 0:
-                    take_in_turn(places, n, n, True, drawn)
-                    _write(centers[k], drawn, orders[job, s])
-            row += 1
-    if used > 0:
-        _finish_lanes(lanes, used, key, sweep, models, centers, orders, distances, log_weights)
-
-
-@kernel
-def _finish_lanes(lanes, used, key, sweep, models, centers, orders, distances, log_weights):
-    draw_lanes(lanes, used, key, sweep, models)
-    n_draws = log_weights.shape[1]
-    for lane in range(used):
-        job, s = lanes.data[lane] // n_draws, lanes.data[lane] % n_draws
-        log_weights[job, s] = lanes.log_weights[lane]
-        distances[job, s] = lanes.distances[lane]
-    if orders.shape[0] == 0:
-        return
-    few = used < LANES // 8
-    if not few:
-        grow_lanes(lanes)
-    n = centers.shape[1]
-    places = np.empty(n, np.int64)
-    for lane in range(used):
-        center = centers[lanes.clusters[lane]]
-        order = orders[lanes.data[lane] // n_draws, lanes.data[lane] % n_draws]
-        if few:
-            for i in range(n):
-                places[i] = lanes.places[i, lane]
-            take_in_turn(places, n, n, True, places)
-            _write(center, places, order)
-        else:
-            for i in range(n):
-                order[np.uint16(lanes.places[i, lane])] = center[i]  # unsigned: never counted from the end
-
-
-@kernel
-def log_normalizer_rows(first, last, key, sweep, arrays, agents, ranks, models, n_draws, estimates, errors):
-    """Estimate ln P(v | model) by importance sampling (equation 28); row ``a * K + k``, a-th agent, model k.
-
-    Fills ``estimates`` and ``errors``, shape (len(agents), K); exact, with error 0, where the preferences
-    partition all items. Arguments as in :func:`amp_rows`.
-    """
-    n_models, n = ranks.shape
-    room = room_for_plan(n)
-    uniforms = np.empty(padded(n))
-    slots = np.empty(n, np.int32)
-    places = np.empty(n, np.int64)
-    log_weights = np.empty(n_draws)
-    lanes = new_lanes(n if n <= MOST_ITEMS else 1)
+    free = np.empty(n, np.int64)
+    clusters = np.empty(lanes, np.int64)
     for row in range(first, last):
-        a, k = row // n_models, row % n_models
-        plan = make_plan(arrays, agents[a], ranks[k], room)
-        size = 1 if plan.partitioned else n_draws  # every draw has the same weight
-        if n <= MOST_ITEMS and plan.only_levels:
-            set_plan(lanes.plans, 0, plan)
-            for begin in range(0, size, LANES):
-                used = min(LANES, size - begin)
-                for lane in range(used):
-                    lanes.plan_of[lane] = 0
-                    lanes.clusters[lane] = k
-                    lanes.data[lane] = row * n_draws + begin + lane
-                draw_lanes(lanes, used, key, sweep, models)
-                for lane in range(used):
-                    log_weights[begin + lane] = lanes.log_weights[lane]
-        else:
-            for t in range(size):
-                fill_uniform(key[0], key[1], sweep, row * n_draws + t, uniforms)
-                log_weights[t] = amp_places(uniforms, models, k, plan, slots, places)
-        estimates[a, k], errors[a, k] = log_mean_exp(log_weights[:size])
+        job, s = row // n_draws, row % n_draws
+        k = jobs.clusters[job]
+        if s == 0 or row == first:
+            plan = make_plan(jobs.arrays, jobs.agents[job], jobs.ranks[k], room)
+        fill_uniform(key[0], key[1], sweep, row, uniforms)
+        log_weights[job, s] = amp_places(uniforms, jobs.models, k, plan, slots, places)
+        distance = np.int64(0)
+        for i in range(n):
+            distance += i - places[i]
+        distances[job, s] = distance
+        if rows.size > 0:
+            lane = (row - first) % lanes
+            clusters[lane] = k
+            for i in range(n):
+                scratch[i, lane] = places[i]
+            if lane + 1 == lanes or row + 1 == last:
+                grow_orderings(jobs.centers, clusters, scratch, lane + 1, row - lane, free, rows)
 
 
 @kernel

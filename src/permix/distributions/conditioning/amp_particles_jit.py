@@ -10,8 +10,9 @@ between resamplings estimates P(v) without bias, and a particle drawn by its fin
 posterior as T grows.
 
 Mallows models with one dispersion only (geometric models). The numbers drawn depend on key, sweep, and the
-row and particle alone. As in ``amp_lanes`` the particles of levels over some items go side by side through
-vector instructions, several sets at once; other preferences are done one particle at a time.
+row and particle alone. Levels over some items look at one slot at most on either side (``amp_plans_jit``);
+their particles go side by side through vector instructions, several sets at once, a step of all lanes being a
+few of them. Other preferences are done one particle at a time.
 """
 
 from __future__ import annotations
@@ -22,17 +23,6 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.distributions.conditioning.amp_insertions_jit import geometric_back
-from permix.distributions.conditioning.amp_lanes_jit import (
-    BEHIND_ALL,
-    BOTTOM,
-    LANES,
-    MOST_ITEMS,
-    OWN,
-    TOP,
-    LanePlans,
-    new_plans,
-    set_plan,
-)
 from permix.distributions.conditioning.amp_plans_jit import (
     allowed_places,
     clear_slots,
@@ -50,6 +40,11 @@ Array = npt.NDArray[Any]
 EVEN = 1.0
 # Streams of sweep + this are for choosing among particles.
 CHOOSING = np.uint64(1 << 63)
+# Lanes side by side, and items up to which that pays.
+LANES, MOST_ITEMS = 128, 512
+BEHIND_ALL = 16384
+# Slots that never limit anybody, so that every item has one on either side; then those of the plan.
+TOP, BOTTOM, OWN = 0, 1, 2
 
 
 class SetRoom(NamedTuple):
@@ -127,25 +122,33 @@ def _resample(sets, s, n_particles, step):
 
 
 @kernel
-def _finish_set(sets, s, n_particles, n):
-    """Return ln of the estimate of P(v), and a particle drawn by its weight (place within the set)."""
+def _finish_set(sets, s, n_particles, places, row, log_normalizers, chosen_places):
+    """Note ln of the estimate of P(v), and the ``places`` (n, lanes) of a particle drawn by its weight."""
+    n = places.shape[0]
     begin, end = s * n_particles, (s + 1) * n_particles
     largest = -np.inf
     for p in range(begin, end):
         largest = max(largest, sets.log_weights[p])
-    if largest == -np.inf:
-        return -np.inf, 0
-    total = 0.0
-    for p in range(begin, end):
-        total += np.exp(sets.log_weights[p] - largest)
-    remaining = sets.choosing[s, n] * total
-    chosen = n_particles - 1
-    for p in range(begin, end):
-        remaining -= np.exp(sets.log_weights[p] - largest)
-        if remaining < 0.0:
-            chosen = p - begin
-            break
-    return sets.log_totals[s] + largest + np.log(total / n_particles), chosen
+    log_normalizers[row], chosen = -np.inf, 0
+    if largest > -np.inf:
+        total = 0.0
+        for p in range(begin, end):
+            total += np.exp(sets.log_weights[p] - largest)
+        remaining = sets.choosing[s, n] * total
+        chosen = n_particles - 1
+        for p in range(begin, end):
+            remaining -= np.exp(sets.log_weights[p] - largest)
+            if remaining < 0.0:
+                chosen = p - begin
+                break
+        log_normalizers[row] = sets.log_totals[s] + largest + np.log(total / n_particles)
+    if chosen_places.shape[0] > 0:
+        r = sets.n_resampled[s] - 1
+        for i in range(n - 1, -1, -1):
+            while r >= 0 and sets.resampled_at[s, r] >= i:
+                chosen = sets.ancestors[r, begin + chosen]
+                r -= 1
+            chosen_places[row, i] = places[i, begin + chosen]
 
 
 # Side by side.
@@ -156,7 +159,13 @@ class LaneRoom(NamedTuple):
 
     rows: Array  # per set: its row of the work
     clusters: Array
-    plans: LanePlans  # a row per set
+    n_constrained: Array
+    n_slots: Array
+    steps: Array  # (sets, n): of the constrained items
+    low: Array  # slot before the item, TOP where there is none
+    high: Array  # slot behind the item, BOTTOM where there is none
+    last_slot: Array
+    first_slot: Array
     uniforms: Array
     kept: Array  # (LANES, n): uniforms of the constrained steps
     places: Array  # int16 (n, LANES)
@@ -170,10 +179,19 @@ class LaneRoom(NamedTuple):
 @kernel
 def room_for_lanes(n_sets, n):
     """Make the memory of sets side by side."""
+    sizes = np.empty((3, n_sets), np.int64)
+    clusters = np.empty(n_sets, np.uint32)  # unsigned indices spare the test for negative ones
+    tables = np.empty((5, n_sets, n), np.uint16)
     return LaneRoom(
-        np.empty(n_sets, np.int64),
-        np.empty(n_sets, np.uint32),
-        new_plans(n_sets, n),
+        sizes[0],
+        clusters,
+        sizes[1],
+        sizes[2],
+        tables[0],
+        tables[1],
+        tables[2],
+        tables[3],
+        tables[4],
         np.empty(padded(n)),
         np.empty((LANES, n)),
         np.zeros((n, LANES), np.int16),
@@ -186,45 +204,42 @@ def room_for_lanes(n_sets, n):
 
 
 @kernel
+def _set_lanes(room, s, row, k, plan):
+    """Let set s be a row of the work with this plan."""
+    room.rows[s] = row
+    room.clusters[s] = k
+    room.n_constrained[s] = plan.n_constrained
+    room.n_slots[s] = OWN + plan.n_slots
+    for c in range(plan.n_constrained):
+        room.steps[s, c] = plan.steps[c]
+        room.last_slot[s, c] = OWN + plan.last_slot[c]
+        room.first_slot[s, c] = OWN + plan.first_slot[c]
+        room.low[s, c] = TOP
+        if plan.low_start[c] < plan.low_start[c + 1]:
+            room.low[s, c] = OWN + plan.low_slots[plan.low_start[c]]
+        room.high[s, c] = BOTTOM
+        if plan.high_start[c] < plan.high_start[c + 1]:
+            room.high[s, c] = OWN + plan.high_slots[plan.high_start[c]]
+
+
+@kernel
 def _draw_freely(room, used, first_row, n_particles, key, sweep, models):
     """Draw every lane as if nothing were known; constrained steps are drawn again, by the same uniform."""
     places, uniforms = room.places, room.uniforms
-    n = places.shape[0]
     for s in range(used):
         k = room.clusters[s]
         cumulative, guide, scale = models.cumulative[k], models.guide[k], models.guide_scale[k]
         for p in range(n_particles):
             lane = s * n_particles + p
             fill_uniform(key[0], key[1], sweep, (first_row + room.rows[s]) * n_particles + p, uniforms)
-            for i in range(n):
+            for i in range(places.shape[0]):
                 places[i, lane] = i - geometric_back(uniforms[i], cumulative, guide, scale, i + 1)
             room.slots[TOP, lane] = -1
             room.slots[BOTTOM, lane] = BEHIND_ALL
-            for c in range(room.plans.n_constrained[s]):
-                room.kept[lane, c] = uniforms[room.plans.steps[s, c]]
-                room.slots[room.plans.first_slot[s, c], lane] = BEHIND_ALL
-                room.slots[room.plans.last_slot[s, c], lane] = -1
-
-
-@kernel
-def _sort_events(room, used):
-    """List the constrained steps of all sets by step."""
-    event_start = room.event_start
-    n = room.places.shape[0]
-    for i in range(n + 2):
-        event_start[i] = 0
-    for s in range(used):
-        for c in range(room.plans.n_constrained[s]):
-            event_start[room.plans.steps[s, c] + 2] += 1
-    for i in range(n):
-        event_start[i + 2] += event_start[i + 1]
-    for s in range(used):
-        for c in range(room.plans.n_constrained[s]):
-            step = room.plans.steps[s, c]
-            e = event_start[step + 1]
-            event_start[step + 1] += 1
-            room.event_set[e] = s
-            room.event_number[e] = c
+            for c in range(room.n_constrained[s]):
+                room.kept[lane, c] = uniforms[room.steps[s, c]]
+                room.slots[room.first_slot[s, c], lane] = BEHIND_ALL
+                room.slots[room.last_slot[s, c], lane] = -1
 
 
 @kernel
@@ -235,12 +250,8 @@ def _insert_constrained(room, sets, e, i, n_particles, models):
     cumulative, guide, scale = models.cumulative[k], models.guide[k], models.guide_scale[k]
     log_cumulative, decay = models.log_cumulative[k], models.decays[k, 0]
     whole = log_cumulative[i + 1]
-    low_slots, high_slots, newest = (
-        room.slots[room.plans.low[s, c]],
-        room.slots[room.plans.high[s, c]],
-        room.places[i],
-    )
-    log_weights, kept = sets.log_weights, room.kept
+    low_slots, high_slots = room.slots[room.low[s, c]], room.slots[room.high[s, c]]
+    log_weights, kept, newest = sets.log_weights, room.kept, room.places[i]
     for lane in range(s * n_particles, (s + 1) * n_particles):
         low = np.int64(low_slots[lane]) + 1
         high = min(np.int64(high_slots[lane]), i)
@@ -252,28 +263,27 @@ def _insert_constrained(room, sets, e, i, n_particles, models):
 
 
 @kernel
-def _copy_slots(room, ancestors, s, n_particles):
-    begin = s * n_particles
-    copied = room.copied
-    for slot in range(OWN, room.plans.n_slots[s]):
-        values = room.slots[slot]
-        for p in range(n_particles):
-            copied[p] = values[begin + ancestors[begin + p]]
-        for p in range(n_particles):
-            values[begin + p] = copied[p]
-
-
-@kernel
 def _run_lanes(room, sets, used, first_row, n_particles, key, sweep, models, log_normalizers, chosen_places):
     """Run the first ``used`` sets to the end and note what they found."""
-    places, slots, event_start = room.places, room.slots, room.event_start
+    places, slots, event_start, copied = room.places, room.slots, room.event_start, room.copied
     n = places.shape[0]
     n_slots = np.int64(0)
+    event_start[:] = 0
     for s in range(used):
-        n_slots = max(n_slots, room.plans.n_slots[s])
+        n_slots = max(n_slots, room.n_slots[s])
         _start_set(sets, s, n_particles, key, sweep, first_row + room.rows[s])
+        for c in range(room.n_constrained[s]):
+            event_start[room.steps[s, c] + 2] += 1
     _draw_freely(room, used, first_row, n_particles, key, sweep, models)
-    _sort_events(room, used)
+    for i in range(n):
+        event_start[i + 2] += event_start[i + 1]
+    for s in range(used):
+        for c in range(room.n_constrained[s]):
+            step = room.steps[s, c]
+            e = event_start[step + 1]
+            event_start[step + 1] += 1
+            room.event_set[e] = s
+            room.event_number[e] = c
     for i in range(n):
         if event_start[i] == event_start[n]:
             break  # nobody looks at slots any more
@@ -286,23 +296,22 @@ def _run_lanes(room, sets, used, first_row, n_particles, key, sweep, models, log
                 values[lane] += np.int16(values[lane] >= newest[lane])
         for e in range(event_start[i], event_start[i + 1]):
             s, c = room.event_set[e], room.event_number[e]
-            last, first = slots[room.plans.last_slot[s, c]], slots[room.plans.first_slot[s, c]]
-            for lane in range(s * n_particles, (s + 1) * n_particles):
+            begin = np.int64(s) * n_particles
+            last, first = slots[room.last_slot[s, c]], slots[room.first_slot[s, c]]
+            for lane in range(begin, begin + n_particles):
                 last[lane] = max(last[lane], newest[lane])
                 first[lane] = min(first[lane], newest[lane])
             if _resample(sets, s, n_particles, i):
-                _copy_slots(room, sets.ancestors[sets.n_resampled[s] - 1], s, n_particles)
+                ancestors = sets.ancestors[sets.n_resampled[s] - 1]
+                for slot in range(OWN, room.n_slots[s]):
+                    values = slots[slot]
+                    for p in range(n_particles):
+                        copied[p] = values[begin + ancestors[begin + p]]
+                    for p in range(n_particles):
+                        values[begin + p] = copied[p]
+    drawn = places.view(np.uint16)
     for s in range(used):
-        row = room.rows[s]
-        log_normalizers[row], chosen = _finish_set(sets, s, n_particles, n)
-        if chosen_places.shape[0] > 0:
-            begin = s * n_particles
-            r = sets.n_resampled[s] - 1
-            for i in range(n - 1, -1, -1):
-                while r >= 0 and sets.resampled_at[s, r] >= i:
-                    chosen = sets.ancestors[r, begin + chosen]
-                    r -= 1
-                chosen_places[row, i] = places[i, begin + chosen]
+        _finish_set(sets, s, n_particles, drawn, room.rows[s], log_normalizers, chosen_places)
 
 
 # One particle at a time.
@@ -311,7 +320,7 @@ def _run_lanes(room, sets, used, first_row, n_particles, key, sweep, models, log
 @kernel
 def _run_set(number, k, plan, slots, places, copied, sets, n_particles, key, sweep, models, uniforms):
     """Run one set of any preferences; ``uniforms`` (T, n), ``slots`` and ``copied`` (T, n) are scratch."""
-    n = np.int64(places.shape[1])
+    n = np.int64(places.shape[0])
     cumulative, log_cumulative, guide = models.cumulative[k], models.log_cumulative[k], models.guide[k]
     scale, decay = models.guide_scale[k], models.decays[k, 0]
     _start_set(sets, 0, n_particles, key, sweep, number)
@@ -328,7 +337,7 @@ def _run_set(number, k, plan, slots, places, copied, sets, n_particles, key, swe
                 low, high = allowed_places(plan, c, slots[p])
             width = high - low + 1
             place = high - geometric_back(uniforms[p, i], cumulative, guide, scale, width)
-            places[p, i] = place
+            places[i, p] = place
             if constrained:
                 log_odds = log_cumulative[width] - log_cumulative[i + 1]
                 log_odds -= decay * (i - high) if high < i else 0.0
@@ -351,38 +360,15 @@ def _run_set(number, k, plan, slots, places, copied, sets, n_particles, key, swe
 
 
 @kernel
-def particle_rows(
-    first,
-    last,
-    first_row,
-    key,
-    sweep,
-    arrays,
-    agents,
-    clusters,
-    ranks,
-    models,
-    n_particles,
-    log_normalizers,
-    chosen_places,
-):
-    """Estimate ln P(v) and draw one posterior ranking, for rows first..last-1 of the work.
+def particle_rows(first, last, first_row, key, sweep, jobs, n_particles, log_normalizers, chosen_places):
+    """Estimate ln P(v) and draw one posterior ranking, for jobs first..last-1 (``draws.Jobs``).
 
-    Parameters
-    ----------
-    first_row : int, number of row 0 in all work, for the random streams
-    key : uint64 array (2,)
-    sweep : int
-    arrays : PreferenceArrays, without cycles
-    agents, clusters : int64 array (J,), whose preferences and which model
-    ranks : int64 array (K, m), rank vectors of the centers
-    models : InsertionModels of kind GEOMETRIC
-    n_particles : int
-    log_normalizers : float array (J,), filled
-    chosen_places : uint16 or uint8 array (J, m), filled with the insertion places of a particle drawn by its
-        final weight; or of shape (0, 0)
+    ``first_row`` is the number of job 0 in all work, for the random streams. Models are geometric.
+    ``chosen_places`` (J, m) is filled with the insertion places of a particle drawn by its final weight; or
+    of shape (0, 0).
     """
-    n = np.int64(ranks.shape[1])
+    models = jobs.models
+    n = np.int64(jobs.ranks.shape[1])
     room = room_for_plan(n)
     abreast = LANES // n_particles if n <= MOST_ITEMS else 0
     lanes = room_for_lanes(abreast, n if abreast > 0 else 0)
@@ -390,17 +376,15 @@ def particle_rows(
     one = room_for_sets(1, n_particles, n)
     slots = np.empty((n_particles, n), np.int32)
     copied = np.empty((n_particles, n), np.int32)
-    places = np.empty((n_particles, n), np.int64)
+    places = np.empty((n, n_particles), np.uint16)
     uniforms = np.empty((n_particles, padded(n)))
     found = (log_normalizers, chosen_places)
     used = 0
     for row in range(first, last):
-        k = clusters[row]
-        plan = make_plan(arrays, agents[row], ranks[k], room)
+        k = jobs.clusters[row]
+        plan = make_plan(jobs.arrays, jobs.agents[row], jobs.ranks[k], room)
         if abreast > 0 and plan.only_levels:
-            lanes.rows[used] = row
-            lanes.clusters[used] = k
-            set_plan(lanes.plans, used, plan)
+            _set_lanes(lanes, used, row, k, plan)
             used += 1
             if used == abreast:
                 _run_lanes(lanes, lane_sets, used, first_row, n_particles, key, sweep, models, *found)
@@ -409,13 +393,6 @@ def particle_rows(
         _run_set(
             first_row + row, k, plan, slots, places, copied, one, n_particles, key, sweep, models, uniforms
         )
-        log_normalizers[row], chosen = _finish_set(one, 0, n_particles, n)
-        if chosen_places.shape[0] > 0:
-            r = one.n_resampled[0] - 1
-            for i in range(n - 1, -1, -1):
-                while r >= 0 and one.resampled_at[0, r] >= i:
-                    chosen = one.ancestors[r, chosen]
-                    r -= 1
-                chosen_places[row, i] = places[chosen, i]
+        _finish_set(one, 0, n_particles, places, row, *found)
     if used > 0:
         _run_lanes(lanes, lane_sets, used, first_row, n_particles, key, sweep, models, *found)

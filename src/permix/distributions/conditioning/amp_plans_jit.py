@@ -262,12 +262,12 @@ def _plan_closure(arrays, agent, ranks):
             word, bit = a >> 6, np.uint64(1) << np.uint64(a & 63)
             if above[c, word] & bit and _none_between(below[a], above[c], c):
                 if n_low == low_slots.size:
-                    low_slots = _doubled(low_slots)
+                    low_slots = doubled(low_slots)
                 low_slots[n_low] = a
                 n_low += 1
             elif below[c, word] & bit and _none_between(above[a], below[c], c):
                 if n_high == high_slots.size:
-                    high_slots = _doubled(high_slots)
+                    high_slots = doubled(high_slots)
                 high_slots[n_high] = a
                 n_high += 1
     low_start[size] = n_low
@@ -303,10 +303,10 @@ def _none_between(one, other, before):
 
 
 @kernel
-def _doubled(values):
-    grown = np.empty(2 * values.size, values.dtype)
-    for i in range(values.size):
-        grown[i] = values[i]
+def doubled(values):
+    """Return an array twice as long that begins with ``values``."""
+    grown = np.empty((2 * values.shape[0], *values.shape[1:]), values.dtype)
+    grown[: values.shape[0]] = values
     return grown
 
 

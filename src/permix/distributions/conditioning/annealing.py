@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from permix.data.labels import Array
+from permix.distributions.conditioning.amp_insertions_jit import GENERAL, geometric_models
+from permix.distributions.conditioning.amp_plans_jit import relation_bits, relation_matrix
+from permix.distributions.conditioning.annealing_jit import annealed_rows
+from permix.distributions.conditioning.draws import log_mean_exp
+from permix.distributions.conditioning.exact import Problem
+from permix.distributions.conditioning.local_moves_jit import local_models
+from permix.kernels.mallows import displacement_moments, log_normalizer, weighted_log_normalizer
 from permix.runtime.threads import over_rows
-
-if TYPE_CHECKING:
-    from permix.distributions.conditioning.exact import Problem
 
 # Variance of the logarithm of a run's weight that the steps are chosen for, were sweeps perfect.
 VARIANCE = 1.0
@@ -25,19 +28,15 @@ AFFORDABLE = 3e7
 
 def can_anneal(problem: Problem) -> bool:
     """Say whether the model is one that the uniform one can be changed into step by step."""
-    from permix.distributions.conditioning.amp_insertions_jit import GENERAL
-
     return problem.models.kind != GENERAL and bool(np.isfinite(problem.models.decays).all())
 
 
 def is_affordable(problem: Problem) -> bool:
     """Say whether annealing can be done, and in a time that nobody need have asked for."""
     most_steps = AFFORDABLE / problem.n_items**2
-    return (
-        can_anneal(problem)
-        and most_steps >= FEWEST_STEPS
-        and len(ladder(problem.models.decays[0])) <= most_steps
-    )
+    if not can_anneal(problem) or most_steps < FEWEST_STEPS:
+        return False
+    return len(ladder(problem.models.decays[0])) <= most_steps
 
 
 def ladder(decays: Array) -> Array:
@@ -45,8 +44,6 @@ def ladder(decays: Array) -> Array:
 
     The variance of a step is that of λ·k under the model, without preferences, times its length squared.
     """
-    from permix.kernels.mallows import displacement_moments
-
     shares = np.linspace(0.0, 1.0, 65) ** 3  # most happens near the uniform model
     speed = np.zeros(len(shares))
     for at, share in enumerate(shares):
@@ -63,10 +60,6 @@ def _uniform_draws(problem: Problem, key: Array) -> tuple[float, float, Array, A
     The uniform model is the same around every center, so one is taken that suits AMP. With free items last,
     AMP is exact for levels over some of the items; for the rest the better of two orders of the constrained.
     """
-    from permix.distributions.conditioning.amp_insertions_jit import geometric_models
-    from permix.distributions.conditioning.amp_jit import log_mean_exp
-    from permix.distributions.conditioning.amp_plans_jit import relation_bits, relation_matrix
-
     models = geometric_models(np.zeros(1), problem.n_items)
     steps, _, above = relation_bits(problem.arrays, 0, problem.ranks)
     free = np.setdiff1d(np.arange(problem.n_items), steps)
@@ -75,7 +68,8 @@ def _uniform_draws(problem: Problem, key: Array) -> tuple[float, float, Array, A
     for constrained in (by_rank, steps):
         center = problem.center[np.concatenate([constrained, free])]
         orders, weights = replace(problem, center=center, models=models).amp(key, N_STARTS)
-        tries.append((*log_mean_exp(weights), orders, weights))
+        value, error = log_mean_exp(weights)
+        tries.append((float(value), float(error), orders, weights))
     return min(tries, key=lambda found: found[1])
 
 
@@ -85,26 +79,18 @@ def annealed_log_normalizer(problem: Problem, key: Array, n_runs: int) -> tuple[
     P(v) under the uniform model is estimated from draws by AMP; some of these, chosen by weight, are where
     the runs start.
     """
-    from permix.distributions.conditioning.amp_jit import log_mean_exp
-    from permix.distributions.conditioning.annealing_jit import annealed_rows
-    from permix.distributions.conditioning.local_moves_jit import local_tables
-    from permix.kernels.mallows import log_normalizer, weighted_log_normalizer
-
     decays, n = problem.models.decays[0], problem.n_items
     value, error, orders, weights = _uniform_draws(problem, key)
     shares = np.cumsum(np.exp(weights - weights.max()))
     chosen = np.searchsorted(shares, shares[-1] * (np.arange(n_runs) + 0.5) / n_runs)
     starts = np.ascontiguousarray(orders[chosen])
     ranks = np.asarray(problem.ranks, dtype=np.int64)
-    models = local_tables(problem.models.kind, ladder(decays)[:, None] * decays, np.zeros((0, 0, 0)))
+    models = local_models(problem.models._replace(decays=ladder(decays)[:, None] * decays))
     log_weights = np.empty(n_runs)
     key = key + np.uint64(1)  # other streams than those of the starts
-
-    def run(first: int, last: int) -> None:
-        annealed_rows(first, last, key, problem.arrays, ranks, models, starts, N_FIRST, log_weights)
-
-    over_rows(run, n_runs, n * len(models.decays))
-    ratio, ratio_error = log_mean_exp(log_weights)
+    work = (key, problem.arrays, ranks, models, starts, N_FIRST, log_weights)
+    over_rows(annealed_rows, n_runs, n * len(models.decays), *work)
+    ratio, ratio_error = (float(found) for found in log_mean_exp(log_weights))
     value += ratio + log_normalizer(0.0, n) - weighted_log_normalizer(decays)
     good = N_STARTS / (1.0 + N_STARTS * error**2) >= FEWEST_STARTS
     good &= 1.0 / (1.0 + n_runs * ratio_error**2) >= FEWEST_RUNS

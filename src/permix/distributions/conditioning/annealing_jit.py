@@ -28,16 +28,10 @@ from permix.kernels.streams import fill_uniform, padded
 def annealed_rows(first, last, key, arrays, ranks, ladder, starts, n_first, log_weights):
     """Make runs first..last-1 for agent 0.
 
-    Parameters
-    ----------
-    key : uint64 array (2,)
-    arrays : PreferenceArrays, without cycles
-    ranks : int64 array (m,), rank vector of the center
-    ladder : LocalModels of the models on the way, the uniform one first
-    starts : int32 array (runs, m), orderings that agree
-    n_first : int, sweeps under the uniform model before a run begins
-    log_weights : float array (runs,), filled; the mean of exp(.) estimates Σ_r exp(-λ·k(r)) over the
-        rankings r that agree, divided by their number
+    ``ranks`` is the rank vector of the center, ``ladder`` the LocalModels on the way, the uniform one first;
+    ``starts`` (runs, m) are orderings that agree; ``n_first`` sweeps of the uniform model come before a run
+    begins. The mean of exp(``log_weights``) estimates Σ_r exp(-λ·k(r)) over the rankings r that agree,
+    divided by their number.
     """
     n = ranks.size
     uniforms = np.empty(padded(n + 1))

@@ -15,18 +15,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from permix.data.labels import Array
+from permix.distributions.conditioning.amp_insertions_jit import weighted_models
+from permix.distributions.conditioning.amp_plans_jit import relation_bits, relation_matrix
+from permix.distributions.conditioning.downsets_jit import build_downsets, edge_log_weights, sums_below
+from permix.distributions.conditioning.exact import relation_rows
+from permix.kernels.mallows import weighted_log_normalizer
 
 # Down-sets of a part beyond which it is cut in two instead of summed exactly.
 CHEAP_DOWN_SETS = 4096
 
 
 class Bounds(NamedTuple):
-    """Bounds on ln P(v).
-
-    Attributes
-    ----------
-    lower, upper : float
-    """
+    """Bounds on ln P(v)."""
 
     lower: float
     upper: float
@@ -34,18 +34,13 @@ class Bounds(NamedTuple):
 
 def bounds(arrays: Any, ranks: Array, decays: Array) -> Bounds:
     """Bounds for one agent; ``decays`` are λ by step, ``ranks`` the rank vector of the center."""
-    from permix.distributions.conditioning.amp_plans_jit import relation_bits, relation_matrix
-    from permix.kernels.mallows import weighted_log_normalizer
-
     steps, below_bits, _ = relation_bits(arrays, 0, ranks)
     below = relation_matrix(below_bits)
     log_total = float(weighted_log_normalizer(decays))
-    upper = _upper(steps, below, decays)
-    lower = _Lower(steps, below, decays).total()
     # No probability exceeds one, which near φ = 1 says more than theorem 17. Where the bounds meet, rounding
     # must not turn them around.
-    upper = min(upper - log_total, 0.0)
-    return Bounds(min(lower - log_total, upper), upper)
+    upper = min(_upper(steps, below, decays) - log_total, 0.0)
+    return Bounds(min(_Lower(steps, below, decays).total() - log_total, upper), upper)
 
 
 def _upper(steps: Array, below: Array, decays: Array) -> float:
@@ -65,18 +60,15 @@ def _times(values: Array, counts: Array) -> float:
     return float(np.sum(values[there] * counts[there]))
 
 
-class _Lower:
+class _Lower(NamedTuple):
     """Theorem 19 for the constrained items of an agent and all free ones."""
 
-    def __init__(self, steps: Array, below: Array, decays: Array) -> None:
-        self.steps = steps
-        self.below = below
-        self.decays = decays
+    steps: Array
+    below: Array
+    decays: Array
 
     def total(self) -> float:
         """Return ln of the bound on the sum over all rankings that agree."""
-        from permix.kernels.mallows import weighted_log_normalizer
-
         free = np.setdiff1d(np.arange(len(self.decays)), self.steps)
         widest = largest_antichain(self.below)
         above = self.below[:, widest].any(axis=1)
@@ -89,7 +81,7 @@ class _Lower:
 
     def _crossing(self, first: Array, second: Array) -> float:
         """Return ln of what it costs that all of the ``first`` steps stand before the ``second``."""
-        return _times(-self.decays[first], _earlier(first, second))
+        return _times(-self.decays[first], np.searchsorted(np.sort(second), first))
 
     def _part(self, items: Array) -> float:
         """Return ln of the sum over the rankings of a part, or of a bound on it."""
@@ -105,15 +97,6 @@ class _Lower:
         return self._crossing(self.steps[first], self.steps[second]) + self._part(first) + self._part(second)
 
     def _exact(self, items: Array) -> float | None:
-        from permix.distributions.conditioning.amp_insertions_jit import weighted_models
-        from permix.distributions.conditioning.downsets_jit import (
-            build_downsets,
-            edge_log_weights,
-            sums_below,
-        )
-        from permix.distributions.conditioning.exact import relation_rows
-        from permix.kernels.mallows import weighted_log_normalizer
-
         below = self.below[np.ix_(items, items)]
         decays = self.decays[self.steps[items]]
         lattice = build_downsets(relation_rows(below.T), relation_rows(below), len(items), CHEAP_DOWN_SETS)
@@ -121,11 +104,6 @@ class _Lower:
             return None
         weights = edge_log_weights(lattice, weighted_models(decays[None, :]), 0)
         return float(sums_below(lattice, weights)[0] + weighted_log_normalizer(decays))
-
-
-def _earlier(steps: Array, others: Array) -> Array:
-    """For each step, how many of the others the center puts before it."""
-    return np.searchsorted(np.sort(others), steps)
 
 
 def largest_antichain(below: Array) -> Array:

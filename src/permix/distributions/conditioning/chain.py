@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from permix.convergence import ess_mean, split_r_hat
 from permix.data.labels import Array
-
-if TYPE_CHECKING:
-    from permix.distributions.conditioning.exact import Problem
+from permix.distributions.conditioning.amp_jit import weighted_marginals
+from permix.distributions.conditioning.draws import mmp_draws
+from permix.distributions.conditioning.exact import Problem
 
 # Effective draws, or accepted proposals, below which an answer comes with a warning.
 FEW_EFFECTIVE = 100
@@ -30,34 +30,19 @@ def is_few(effective: float, size: int) -> bool:
     return effective < min(max(FEW_EFFECTIVE, 0.05 * size), 0.5 * size)
 
 
-class Chain(NamedTuple):
-    """What came of it.
-
-    Attributes
-    ----------
-    orders : ndarray (draws, items)
-        Chain after chain.
-    acceptance_rate : float
-        Share of AMP's proposals that were accepted.
-    effective_size : float
-        How many independent draws tell as much about the mean distance from the center.
-    trouble : str
-        What a user should know, and do; empty where all is well.
-    """
-
-    orders: Array
-    acceptance_rate: float
-    effective_size: float
-    trouble: str
-
-
 def run_chain(
     problem: Problem, key: Array, size: int, n_burn_in: int, n_thin: int, local_moves: bool
-) -> Chain:
-    """Draw ``size`` states: of several chains with local moves, of one as published without."""
+) -> tuple[Array, dict[str, Any], str]:
+    """Draw ``size`` states: of several chains with local moves, of one as published without.
+
+    Returns orderings, chain after chain; how it went, for metadata; and what a user should know and do, empty
+    where all is well.
+    """
     n_chains = max(1, min(CHAINS, size)) if local_moves else 1
     length = -(-size // n_chains)
-    states, distances, rate = problem.mmp(key, n_chains, length, n_burn_in, n_thin, bool(local_moves))
+    how = (length, n_burn_in, n_thin, bool(local_moves))
+    states, distances, rates = mmp_draws(key, 0, problem.jobs(n_chains), *how)
+    rate = float(rates.mean())
     effective = min(float(size), ess_mean(np.asarray(distances, dtype=np.float64)))
     steps = n_burn_in + size * n_thin
     trouble = ""
@@ -75,28 +60,24 @@ def run_chain(
         trouble = (
             f"the draws depend on each other and count for {effective:.0f} of {size}; pass a larger n_thin"
         )
-    return Chain(states.reshape(-1, problem.n_items)[:size], rate, effective, trouble)
+    about = {"acceptance_rate": rate, "local_moves": bool(local_moves), "effective_size": effective}
+    return states.reshape(-1, problem.n_items)[:size], about, trouble
 
 
 def scale_reduction(orders: Array) -> float:
     """Return the largest R-hat of the ranks of items; ``orders`` (chains, states, items). 1: they agree."""
     some = orders[:, :: -(-orders.shape[1] // MOST_LOOKED_AT)]
-    ranks = np.argsort(some, axis=2).astype(np.float64)
-    return float(split_r_hat(ranks).max())
+    return float(split_r_hat(np.argsort(some, axis=2).astype(np.float64)).max())
 
 
 def by_batches(orders: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """Pairwise and rank marginals of successive states, with standard errors from means of batches."""
-    from permix.distributions.conditioning.amp_jit import weighted_marginals
-
     batches = np.array_split(orders, min(BATCHES, len(orders)))
     n, share = orders.shape[1], np.array([len(batch) / len(orders) for batch in batches])
-    totals = np.zeros((2, n, n))
-    squares = np.zeros((2, n, n))
+    totals, squares = np.zeros((2, 2, n, n))
     for batch, part in zip(batches, share, strict=True):
-        sums = weighted_marginals(batch, np.full(len(batch), 1.0 / len(batch)))
-        for which, means in enumerate((sums[0], sums[2])):
-            totals[which] += part * means
-            squares[which] += part * means**2
+        means = np.stack(weighted_marginals(batch, np.full(len(batch), 1.0 / len(batch)))[::2])
+        totals += part * means
+        squares += part * means**2
     errors = np.sqrt(np.maximum(squares - totals**2, 0.0) / (len(batches) - 1))
     return (totals[0], errors[0]), (totals[1], errors[1])

@@ -13,30 +13,18 @@ from permix.errors import DataError
 
 @dataclass(frozen=True, eq=False)
 class MallowsComponents(OverItems):
-    """Mixture Σ_k π_k P(r | σ_k, φ_k) over full rankings.
+    """Mixture Σ_k π_k P(r | σ_k, φ_k) over full rankings."""
 
-    Attributes
-    ----------
-    items : tuple of str or int
-        Item names; arrays refer to items by position here.
-    weights : ndarray (K,)
-        π_k, summing to one.
-    centers : int32 ndarray (K, m)
-        Central orderings σ_k, best first.
-    decays : ndarray (K,)
-        λ_k = -ln φ_k, from 0 to infinity.
-    """
-
-    items: tuple[Label, ...]
-    weights: Array
-    centers: Array
-    decays: Array
+    items: tuple[Label, ...]  # names; arrays refer to items by position here
+    weights: Array  # (K,): π_k, summing to one
+    centers: Array  # int32 (K, m): central orderings σ_k, best first
+    decays: Array  # (K,): λ_k = -ln φ_k, from 0 to infinity
 
     def __post_init__(self) -> None:
         # Own, writable, contiguous copies: compiled code is specialized for those.
-        centers = np.array(self.centers, dtype=np.int32, order="C")
-        weights = np.array(self.weights, dtype=np.float64)
-        decays = np.array(self.decays, dtype=np.float64)
+        for name, kind in (("centers", np.int32), ("weights", np.float64), ("decays", np.float64)):
+            object.__setattr__(self, name, np.array(getattr(self, name), dtype=kind, order="C"))
+        centers, weights, decays = self.centers, self.weights, self.decays
         n_items, k = len(self.items), len(weights)
         if weights.ndim != 1 or k == 0 or centers.shape != (k, n_items) or decays.shape != (k,):
             raise DataError("weights, centers and decays must have one row for each component")
@@ -46,9 +34,6 @@ class MallowsComponents(OverItems):
             raise DataError("weights must be 0 or more and sum to one")
         if not (decays >= 0.0).all():
             raise DataError("decays must be 0 or more")
-        object.__setattr__(self, "centers", centers)
-        object.__setattr__(self, "weights", weights)
-        object.__setattr__(self, "decays", decays)
 
     @property
     def n_components(self) -> int:

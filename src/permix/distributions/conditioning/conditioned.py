@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,43 +12,20 @@ from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.distributions.base import Estimate, Given, RankingDistribution, sample_size, whole_number
+from permix.distributions.conditioning import amp_insertions_jit as insertions
+from permix.distributions.conditioning.amp_jit import amp_log_prob, weighted_marginals
 from permix.distributions.conditioning.annealing import annealed_log_normalizer, can_anneal, is_affordable
+from permix.distributions.conditioning.bounds import Bounds, bounds
 from permix.distributions.conditioning.chain import by_batches, is_few, run_chain
+from permix.distributions.conditioning.exact import FewDownSets, Partition, Problem, exact_way
+from permix.distributions.insertion import RepeatedInsertion
+from permix.distributions.mallows import Mallows
 from permix.errors import Argument, DataError, Message, PermixWarning
 from permix.runtime.seeds import RandomState, generator, stream_key
 
-if TYPE_CHECKING:
-    from permix.distributions.conditioning.bounds import Bounds
-    from permix.distributions.conditioning.exact import FewDownSets, Partition, Problem
-
 # Burn-in and distance between draws of the chain, with local moves and without.
 LOCAL_STEPS, PLAIN_STEPS = (100, 2), (1000, 10)
-
-
-def condition(distribution: RankingDistribution, preferences: object) -> Conditioned:
-    """Return a distribution over rankings given what one agent said.
-
-    Parameters
-    ----------
-    distribution : Mallows or RepeatedInsertion
-        With a dispersion, dispersions per item, or a matrix of insertion probabilities.
-    preferences : Preferences or Rankings
-        One row, over the same items.
-
-    Examples
-    --------
-    >>> from permix import Mallows, Preferences
-    >>> model = Mallows(["a", "b", "c"], 0.5)
-    >>> given = model.condition(Preferences.from_pairs([(0, "c", "a")], items=["a", "b", "c"]))
-    >>> given
-    Mallows: 3 items, dispersion 0.5, center a ≻ b ≻ c
-      given c ≻ a
-    >>> given.pairwise().round(3)
-    array([[0. , 0.4, 0. ],
-           [0.6, 0. , 0.4],
-           [1. , 0.6, 0. ]])
-    """
-    return Conditioned(distribution, preferences)
+ROUGH = "answer and its standard error are rough"
 
 
 class Conditioned(Given):
@@ -66,6 +43,19 @@ class Conditioned(Given):
         One row, items in the order of the distribution.
     acceptance_rate_ : float
         Share of accepted proposals of the last ``sample(method="mmp")``.
+
+    Examples
+    --------
+    >>> from permix import Mallows, Preferences
+    >>> model = Mallows(["a", "b", "c"], 0.5)
+    >>> given = model.condition(Preferences.from_pairs([(0, "c", "a")], items=["a", "b", "c"]))
+    >>> given
+    Mallows: 3 items, dispersion 0.5, center a ≻ b ≻ c
+      given c ≻ a
+    >>> given.pairwise().round(3)
+    array([[0. , 0.4, 0. ],
+           [0.6, 0. , 0.4],
+           [1. , 0.6, 0. ]])
     """
 
     acceptance_rate_: float
@@ -82,33 +72,17 @@ class Conditioned(Given):
         self.preferences = preferences = self._one_row(preferences, "preferences")
         if not preferences.consistent[0]:
             raise preferences._cycle_error(0)
-        self._start: Problem = _problem(distribution, preferences)
+        self._problem, self._exact = exact_way(_problem(distribution, preferences))
 
     @property
     def is_partitioned(self) -> bool:
         """Whether the preferences put all items into groups, one above the other: AMP is then exact."""
-        from permix.distributions.conditioning.exact import Partition
-
         return isinstance(self._exact, Partition)
 
     @property
     def is_exact(self) -> bool:
         """Whether exact sums over all rankings are affordable, so that method="auto" uses them."""
         return self._exact is not None
-
-    @cached_property
-    def _solved(self) -> tuple[Problem, Partition | FewDownSets | None]:
-        from permix.distributions.conditioning.exact import exact_way
-
-        return exact_way(self._start)
-
-    @property
-    def _problem(self) -> Problem:
-        return self._solved[0]
-
-    @property
-    def _exact(self) -> Partition | FewDownSets | None:
-        return self._solved[1]
 
     def sample(
         self,
@@ -179,25 +153,20 @@ class Conditioned(Given):
     ) -> tuple[Array, dict[str, Any]]:
         """States of the chain MMP, and how it went; a warning where it went badly."""
         problem = self._problem
-        chain = run_chain(problem, stream_key(random_state), size, n_burn_in, n_thin, local_moves)
+        chain = (size, n_burn_in, n_thin, local_moves)
+        orders, about, trouble = run_chain(problem, stream_key(random_state), *chain)
         if problem.is_possible is None or np.isinf(problem.models.decays).any():
-            priors = self.distribution.log_prob(Rankings._from_arrays(chain.orders, self.items))
+            priors = self.distribution.log_prob(Rankings._from_arrays(orders, self.items))
             if not np.isfinite(priors).all():
                 raise DataError(
-                    Message(
-                        f"{n_burn_in} steps of the chain did not find a ranking of positive probability that "
-                        "agrees with the preferences; pass a larger ",
-                        Argument("n_burn_in"),
-                    )
+                    f"{n_burn_in} steps of the chain did not find a ranking of positive probability that "
+                    "agrees with the preferences; pass a larger ",
+                    Argument("n_burn_in"),
                 )
-        if chain.trouble:
-            warnings.warn(chain.trouble, PermixWarning, stacklevel=3)
-        self.acceptance_rate_ = chain.acceptance_rate
-        return chain.orders, {
-            "acceptance_rate": chain.acceptance_rate,
-            "local_moves": bool(local_moves),
-            "effective_size": chain.effective_size,
-        }
+        if trouble:
+            warnings.warn(trouble, PermixWarning, stacklevel=3)
+        self.acceptance_rate_ = about["acceptance_rate"]
+        return orders, about
 
     def log_normalizer(
         self, method: str = "auto", n_samples: int | None = None, random_state: RandomState = None
@@ -243,16 +212,8 @@ class Conditioned(Given):
         if method == "auto" and is_few(effective, n_samples) and is_affordable(self._problem):
             return self._annealed(key, None)
         if value == -np.inf:
-            warnings.warn(
-                PermixWarning(
-                    Message(
-                        f"none of {n_samples} draws has positive probability: P(preferences) is zero or too "
-                        "small to be seen; pass a larger ",
-                        Argument("n_samples"),
-                    )
-                ),
-                stacklevel=2,
-            )
+            unseen = "P(preferences) is zero or too small to be seen"
+            _warn(f"none of {n_samples} draws has positive probability: {unseen}", 2)
             return Estimate(value, np.nan)
         self._warn_of_few(effective, n_samples)
         return Estimate(value, error)
@@ -263,16 +224,7 @@ class Conditioned(Given):
         n_runs = whole_number("n_samples", 64 if n_runs is None else n_runs, 2)
         value, error, good = annealed_log_normalizer(self._problem, key, n_runs)
         if not good:
-            warnings.warn(
-                PermixWarning(
-                    Message(
-                        f"few of {n_runs} annealed runs count, so that their answer and its standard error "
-                        "are rough; pass a larger ",
-                        Argument("n_samples"),
-                    )
-                ),
-                stacklevel=3,
-            )
+            _warn(f"few of {n_runs} annealed runs count, so that their {ROUGH}", 3)
         return Estimate(value, error)
 
     def log_prob(
@@ -303,16 +255,9 @@ class Conditioned(Given):
                 "is that of all rankings that agree with both: condition on both together and compare "
                 "log_normalizer()"
             )
-        from permix.distributions.conditioning.amp_jit import amp_log_prob
-
         total = self.log_normalizer(method, n_samples, random_state)
         self._need_possible(total)
-        priors, weights, proposals = (np.empty(len(table)) for _ in range(3))
-        problem = self._problem
-        orders = np.array(table.orders)
-        allowed = amp_log_prob(
-            problem.arrays, 0, problem.center, problem.models, 0, orders, priors, weights, proposals
-        )
+        allowed, priors, _ = self._evaluated(table)
         return np.where(allowed, priors - float(total), -np.inf)
 
     def amp_log_prob(self, rankings: object) -> Array:
@@ -320,13 +265,14 @@ class Conditioned(Given):
         table = self.distribution._rankings(rankings)
         if not table.is_full:
             raise DataError("AMP draws full rankings; give full rankings")
-        from permix.distributions.conditioning.amp_jit import amp_log_prob
+        return self._evaluated(table)[2]
 
-        priors, weights, proposals = (np.empty(len(table)) for _ in range(3))
+    def _evaluated(self, table: Rankings) -> tuple[Array, Array, Array]:
+        """Which full rankings agree, ln P of each without preferences, and ln P under AMP."""
         problem = self._problem
-        orders = np.array(table.orders)
-        amp_log_prob(problem.arrays, 0, problem.center, problem.models, 0, orders, priors, weights, proposals)
-        return proposals
+        model = (problem.arrays, 0, problem.center, problem.models, 0)
+        priors, weights, proposals = (np.empty(len(table)) for _ in range(3))
+        return amp_log_prob(*model, np.array(table.orders), priors, weights, proposals), priors, proposals
 
     def bounds(self) -> Bounds:
         """Lower and upper bound on ``log_normalizer()`` by theorems 19 and 17; for Mallows models.
@@ -340,11 +286,8 @@ class Conditioned(Given):
         >>> bool(lower <= given.log_normalizer() <= upper)
         True
         """
-        from permix.distributions.conditioning.amp_insertions_jit import GENERAL
-        from permix.distributions.conditioning.bounds import bounds
-
         problem = self._problem
-        if problem.models.kind == GENERAL:
+        if problem.models.kind == insertions.GENERAL:
             raise DataError("the bounds of theorems 17 and 19 hold for Mallows models only")
         return bounds(problem.arrays, problem.ranks, problem.models.decays[0])
 
@@ -398,8 +341,6 @@ class Conditioned(Given):
             before = np.ascontiguousarray(before[np.ix_(ranks, ranks)])
             none = np.zeros_like(before)
             return (before, none), (np.ascontiguousarray(at_rank[ranks]), none.copy())
-        from permix.distributions.conditioning.amp_jit import weighted_marginals
-
         n_samples = whole_number("n_samples", n_samples, 2)
         if method != "importance":
             orders, _ = self._chain(n_samples, random_state, max(LOCAL_STEPS[0], n_samples // 10), 1, True)
@@ -414,16 +355,8 @@ class Conditioned(Given):
 
     def _warn_of_few(self, effective: float, n_samples: int) -> None:
         if is_few(effective, n_samples):
-            warnings.warn(
-                PermixWarning(
-                    Message(
-                        f"importance sampling has {effective:.0f} effective draws out of {n_samples}, so "
-                        "that its answer and its standard error are rough; pass a larger ",
-                        Argument("n_samples"),
-                    )
-                ),
-                stacklevel=4,
-            )
+            draws = f"{effective:.0f} effective draws out of {n_samples}"
+            _warn(f"importance sampling has {draws}, so that its {ROUGH}", 4)
 
     def _affordable(self) -> Partition | FewDownSets:
         if self._exact is None:
@@ -462,28 +395,19 @@ class Conditioned(Given):
 
 def _problem(distribution: RankingDistribution, preferences: Preferences) -> Problem:
     """Turn a distribution into an insertion model."""
-    from permix.distributions.conditioning.amp_insertions_jit import (
-        general_models,
-        geometric_models,
-        weighted_models,
-    )
-    from permix.distributions.conditioning.exact import Problem
-    from permix.distributions.insertion import RepeatedInsertion
-    from permix.distributions.mallows import Mallows
-
     if isinstance(distribution, Mallows):
         decays = np.array(distribution.decay)
         if distribution.is_weighted:
-            models = weighted_models(decays[None, :])
+            models = insertions.weighted_models(decays[None, :])
         else:
-            models = geometric_models(decays[:1], distribution.n_items)
+            models = insertions.geometric_models(decays[:1], distribution.n_items)
     elif isinstance(distribution, RepeatedInsertion):
         if callable(distribution.probabilities):
             raise DataError(
                 "insertion probabilities given as a function cannot be conditioned on preferences; give them "
                 "as a matrix, or draw from .sample(...) and keep the rankings that agree"
             )
-        models = general_models(np.array(distribution.probabilities)[None, :, :])
+        models = insertions.general_models(np.array(distribution.probabilities)[None, :, :])
     else:
         raise DataError(f"{type(distribution).__name__} cannot be conditioned on preferences")
     center = np.array(distribution.center_order, dtype=np.int32)
@@ -495,6 +419,12 @@ def _with_error(sums: Array, squares: Array, weights: Array) -> tuple[Array, Arr
     # Σ w² (x - p)² for x in {0, 1}.
     variance = squares * (1.0 - 2.0 * sums) + np.sum(weights**2) * sums**2
     return sums, np.sqrt(np.maximum(variance, 0.0))
+
+
+def _warn(what: str, stacklevel: int) -> None:
+    """Warn of too few draws."""
+    advice = Message(f"{what}; pass a larger ", Argument("n_samples"))
+    warnings.warn(PermixWarning(advice), stacklevel=stacklevel + 1)
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.distributions.conditioning.amp_insertions_jit import log_mass, place_quantile
+from permix.distributions.conditioning.amp_plans_jit import doubled
 from permix.kernels.bits import bits_below, popcount
 from permix.kernels.fenwick import count_smaller_before, take_in_turn
 from permix.kernels.jit import kernel
@@ -49,23 +50,6 @@ def _hash(mask):
 
 
 @kernel
-def _more_rows(values, size):
-    grown = np.zeros((size, values.shape[1]), values.dtype)
-    for row in range(values.shape[0]):
-        for w in range(values.shape[1]):
-            grown[row, w] = values[row, w]
-    return grown
-
-
-@kernel
-def _more(values, size):
-    grown = np.zeros(size, values.dtype)
-    for i in range(values.size):
-        grown[i] = values[i]
-    return grown
-
-
-@kernel
 def _available(above, mask, item):
     """Say whether all that must be above the item are in the set."""
     missing = np.uint64(0)
@@ -88,16 +72,6 @@ def _next_bit(row, start):
         rest = row[word]
     lowest = rest & (~rest + np.uint64(1))
     return (word << 6) + popcount(lowest - np.uint64(1))
-
-
-@kernel
-def _place(mask, item):
-    """Count members before the item."""
-    word = item >> 6
-    count = popcount(mask[word] & bits_below(item & 63))
-    for w in range(word):
-        count += popcount(mask[w])
-    return count
 
 
 @kernel
@@ -171,10 +145,8 @@ def build_downsets(above, below, n, limit):
                 target = n_sets
                 n_sets += 1
                 if n_sets > masks.shape[0]:
-                    masks = _more_rows(masks, 2 * masks.shape[0])
-                    ready = _more_rows(ready, masks.shape[0])
-                    sizes = _more(sizes, masks.shape[0])
-                    edge_start = _more(edge_start, masks.shape[0] + 1)
+                    masks, ready = doubled(masks), doubled(ready)
+                    sizes, edge_start = doubled(sizes), doubled(edge_start)
                 sizes[target] = sizes[source] + 1
                 for w in range(words):
                     masks[target, w] = grown[w]
@@ -194,11 +166,12 @@ def build_downsets(above, below, n, limit):
                             at = (at + np.uint64(1)) & np.uint64(table.size - 1)
                         table[at] = other
             if n_edges == edge_item.size:
-                edge_item = _more(edge_item, 2 * n_edges)
-                edge_place = _more(edge_place, 2 * n_edges)
-                edge_target = _more(edge_target, 2 * n_edges)
+                edge_item, edge_place = doubled(edge_item), doubled(edge_place)
+                edge_target = doubled(edge_target)
             edge_item[n_edges] = x
-            edge_place[n_edges] = _place(masks[source], x)
+            edge_place[n_edges] = popcount(masks[source, x >> 6] & bits_below(x & 63))
+            for w in range(x >> 6):
+                edge_place[n_edges] += popcount(masks[source, w])
             edge_target[n_edges] = target
             n_edges += 1
             x = _next_bit(ready[source], x + 1)

@@ -1,152 +1,84 @@
 """AMP and MMP for many agents at once, in threads; what conditioning and mixtures are built on.
 
-Jobs pair an agent with a model: agent ``agents[job]`` under model ``clusters[job]``. The numbers drawn
-depend on the key, the sweep and the place of the draw in the work alone, never on threads.
+The numbers drawn depend on the key, the sweep and the place of the draw in the work alone, never on threads.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from permix.data.labels import Array
+from permix.distributions.conditioning.amp_jit import amp_rows
+from permix.distributions.conditioning.local_moves_jit import local_models, mmp_rows
+from permix.distributions.insertion_jit import place_scratch
 from permix.runtime.threads import over_rows
 
 
+class Jobs(NamedTuple):
+    """Agents paired with models: agent ``agents[job]`` under model ``clusters[job]``."""
+
+    arrays: Any  # PreferenceArrays of consistent agents
+    agents: Array  # int64 (jobs,)
+    clusters: Array
+    centers: Array  # int32 (models, items)
+    ranks: Array  # int64 (models, items): rank of each item in each center
+    models: Any  # InsertionModels
+
+    @classmethod
+    def of(cls, arrays: Any, agents: Array, clusters: Array, centers: Array, models: Any) -> Jobs:
+        """Give arrays the types that compiled code was compiled for."""
+        orderings = np.ascontiguousarray(centers, dtype=np.int32)
+        pairs = np.array(agents, dtype=np.int64), np.array(clusters, dtype=np.int64)
+        return cls(arrays, *pairs, orderings, np.argsort(orderings, axis=1), models)
+
+
 def amp_draws(
-    key: Array,
-    sweep: int,
-    arrays: Any,
-    agents: Array,
-    clusters: Array,
-    centers: Array,
-    models: Any,
-    n_draws: int,
-    with_orders: bool = True,
-    out: Array | None = None,
+    key: Array, sweep: int, jobs: Jobs, n_draws: int, with_orders: bool = True
 ) -> tuple[Array, Array, Array]:
-    """Draw rankings by AMP for every job.
+    """Draw ``n_draws`` rankings by AMP for every job; ``sweep`` tells rounds with the same key apart.
 
-    Parameters
-    ----------
-    key : uint64 array (2,)
-    sweep : int
-        Number of the round, so that one key serves many.
-    arrays : PreferenceArrays
-        Of consistent agents: ``preferences.arrays()``.
-    agents, clusters : int array (jobs,)
-    centers : int array (models, items)
-        Central orderings.
-    models : InsertionModels
-        Of the models, see ``permix.distributions.conditioning.amp_insertions_jit``.
-    n_draws : int
-        Rankings per job.
-    with_orders : bool
-        Whether the rankings themselves are needed; without them it is quicker and takes less memory.
-    out : int32 array (jobs, draws, items), optional
-        Memory for the rankings; fresh memory costs time in a loop.
-
-    Returns
-    -------
-    orders : int32 array (jobs, draws, items), or (0, 0, 0)
-    distances : int array (jobs, draws)
-        Kendall distances from the center.
-    log_weights : float array (jobs, draws)
-        ln P(r) - ln q(r): importance weights for the posterior; the mean of their exponential estimates P(v).
+    Returns orderings (jobs, draws, items), or (0, 0, 0) where they are not wanted, their Kendall distances
+    from the center, and the importance weights ln P(r) - ln q(r), whose exponentials average to P(v).
     """
-    from permix.distributions.conditioning.amp_jit import amp_rows
-
-    n_jobs, n_items = len(agents), centers.shape[1]
-    orders = out
-    if orders is None:
-        orders = np.empty((n_jobs, n_draws, n_items) if with_orders else (0, 0, 0), dtype=np.int32)
-    distances = np.empty((n_jobs, n_draws), dtype=np.int64)
-    log_weights = np.empty((n_jobs, n_draws))
-    work = _work(arrays, agents, clusters, centers, models)
+    n_jobs, n_items = len(jobs.agents), jobs.centers.shape[1]
+    orders = np.empty((n_jobs, n_draws, n_items) if with_orders else (0, 0, 0), dtype=np.int32)
+    found = (orders, np.empty((n_jobs, n_draws), dtype=np.int64), np.empty((n_jobs, n_draws)))
 
     def draw(first: int, last: int) -> None:
-        amp_rows(first, last, key, sweep, *work, orders, distances, log_weights)
+        amp_rows(first, last, key, sweep, jobs, place_scratch(n_items, last - first), *found)
 
     over_rows(draw, n_jobs * n_draws, n_items)
-    return orders, distances, log_weights
+    return found
 
 
 def mmp_draws(
-    key: Array,
-    sweep: int,
-    arrays: Any,
-    agents: Array,
-    clusters: Array,
-    centers: Array,
-    models: Any,
-    n_draws: int,
-    n_burn_in: int,
-    n_thin: int,
-    local_moves: bool = False,
+    key: Array, sweep: int, jobs: Jobs, n_draws: int, n_burn_in: int, n_thin: int, local_moves: bool = False
 ) -> tuple[Array, Array, Array]:
     """Run the Metropolis chain MMP for every job and keep ``n_draws`` states, ``n_thin`` steps apart.
 
-    Arguments as in :func:`amp_draws`; with ``local_moves`` a sweep over all items follows every proposal (see
-    :mod:`permix.distributions.conditioning.local_moves_jit`).
-
-    Returns
-    -------
-    orders : int32 array (jobs, draws, items)
-    distances : int array (jobs, draws)
-    acceptance_rates : float array (jobs,)
+    With ``local_moves`` a sweep over all items follows every proposal (``local_moves_jit``). Returns
+    orderings and distances as :func:`amp_draws`, and the acceptance rate of every job.
     """
-    from permix.distributions.conditioning.local_moves_jit import local_models, mmp_rows
-
-    n_jobs, n_items = len(agents), centers.shape[1]
+    n_jobs, n_items = len(jobs.agents), jobs.centers.shape[1]
     orders = np.empty((n_jobs, n_draws, n_items), dtype=np.int32)
     distances = np.empty((n_jobs, n_draws), dtype=np.int64)
     accepted = np.zeros(n_jobs, dtype=np.int64)
-    work = _work(arrays, agents, clusters, centers, models)
     length = n_burn_in + n_draws * n_thin
-    chain = (local_models(models), local_moves, n_burn_in, n_thin, orders, distances, accepted)
-
-    def run(first: int, last: int) -> None:
-        mmp_rows(first, last, key, sweep, *work, *chain)
-
-    over_rows(run, n_jobs, n_items * (length + 1))
+    chain = (local_models(jobs.models), local_moves, n_burn_in, n_thin, orders, distances, accepted)
+    over_rows(mmp_rows, n_jobs, n_items * (length + 1), key, sweep, jobs, *chain)
     return orders, distances, accepted / max(length, 1)
 
 
-def importance_log_normalizers(
-    key: Array, sweep: int, arrays: Any, agents: Array, centers: Array, models: Any, n_draws: int
-) -> tuple[Array, Array]:
-    """Estimate ln P(v) of every agent under every model (equation 28), with standard errors.
-
-    Arguments as in :func:`amp_draws`.
-
-    Returns
-    -------
-    estimates, standard_errors : float array (agents, models)
-        Exact, with error 0, where the preferences partition all items.
-    """
-    from permix.distributions.conditioning.amp_jit import log_normalizer_rows, rank_vectors
-
-    n_models, n_items = centers.shape
-    estimates, errors = np.empty((len(agents), n_models)), np.empty((len(agents), n_models))
-    ranks = rank_vectors(np.ascontiguousarray(centers, dtype=np.int32))
-    agents = np.asarray(agents, dtype=np.int64)
-
-    def estimate(first: int, last: int) -> None:
-        log_normalizer_rows(
-            first, last, key, sweep, arrays, agents, ranks, models, n_draws, estimates, errors
-        )
-
-    over_rows(estimate, len(agents) * n_models, n_items * n_draws)
-    return estimates, errors
-
-
-def _work(
-    arrays: Any, agents: Array, clusters: Array, centers: Array, models: Any
-) -> tuple[Any, Array, Array, Array, Array, Any]:
-    """Give arrays the types that compiled code was compiled for."""
-    from permix.distributions.conditioning.amp_jit import rank_vectors
-
-    orderings = np.ascontiguousarray(centers, dtype=np.int32)
-    jobs = (np.array(agents, dtype=np.int64), np.array(clusters, dtype=np.int64))
-    return arrays, *jobs, orderings, rank_vectors(orderings), models
+def log_mean_exp(logs: Array) -> tuple[Array, Array]:
+    """Return ln of the mean of exp over the last axis, and its standard error by the delta method."""
+    largest = logs.max(axis=-1)
+    shift = np.where(np.isfinite(largest), largest, 0.0)
+    ratios = np.exp(logs - shift[..., None])
+    mean = ratios.mean(axis=-1)
+    n = logs.shape[-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = shift + np.log(mean)
+        error = ratios.std(axis=-1, ddof=1) / np.sqrt(n) / mean if n > 1 else np.full_like(mean, np.nan)
+    return value, np.where(mean > 0.0, error, 0.0)

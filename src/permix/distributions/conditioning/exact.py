@@ -15,32 +15,27 @@ from typing import Any
 import numpy as np
 
 from permix.data.labels import Array
-from permix.distributions.conditioning.draws import amp_draws, importance_log_normalizers, mmp_draws
+from permix.data.preferences import Preferences
+from permix.distributions.conditioning import amp_plans_jit as plans
+from permix.distributions.conditioning import downsets_jit as downsets
+from permix.distributions.conditioning.amp_insertions_jit import GENERAL, GEOMETRIC, step_probabilities
+from permix.distributions.conditioning.draws import Jobs, amp_draws, log_mean_exp
+from permix.distributions.insertion_jit import insertion_marginals
+from permix.runtime.seeds import stream_key
 
 # Down-sets of a partial order beyond which exact sums are given up: 18 unrelated items have as many. They
 # take some tenths of a second.
 MOST_DOWN_SETS = 2**18
 MOST_WORDS = 2**23  # of memory for the sets
-ONLY = np.zeros(1, dtype=np.int64)  # one agent, one model
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One agent's preferences and one model, as arrays for compiled code.
+    """One agent's preferences and one model, as arrays for compiled code."""
 
-    Attributes
-    ----------
-    arrays : PreferenceArrays
-        Of one agent.
-    center : int32 array
-        The central ordering.
-    models : InsertionModels
-        Of one model.
-    """
-
-    arrays: Any
-    center: Array
-    models: Any
+    arrays: Any  # PreferenceArrays of one agent
+    center: Array  # int32: the central ordering
+    models: Any  # InsertionModels of one model
 
     @property
     def n_items(self) -> int:
@@ -52,31 +47,24 @@ class Problem:
 
     @cached_property
     def plan(self) -> Any:
-        from permix.distributions.conditioning.amp_plans_jit import make_plan, room_for_plan
-
-        return make_plan(self.arrays, 0, self.ranks, room_for_plan(self.n_items))
+        return plans.make_plan(self.arrays, 0, self.ranks, plans.room_for_plan(self.n_items))
 
     @cached_property
     def is_possible(self) -> bool | None:
         """Whether P(v) > 0; None where only draws can tell, as some places have probability zero."""
-        from permix.distributions.conditioning.amp_insertions_jit import GENERAL
-
         if self.models.kind == GENERAL:
             zeros = bool(np.any(self.models.probabilities[0][np.tril_indices(self.n_items)] == 0.0))
             return None if zeros else True
         certain = np.flatnonzero(np.isinf(self.models.decays[0]))
-        return len(certain) == 0 or self._agrees_with(certain)
-
-    def _agrees_with(self, certain: Array) -> bool:
-        """Say whether the preferences allow that these steps come after all earlier ones."""
+        if not len(certain):
+            return True
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
-        from permix.distributions.conditioning.amp_plans_jit import relation_bits, relation_matrix
-
+        # Do the preferences allow that these steps come after all earlier ones?
         n = self.n_items
-        steps, below, _ = relation_bits(self.arrays, 0, self.ranks)
-        better, worse = (steps[side] for side in np.nonzero(relation_matrix(below)))
+        steps, below, _ = plans.relation_bits(self.arrays, 0, self.ranks)
+        better, worse = (steps[side] for side in np.nonzero(plans.relation_matrix(below)))
         # The certain step before covers everything up to it.
         earlier = np.arange(n)
         later = certain[np.minimum(np.searchsorted(certain, earlier, side="right"), len(certain) - 1)]
@@ -86,30 +74,20 @@ class Problem:
         n_parts, _ = connected_components(graph, connection="strong")
         return bool(n_parts == n)  # no cycle
 
+    def jobs(self, times: int = 1) -> Jobs:
+        """One agent under one model, so many times."""
+        only = np.zeros(times, dtype=np.int64)
+        return Jobs.of(self.arrays, only, only, self.center[None], self.models)
+
     def amp(self, key: Array, size: int) -> tuple[Array, Array]:
         """Orderings drawn by AMP, and ln P - ln q of each."""
-        orders, _, log_weights = amp_draws(
-            key, 0, self.arrays, ONLY, ONLY, self.center[None], self.models, size
-        )
+        orders, _, log_weights = amp_draws(key, 0, self.jobs(), size)
         return orders[0], log_weights[0]
-
-    def mmp(
-        self, key: Array, n_chains: int, size: int, n_burn_in: int, n_thin: int, local_moves: bool
-    ) -> tuple[Array, Array, float]:
-        """States of MMP by chain, their distances from the center, and the share of accepted proposals."""
-        same = np.zeros(n_chains, dtype=np.int64)
-        model = (same, same, self.center[None], self.models)
-        orders, distances, rates = mmp_draws(
-            key, 0, self.arrays, *model, size, n_burn_in, n_thin, local_moves
-        )
-        return orders, distances, float(rates.mean())
 
     def importance(self, key: Array, n_samples: int) -> tuple[float, float]:
         """Estimate ln P(v) by importance sampling, with its standard error (equation 28)."""
-        estimates, errors = importance_log_normalizers(
-            key, 0, self.arrays, ONLY, self.center[None], self.models, n_samples
-        )
-        return float(estimates[0, 0]), float(errors[0, 0])
+        value, error = log_mean_exp(amp_draws(key, 0, self.jobs(), n_samples, with_orders=False)[2][0])
+        return float(value), float(error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,18 +103,18 @@ class Partition:
 
     def sample(self, size: int, rng: np.random.Generator) -> Array:
         """Draw orderings from the posterior."""
-        return self.problem.amp(rng.integers(0, 2**64, size=2, dtype=np.uint64), size)[0]
+        return self.problem.amp(stream_key(rng), size)[0]
 
     def marginals(self) -> tuple[Array, Array]:
         """P(step has rank r) and P(step before step); within a group by insertion, groups independent."""
-        from permix.distributions.conditioning.amp_insertions_jit import step_probabilities
-        from permix.distributions.insertion_jit import insertion_marginals
-
-        plan, n = self.problem.plan, self.problem.n_items
+        plan, arrays, n = self.problem.plan, self.problem.arrays, self.problem.n_items
         lows, highs = np.zeros(n, dtype=np.int64), np.arange(n)
         if plan.n_constrained:
             lows, highs = plan.base_low.astype(np.int64), plan.base_high.astype(np.int64)
-        level = self._level_of_steps()
+        level = np.zeros(n, dtype=np.int64)
+        if len(arrays.levels):
+            level[:] = arrays.levels[-1] + 1
+            level[self.problem.ranks[arrays.level_items]] = arrays.levels
         before = (level[:, None] < level[None, :]).astype(np.float64)
         at_rank = np.zeros((n, n))
         start = 0
@@ -148,14 +126,6 @@ class Partition:
             before[np.ix_(group, group)] = inside
             start += len(group)
         return at_rank, before
-
-    def _level_of_steps(self) -> Array:
-        arrays = self.problem.arrays
-        level = np.zeros(self.problem.n_items, dtype=np.int64)
-        if len(arrays.levels):
-            level[:] = arrays.levels[-1] + 1
-            level[self.problem.ranks[arrays.level_items]] = arrays.levels
-        return level
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,15 +141,11 @@ class FewDownSets:
 
     @cached_property
     def _edge_weights(self) -> Array:
-        from permix.distributions.conditioning.downsets_jit import edge_log_weights
-
-        return np.asarray(edge_log_weights(self.lattice, self.problem.models, 0))
+        return np.asarray(downsets.edge_log_weights(self.lattice, self.problem.models, 0))
 
     @cached_property
     def _sums(self) -> Array:
-        from permix.distributions.conditioning.downsets_jit import sums_below
-
-        return np.asarray(sums_below(self.lattice, self._edge_weights))
+        return np.asarray(downsets.sums_below(self.lattice, self._edge_weights))
 
     @property
     def log_normalizer(self) -> float:
@@ -188,39 +154,30 @@ class FewDownSets:
 
     def sample(self, size: int, rng: np.random.Generator) -> Array:
         """Draw orderings from the posterior."""
-        from permix.distributions.conditioning.downsets_jit import complete_blocks, sample_downsets
-
         problem = self.problem
         blocks = np.empty((size, self.last - self.first), dtype=np.int32)
-        sample_downsets(rng, self.lattice, self._edge_weights, self._sums, blocks)
+        downsets.sample_downsets(rng, self.lattice, self._edge_weights, self._sums, blocks)
         out = np.empty((size, problem.n_items), dtype=np.int32)
-        complete_blocks(rng, problem.models, 0, self.first, self.last, blocks, problem.center, out)
+        downsets.complete_blocks(rng, problem.models, 0, self.first, self.last, blocks, problem.center, out)
         return out
 
     def marginals(self) -> tuple[Array, Array]:
         """P(step has rank r) and P(step before step)."""
-        from permix.distributions.conditioning.amp_insertions_jit import step_probabilities
-        from permix.distributions.conditioning.downsets_jit import (
-            downset_marginals,
-            edge_probabilities,
-            extend_marginals,
-        )
-
         first, last, n = self.first, self.last, self.problem.n_items
-        passed = edge_probabilities(self.lattice, self._edge_weights, self._sums)
+        passed = downsets.edge_probabilities(self.lattice, self._edge_weights, self._sums)
         at_rank, before = np.zeros((n, n)), np.zeros((n, n))
         block = slice(first, last)
-        at_rank[block, : last - first], before[block, block] = downset_marginals(
-            self.lattice, passed, last - first
-        )
+        found = downsets.downset_marginals(self.lattice, passed, last - first)
+        at_rank[block, : last - first], before[block, block] = found
         # Free items join at the lower end of the center, then at the upper end, where places count backwards.
         steps = np.arange(n)
         chances = step_probabilities(self.problem.models, 0, steps, np.zeros(n, dtype=np.int64), steps)
         while last < n:
-            extend_marginals(at_rank, before, first, last, chances[last - first])
+            downsets.extend_marginals(at_rank, before, first, last, chances[last - first])
             last += 1
         while first > 0:
-            extend_marginals(at_rank, before, first, last, chances[last - first, last - first :: -1].copy())
+            backwards = chances[last - first, last - first :: -1].copy()
+            downsets.extend_marginals(at_rank, before, first, last, backwards)
             first -= 1
         return at_rank, before
 
@@ -230,13 +187,10 @@ def exact_way(problem: Problem) -> tuple[Problem, Partition | FewDownSets | None
 
     The problem is the same one, stated as levels where comparisons amount to that.
     """
-    from permix.distributions.conditioning.amp_plans_jit import relation_bits, relation_matrix
-    from permix.distributions.conditioning.downsets_jit import build_downsets
-
     if problem.plan.partitioned:
         return problem, Partition(problem)
-    steps, below_bits, above_bits = relation_bits(problem.arrays, 0, problem.ranks)
-    below, above = relation_matrix(below_bits), relation_matrix(above_bits)
+    steps, below_bits, above_bits = plans.relation_bits(problem.arrays, 0, problem.ranks)
+    below, above = plans.relation_matrix(below_bits), plans.relation_matrix(above_bits)
     n = problem.n_items
     related = below.any(axis=1) | above.any(axis=1)
     n_above = above.sum(axis=1)
@@ -246,13 +200,21 @@ def exact_way(problem: Problem) -> tuple[Problem, Partition | FewDownSets | None
         # Incomparable is an equivalence. (Items with as many above them are never related to each other.)
         levels = np.unique(n_above, return_inverse=True)[1] if everywhere else np.zeros(0, dtype=np.int64)
         items = problem.center[steps] if everywhere else np.zeros(0, dtype=np.int32)
-        problem = Problem(_levels_alone(levels, items), problem.center, problem.models)
+        order = np.argsort(levels, kind="stable")
+        alone = Preferences._from_arrays(
+            items=range(max(len(items), 1)),
+            level_indptr=np.array([0, len(items)]),
+            level_items=items[order],
+            levels=levels[order],
+            rest_below=True,
+        )
+        problem = Problem(alone.arrays(), problem.center, problem.models)
         return problem, Partition(problem)
-    first = int(steps[related][0]) if _stretches_stand_alone(problem.models) else 0
+    # Free items before the first constrained one stand alone in geometric models.
+    first = int(steps[related][0]) if problem.models.kind == GEOMETRIC else 0
     last = int(steps[related][-1]) + 1
     size = last - first
-    words = (size + 63) // 64
-    limit = max(1, min(MOST_DOWN_SETS, MOST_WORDS // words))
+    limit = max(1, min(MOST_DOWN_SETS, MOST_WORDS // ((size + 63) // 64)))
     # Free items and the items of one level are unrelated; n of these alone have 2^n down-sets.
     unrelated = size - int(related.sum()) + int(np.bincount(n_above[related]).max())
     if 2**unrelated > limit:
@@ -261,34 +223,12 @@ def exact_way(problem: Problem) -> tuple[Problem, Partition | FewDownSets | None
     inside = np.flatnonzero(related)
     numbers = steps[inside] - first
     whole[np.ix_(numbers, numbers)] = below[np.ix_(inside, inside)]
-    lattice = build_downsets(relation_rows(whole.T), relation_rows(whole), size, limit)
+    lattice = downsets.build_downsets(relation_rows(whole.T), relation_rows(whole), size, limit)
     return problem, FewDownSets(problem, first, last, lattice) if lattice.n_sets > 0 else None
 
 
 def relation_rows(relation: Array) -> Array:
     """Write the rows of a square matrix of booleans as bits, 64 to a word."""
-    size = len(relation)
-    words = max((size + 63) // 64, 1)
-    padded = np.zeros((size, words * 64), dtype=np.bool_)
-    padded[:, :size] = relation
-    packed = np.packbits(padded, axis=1, bitorder="little")
+    padding = -len(relation) % 64 if len(relation) else 64
+    packed = np.packbits(np.pad(relation, ((0, 0), (0, padding))), axis=1, bitorder="little")
     return np.ascontiguousarray(packed).view("<u8").astype(np.uint64)
-
-
-def _stretches_stand_alone(models: Any) -> bool:
-    from permix.distributions.conditioning.amp_insertions_jit import GEOMETRIC
-
-    return bool(models.kind == GEOMETRIC)
-
-
-def _levels_alone(levels: Array, items: Array) -> Any:
-    from permix.data.preferences import Preferences
-
-    order = np.argsort(levels, kind="stable")
-    return Preferences._from_arrays(
-        items=range(max(len(items), 1)),
-        level_indptr=np.array([0, len(items)]),
-        level_items=items[order],
-        levels=levels[order],
-        rest_below=True,
-    ).arrays()

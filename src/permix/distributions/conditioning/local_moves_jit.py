@@ -79,11 +79,7 @@ REACH, LEAST_REACH = 32.0, 16
 
 def local_models(models: InsertionModels) -> LocalModels:
     """Return the tables of local moves."""
-    return local_tables(models.kind, models.decays, models.probabilities)
-
-
-def local_tables(kind: int, decays: Array, probabilities: Array) -> LocalModels:
-    """Return the tables of K models: ``decays`` (K, m); ``probabilities`` (K, m, m) of kind GENERAL."""
+    kind, decays = models.kind, models.decays
     n = decays.shape[1]
     reach = np.full(len(decays), n)
     if kind != GENERAL and n > 1:
@@ -96,7 +92,7 @@ def local_tables(kind: int, decays: Array, probabilities: Array) -> LocalModels:
         powers = np.ones((len(decays), n))
         powers[:, 1:] = np.exp(-decays[:, :1] * np.arange(1, n))
     with np.errstate(divide="ignore"):
-        return LocalModels(kind, decays, powers, np.log(probabilities), reach)
+        return LocalModels(kind, decays, powers, np.log(models.probabilities), reach)
 
 
 @kernel
@@ -246,44 +242,28 @@ def _log_weights(x, state, models, k, first, last, weights):
     at = state.rank[x]
     weights[at] = 0.0
     left, right = at, at
-    own, others = places[x], 0.0
-    while left > first:
-        other = order[left - 1]
-        if other < x:
-            own -= 1
-        else:
-            others += _change(models, k, other, places[other], 1)
-        if others == -np.inf:
-            break
-        here = others + _own_change(models, k, x, places[x], own)
-        if here == -np.inf and models.kind != GENERAL:
-            break  # further away it is as impossible; with any probabilities it need not be
-        left -= 1
-        weights[left] = here
-    own, others = places[x], 0.0
-    while right < last:
-        other = order[right + 1]
-        if other < x:
-            own += 1
-        else:
-            others += _change(models, k, other, places[other], -1)
-        if others == -np.inf:
-            break
-        right += 1
-        weights[right] = others + _own_change(models, k, x, places[x], own)
+    for step in (-1, 1):
+        here, own, others = at, places[x], 0.0
+        while here != (first if step < 0 else last):
+            other = order[here + step]
+            if other < x:
+                own += step
+            else:
+                others += _change(models, k, other, places[other], places[other] - step)
+            if others == -np.inf:
+                break
+            weight = others + _change(models, k, x, places[x], own)
+            if step < 0 and weight == -np.inf and models.kind != GENERAL:
+                break  # further away it is as impossible; with any probabilities it need not be
+            here += step
+            weights[here] = weight
+        left, right = min(left, here), max(right, here)
     return left, right
 
 
 @kernel
-def _change(models, k, step, place, by):
-    """Return how ln P changes where a step goes ``by`` = ±1 places on; it is at a possible one."""
-    if models.kind == GENERAL:
-        return models.log_probabilities[k, step, place + by] - models.log_probabilities[k, step, place]
-    return by * models.decays[k, step]
-
-
-@kernel
-def _own_change(models, k, step, place, new):
+def _change(models, k, step, place, new):
+    """Return how ln P changes where a step goes from a possible place to a new one."""
     if models.kind == GENERAL:
         return models.log_probabilities[k, step, new] - models.log_probabilities[k, step, place]
     if new == place:
@@ -313,24 +293,13 @@ def move_item(x, new, state):
     order, rank, places = state.order, state.rank, state.places
     at = rank[x]
     own = places[x]
-    if new < at:
-        passed = order[new:at]
-        for p in range(passed.size):
-            y = np.uint32(passed[p])
-            rank[y] += 1
-            own -= y < x
-            places[y] += y > x
-        for p in range(at, new, -1):
-            order[p] = order[p - 1]
-    else:
-        passed = order[at + 1 : new + 1]
-        for p in range(passed.size):
-            y = np.uint32(passed[p])
-            rank[y] -= 1
-            own += y < x
-            places[y] -= y > x
-        for p in range(at, new):
-            order[p] = order[p + 1]
+    step = -1 if new < at else 1
+    for p in range(at, new, step):
+        y = np.uint32(order[p + step])
+        order[p] = y
+        rank[y] -= step
+        own += step * (y < x)
+        places[y] -= step * (y > x)
     order[new] = x
     rank[x] = new
     places[x] = own
@@ -359,32 +328,16 @@ def local_sweep(state, models, k, limits, uniforms, scratch):
 
 @kernel
 def mmp_rows(
-    first,
-    last,
-    key,
-    sweep,
-    arrays,
-    agents,
-    clusters,
-    centers,
-    ranks,
-    models,
-    tables,
-    local_moves,
-    n_burn_in,
-    n_thin,
-    orders,
-    distances,
-    accepted,
+    first, last, key, sweep, jobs, tables, local_moves, n_burn_in, n_thin, orders, distances, accepted
 ):
     """Run the chain MMP for jobs first..last-1; keep S states, ``n_thin`` steps apart, after the burn-in.
 
     Arguments as in ``amp_jit.amp_rows``; ``tables`` are those of local moves, which follow every proposal
-    where
-    ``local_moves``. ``accepted`` (J,) is filled with the number of accepted proposals out of
+    where ``local_moves``. ``accepted`` (J,) is filled with the number of accepted proposals out of
     ``n_burn_in + S n_thin``. Where the preferences partition all items every proposal is an independent draw
     from the posterior, and sweeps are left out.
     """
+    arrays, centers, ranks, models = jobs.arrays, jobs.centers, jobs.ranks, jobs.models
     n = centers.shape[1]
     length = n_burn_in + distances.shape[1] * n_thin
     room = room_for_plan(n)
@@ -394,9 +347,9 @@ def mmp_rows(
     scratch = new_scratch(n)
     state = new_state(n)
     for job in range(first, last):
-        k = clusters[job]
-        plan = make_plan(arrays, agents[job], ranks[k], room)
-        limits = limits_by_step(arrays, agents[job], ranks[k])
+        k = jobs.clusters[job]
+        plan = make_plan(arrays, jobs.agents[job], ranks[k], room)
+        limits = limits_by_step(arrays, jobs.agents[job], ranks[k])
         log_weight = -np.inf
         accepted[job] = 0
         # The first proposal starts the chain; each later one is a step.

@@ -33,57 +33,6 @@ def log_normalizer_table(decays, n):
 
 
 @kernel
-def block_sizes(arrays, rows, n, indptr, sizes):
-    """List the sizes of levels with two items or more; a level of one has ln Z = 0.
-
-    With ``sizes`` of length 0 only ``indptr`` is filled.
-    """
-    indptr[0] = 0
-    filled = 0
-    for at in range(rows.size):
-        i = rows[at]
-        begin, end = arrays.level_indptr[i], arrays.level_indptr[i + 1]
-        p = begin
-        while p < end:
-            q = p
-            while q < end and arrays.levels[q] == arrays.levels[p]:
-                q += 1
-            if q - p > 1:
-                if sizes.size > 0:
-                    sizes[filled] = q - p
-                filled += 1
-            p = q
-        rest = n - (end - begin)
-        if rest > 1:
-            if sizes.size > 0:
-                sizes[filled] = rest
-            filled += 1
-        indptr[at + 1] = filled
-
-
-@kernel
-def partition_log_probabilities(first, last, distances, indptr, sizes, decays, table, out):
-    """Set out[at, k] = ln P(v | σ_k, φ_k) for rows first..last-1, given their disagreements D."""
-    n = table.shape[1] - 1
-    for at in range(first, last):
-        for k in range(decays.size):
-            total = -table[k, n]
-            for b in range(indptr[at], indptr[at + 1]):
-                total += table[k, sizes[b]]
-            if distances[at, k] > 0:  # 0 · inf is no number
-                total -= decays[k] * distances[at, k]
-            out[at, k] = total
-
-
-@kernel
-def weigh_blocks(indptr, sizes, weights, totals):
-    """Add the weight of each row to ``totals`` at the sizes of its blocks."""
-    for at in range(weights.size):
-        for b in range(indptr[at], indptr[at + 1]):
-            totals[sizes[b]] += weights[at]
-
-
-@kernel
 def _excess(decay, distance, n_rankings, blocks):
     """Expected minus given distance, and minus its derivative, at this λ."""
     mean, variance = 0.0, 0.0
@@ -101,15 +50,8 @@ def _excess(decay, distance, n_rankings, blocks):
 def best_decay(distance, n_rankings, blocks, most):
     """Return the λ in [0, most] of greatest likelihood.
 
-    Parameters
-    ----------
-    distance : float
-        Total of disagreements with the center.
-    n_rankings : float
-        Their total weight.
-    blocks : float array (m + 1,)
-        Total weight of blocks of each size; all 0 for full rankings.
-    most : float
+    ``distance`` is the total of disagreements with the center and ``n_rankings`` their total weight;
+    ``blocks`` (m + 1,) is the total weight of blocks of each size, all 0 for full rankings.
     """
     if _excess(0.0, distance, n_rankings, blocks)[0] <= 0.0:
         return 0.0
@@ -137,53 +79,16 @@ def best_decay(distance, n_rankings, blocks, most):
 
 
 @kernel
-def weak_order(arrays, agent, ranks, level):
-    """Say whether an agent's pairs put all items into levels; if so ``level`` holds the level of each item.
+def weak_orders(first, last, arrays, agents, levels, found):
+    """Say whether the pairs of agents[first..last-1] put all items into levels, and find these ``levels``.
 
     In any partial order a ≻ b means that fewer are above a than above b; in a weak order also conversely.
-    ``ranks`` is any rank vector over the items.
+    Cheap where it cannot be: in a weak order whose unlisted items are not all alike, every one of them is
+    compared with another.
     """
-    n = level.size
-    steps, _, above = relation_bits(arrays, agent, ranks)
-    if steps.size < n:
-        return False
-    n_above = np.zeros(n, np.int64)
-    related = 0
-    for c in range(n):
-        for word in range(above.shape[1]):
-            n_above[c] += popcount(above[c, word])
-        related += n_above[c]
-    tally = np.zeros(n + 1, np.int64)
-    for c in range(n):
-        tally[n_above[c]] += 1
-    passed = 0
-    ordered = 0
-    number = np.full(n + 1, -1, np.int64)
-    n_levels = 0
-    for count in range(n):
-        if tally[count] > 0:
-            ordered += passed * tally[count]
-            passed += tally[count]
-            number[count] = n_levels
-            n_levels += 1
-    if ordered != related or n_levels < 2:
-        return False
-    item_at = np.empty(n, np.int64)
-    for item in range(n):
-        item_at[ranks[item]] = item
-    for c in range(n):
-        level[item_at[steps[c]]] = number[n_above[c]]
-    return True
-
-
-@kernel
-def weak_orders(first, last, arrays, agents, ranks, levels, found):
-    """Decide :func:`weak_order` for agents[first..last-1]; cheap where it cannot be.
-
-    In a weak order whose unlisted items are not all alike, every one of them is compared with another.
-    """
-    n = ranks.size
+    n = levels.shape[1]
     stamp = np.full(n, -1, np.int64)
+    ranks = np.arange(n)
     for at in range(first, last):
         i = agents[at]
         begin, end = arrays.level_indptr[i], arrays.level_indptr[i + 1]
@@ -196,6 +101,24 @@ def weak_orders(first, last, arrays, agents, ranks, levels, found):
                 if stamp[item] != at:
                     stamp[item] = at
                     touched += 1
-        rest = n - (end - begin)
-        if touched == rest or (touched == 0 and arrays.rest_below[i]):
-            found[at] = weak_order(arrays, i, ranks, levels[at])
+        if touched != n - (end - begin) and (touched > 0 or not arrays.rest_below[i]):
+            continue
+        items, _, above = relation_bits(arrays, i, ranks)
+        if items.size < n:
+            continue
+        n_above = np.zeros(n, np.int64)
+        tally = np.zeros(n, np.int64)
+        for x in range(n):
+            for word in range(above.shape[1]):
+                n_above[x] += popcount(above[x, word])
+            tally[n_above[x]] += 1
+        passed, ordered, n_levels = 0, 0, 0
+        number = np.zeros(n, np.int64)
+        for count in range(n):
+            number[count] = n_levels
+            ordered += passed * tally[count]
+            passed += tally[count]
+            n_levels += tally[count] > 0
+        found[at] = ordered == n_above.sum() and n_levels > 1
+        for x in range(n):
+            levels[at, x] = number[n_above[x]]

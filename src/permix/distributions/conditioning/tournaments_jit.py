@@ -10,25 +10,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from permix.distributions.conditioning.amp_lanes_jit import LANES, push_places
+from permix.distributions.insertion_jit import push_places
 from permix.kernels.fenwick import count_below, insert, n_words
 from permix.kernels.jit import kernel
-from permix.kernels.pairwise_counts import add_levels, spread
+
+LANES = 128
 
 
 @kernel
-def count_drawn(first, last, drawn, places, weights, lanes, wins):
+def count_drawn(first, last, drawn, places, weights, wins):
     """Add rankings drawn[first..last-1], all of one component, to ``wins``.
 
-    Parameters
-    ----------
-    drawn : int64 array, rows of ``places`` in an order that puts equal weights together
-    places : uint8 or uint16 array (rows, m), insertion places around the component's center
-    weights : int64 array (rows,)
-    lanes : array (m, LANES) of the same type, scratch
-    wins : float array (m, m); entry [i, j], i < j, counts rankings with step i before step j
+    ``drawn`` lists rows of ``places`` (rows, m), insertion places around the component's center, in an order
+    that puts equal ``weights`` together; ``wins[i, j]``, i < j, counts rankings with step i before step j.
     """
     n = places.shape[1]
+    lanes = np.zeros((n, LANES), places.dtype)
     begin = first
     while begin < last:
         weight = weights[drawn[begin]]
@@ -43,30 +40,15 @@ def count_drawn(first, last, drawn, places, weights, lanes, wins):
         for i in range(n):
             for lane in range(end - begin, LANES):
                 lanes[i, lane] = 0  # equal ranks: nobody before anybody
-        _add_wins(lanes, weight, wins)
+        for i in range(n):
+            mine = lanes[i]
+            for j in range(i + 1, n):
+                other = lanes[j]
+                before = np.uint8(0)  # LANES fit
+                for lane in range(LANES):
+                    before = np.uint8(before + np.uint8(mine[lane] < other[lane]))
+                wins[i, j] += np.float64(before) * weight
         begin = end
-
-
-@kernel
-def _add_wins(ranks, weight, wins):
-    n = ranks.shape[0]
-    for i in range(n):
-        mine = ranks[i]
-        for j in range(i + 1, n):
-            other = ranks[j]
-            before = np.uint8(0)  # LANES fit
-            for lane in range(LANES):
-                before = np.uint8(before + np.uint8(mine[lane] < other[lane]))
-            wins[i, j] += np.float64(before) * weight
-
-
-@kernel
-def weigh_levels(arrays, rows, weights, pair_counts, above_all):
-    """Count what these rows say by levels, each with its weight; rows of weight 0 cost nothing."""
-    for at in range(rows.size):
-        if weights[at] != 0.0:
-            add_levels(arrays, rows[at], weights[at], pair_counts, above_all)
-    spread(pair_counts, above_all)
 
 
 @kernel

@@ -32,23 +32,6 @@ def marginal_density(tables, lists, skips):
 
 
 @kernel
-def all_skip_totals(stats, orders):
-    """Return S for each of the orderings of all items, one per row."""
-    m = stats.items.size
-    number = np.full(stats.n_items, -1)
-    for i in range(m):
-        number[stats.items[i]] = i
-    ranks = np.empty(m, np.int64)
-    out = np.empty((orders.shape[0], stats.lists.size))
-    for row in range(orders.shape[0]):
-        for rank in range(orders.shape[1]):
-            if number[orders[row, rank]] >= 0:
-                ranks[number[orders[row, rank]]] = rank
-        skip_totals(stats, ranks, out[row])
-    return out
-
-
-@kernel
 def marginal_densities(tables, lists, stage, values):
     """Return ln B̃eta of one stage for many totals S."""
     out = np.empty(values.size)

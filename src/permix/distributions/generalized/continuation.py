@@ -9,7 +9,7 @@ import numpy as np
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.base import Given, sample_size
-from permix.errors import Argument, DataError, Message
+from permix.errors import Argument, DataError
 from permix.runtime.seeds import RandomState
 
 if TYPE_CHECKING:
@@ -40,12 +40,10 @@ class ListContinuation(Given):
         given = self._one_row(given, "list")
         if not given.unlisted_below[0]:
             raise DataError(
-                Message(
-                    f"{given.row_name(0)} leaves the items it does not rank unknown; a generalized Mallows "
-                    "model can only go on with a list whose unlisted items are below (",
-                    Argument("unlisted", "below"),
-                    ")",
-                )
+                f"{given.row_name(0)} leaves the items it does not rank unknown; a generalized Mallows "
+                "model can only go on with a list whose unlisted items are below (",
+                Argument("unlisted", "below"),
+                ")",
             )
         self.preferences = given
         self._listed = given.orders[0, : given.lengths[0]]
@@ -54,10 +52,8 @@ class ListContinuation(Given):
                 f"{given.row_name(0)} has probability 0: it strays from the center at a stage whose theta is "
                 "infinite"
             )
-        listed = np.zeros(distribution.n_items, dtype=np.bool_)
-        listed[self._listed] = True
-        self._unlisted = np.flatnonzero(~listed)
-        names = [name for name, there in zip(distribution.items, listed, strict=True) if not there]
+        self._unlisted = np.setdiff1d(np.arange(distribution.n_items), self._listed)
+        names = [distribution.items[item] for item in self._unlisted]
         self.rest: GeneralizedMallows | None = None
         if names:
             left = [name for name in distribution.center if name in set(names)]

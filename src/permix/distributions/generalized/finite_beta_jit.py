@@ -61,30 +61,31 @@ def stage_tables(
     log_theta = LOWEST_LOG_THETA + step * np.arange(n_nodes)
     theta = np.exp(log_theta)
     skips = n_items - 1 - np.arange(n_stages, dtype=np.int64)
-    log_psi = np.empty((n_stages, n_nodes))
-    _tabulate(theta, skips, log_psi)
+    log_psi, psi = np.empty((2, n_stages, n_nodes))
     tables = StageTables(
         step,
         log_theta,
         theta,
         np.exp(-theta),
         log_psi,
-        np.exp(log_psi),
+        psi,
         skips,
         prior_a,
         float(strength),
         np.zeros(n_stages),
     )
-    for stage in range(n_stages):
-        tables.prior_log_integral[stage] = log_integral(tables, stage, prior_a[stage], float(strength))
+    _tabulate(tables)
+    np.exp(log_psi, out=psi)
     return tables
 
 
 @kernel
-def _tabulate(theta, skips, log_psi):
-    for stage in range(skips.size):
-        for i in range(theta.size):
-            log_psi[stage, i] = log_normalizer_step(theta[i], skips[stage] + 1)
+def _tabulate(tables):
+    """Fill ln ψ and the integrals of the prior."""
+    for stage in range(tables.skips.size):
+        for i in range(tables.theta.size):
+            tables.log_psi[stage, i] = log_normalizer_step(tables.theta[i], tables.skips[stage] + 1)
+        tables.prior_log_integral[stage] = log_integral(tables, stage, tables.prior_a[stage], tables.prior_c)
 
 
 @kernel

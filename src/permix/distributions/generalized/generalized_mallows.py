@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
-from permix.distributions.base import RankingDistribution, read_only, sample_size
+from permix.distributions.base import Center, Items, RankingDistribution, read_only, sample_size
+from permix.distributions.generalized import generalized_mallows_jit as stages
+from permix.distributions.insertion_jit import insertion_marginals
+from permix.distributions.mallows import Mallows
 from permix.errors import Argument, DataError, Message
 from permix.runtime.seeds import RandomState, stream_key
 from permix.runtime.threads import over_rows
@@ -69,9 +72,9 @@ class GeneralizedMallows(RankingDistribution):
 
     def __init__(
         self,
-        center: Sequence[object] | Rankings | Array,
+        center: Center,
         theta: float | Sequence[float] | Array,
-        items: Iterable[object] | None = None,
+        items: Items = None,
         *,
         beyond: float = 0.0,
     ) -> None:
@@ -87,7 +90,25 @@ class GeneralizedMallows(RankingDistribution):
         max_nodes: int | None = None,
         random_state: RandomState = 0,
     ) -> GeneralizedMallowsFit:
-        """Estimate center and decays together by maximum likelihood; see :func:`fit_generalized_mallows`.
+        """Estimate center and decays together by maximum likelihood.
+
+        Given the center, each decay is found by itself: the one whose mean skip is that of the lists. Given
+        the decays, the best center solves a weighted Kemeny problem, by dynamic programming where the lists
+        name at most 14 items. The two alternate until nothing changes, from several starts. Then a search
+        through all centers, which leaves out what cannot be better, either proves the result or improves it,
+        or gives up.
+
+        Parameters
+        ----------
+        rankings : Rankings
+            Full rankings and top lists of any lengths, unlisted items below.
+        n_starts : int
+            Starts of the alternation: decays of 1, falling, rising, and random ones.
+        max_nodes : int, optional
+            Beginnings of centers that the search may look at; 0 leaves it out. Left out, as many as take a
+            few seconds.
+        random_state : int, SeedSequence, Generator or None
+            For the random starts. By default the same data give the same answer.
 
         Examples
         --------
@@ -99,9 +120,7 @@ class GeneralizedMallows(RankingDistribution):
         """
         from permix.distributions.generalized.maximum_likelihood import fit_generalized_mallows
 
-        return fit_generalized_mallows(
-            rankings, n_starts=n_starts, max_nodes=max_nodes, random_state=random_state
-        )
+        return fit_generalized_mallows(rankings, n_starts, max_nodes, random_state)
 
     @classmethod
     def posterior(
@@ -110,11 +129,11 @@ class GeneralizedMallows(RankingDistribution):
         *,
         prior_strength: float = 1.0,
         prior_rate: float | Sequence[float] | Array = 1.0,
-        prior_rankings: Rankings | None = None,
         n_draws: int = 1000,
         n_burn_in: int = 500,
         n_thin: int = 1,
         n_chains: int = 4,
+        prior_rankings: Rankings | None = None,
         random_state: RandomState = None,
     ) -> GeneralizedMallowsPosterior:
         """Draw from the posterior of center and decays given lists that one model made.
@@ -169,11 +188,6 @@ class GeneralizedMallows(RankingDistribution):
         """Decay of each of the n - 1 stages."""
         return read_only(self._theta)
 
-    @property
-    def n_stages(self) -> int:
-        """Number of stages that have something to choose, n - 1."""
-        return len(self._theta)
-
     def sample(
         self,
         size: int = 1,
@@ -186,40 +200,44 @@ class GeneralizedMallows(RankingDistribution):
         ----------
         size : int
             Number of rows.
+        lengths : int or one per row, optional
+            How many of the best items each row lists; left out, all.
         random_state : int, SeedSequence, Generator or None
             The same seed gives the same rows, whatever the number of threads; the first rows of a larger
             sample are those of a smaller one, and a longer list begins with the shorter one.
-        lengths : int or one per row, optional
-            How many of the best items each row lists; left out, all.
 
         Returns
         -------
         Rankings
         """
-        from permix.distributions.generalized.generalized_mallows_jit import sample_list_rows, skip_tables
-
         key = stream_key(random_state)
-        sizes = _lengths(lengths, sample_size(size), self.n_items)
+        sizes = list_lengths(lengths, sample_size(size), self.n_items)
         out = np.full((len(sizes), int(sizes.max(initial=0))), -1, dtype=np.int32)
-        thresholds, guide = skip_tables(self._theta[: out.shape[1]], self.n_items)
+        thresholds, guide = stages.skip_tables(self._theta[: out.shape[1]], self.n_items)
 
         def draw(first: int, last: int) -> None:
-            sample_list_rows(key, first, last, self._order, self._theta, thresholds, guide, sizes, out)
+            stages.sample_list_rows(key, first, last, self._order, self._theta, thresholds, guide, sizes, out)
 
         over_rows(draw, len(out), out.shape[1])
         return Rankings._from_arrays(out, self.items)
 
+    @property
+    def n_stages(self) -> int:
+        """Number of stages that have something to choose, n - 1."""
+        return len(self._theta)
+
     def entropy(self) -> float:
         """Entropy of full rankings in nats, Σ_j ln ψ_j + θ_j E[s_j], exact."""
-        from permix.distributions.generalized.generalized_mallows_jit import stage_entropy
-
-        return float(stage_entropy(self._theta, self.n_items).sum())
+        # An infinite decay never skips.
+        paid = np.where(self._theta < np.inf, self._theta, 0.0) * self.expected_skips()
+        return float((stages.log_psi(self._theta, self._places_left()) + paid).sum())
 
     def expected_skips(self) -> Array:
         """Mean number of better items that each stage skips, one per stage."""
-        from permix.distributions.generalized.generalized_mallows_jit import skip_moments
+        return np.asarray(stages.mean_skip(self._theta, self._places_left()))
 
-        return np.asarray(skip_moments(self._theta, self.n_items)[0])
+    def _places_left(self) -> Array:
+        return self.n_items - np.arange(self.n_stages)
 
     def expected_distance(self) -> float:
         """Expected Kendall distance of a full ranking from the center, the sum of all skips."""
@@ -240,9 +258,7 @@ class GeneralizedMallows(RankingDistribution):
         array([[0. , 0.8],
                [0.2, 0. ]])
         """
-        from permix.distributions.generalized.generalized_mallows_jit import worse_first
-
-        against = worse_first(self._theta, self.n_items)
+        against = stages.worse_first(self._theta, self.n_items)
         return self._by_item(against + np.triu(1.0 - against.T, 1))
 
     def rank_marginals(self) -> Array:
@@ -253,10 +269,7 @@ class GeneralizedMallows(RankingDistribution):
         ndarray, shape (items, items)
             Rows by position in ``items``; column 0 is the best rank. Rows and columns sum to one.
         """
-        from permix.distributions.generalized.generalized_mallows_jit import skip_probabilities
-        from permix.distributions.insertion_jit import insertion_marginals
-
-        places = insertion_marginals(skip_probabilities(self._theta, self.n_items))[0]
+        places = insertion_marginals(stages.skip_probabilities(self._theta, self.n_items))[0]
         return np.ascontiguousarray(places[np.argsort(self._order), ::-1])
 
     def insertion_log_probabilities(self) -> Array:
@@ -264,15 +277,13 @@ class GeneralizedMallows(RankingDistribution):
 
         With decays that differ, a generalized Mallows model is not a repeated-insertion model.
         """
-        from permix.distributions.mallows import Mallows
-
-        if not self._is_mallows():
+        same = self._as_mallows()
+        if same is None:
             raise DataError(
                 "a generalized Mallows model whose theta differs between stages is not a repeated-insertion "
                 "model: it grows from the top, not by inserting the items of the center"
             )
-        decay = self._theta[0] if self.n_stages else 0.0
-        return Mallows(self.center, np.exp(-decay), self.items).insertion_log_probabilities()
+        return same.insertion_log_probabilities()
 
     def condition(self, preferences: object) -> ListContinuation | Any:
         """Return this distribution given the top list that one agent began.
@@ -297,35 +308,25 @@ class GeneralizedMallows(RankingDistribution):
         GeneralizedMallows: 2 items, theta 0.5, center a ≻ c
         """
         from permix.distributions.generalized.continuation import ListContinuation
-        from permix.distributions.mallows import Mallows
 
+        same = self._as_mallows()
         is_list = isinstance(preferences, Rankings) and preferences.unlisted_below.all()
-        if is_list or not self._is_mallows():
-            return ListContinuation(self, preferences)
+        return ListContinuation(self, preferences) if is_list or same is None else same.condition(preferences)
+
+    def _described(self) -> dict[str, Any]:
+        # JSON has no infinity.
+        return {"theta": [value if value < np.inf else "inf" for value in self._theta.tolist()]}
+
+    def _as_mallows(self) -> Mallows | None:
+        """Return the Mallows model that this is where all decays are equal."""
+        if not (self._theta == self._theta[:1]).all():
+            return None
         decay = self._theta[0] if self.n_stages else 0.0
-        return Mallows(self.center, np.exp(-decay), self.items).condition(preferences)
-
-    def describe(self) -> dict[str, Any]:
-        """Return name and parameters as plain JSON values; infinity, which JSON lacks, as text."""
-        return {
-            "name": self.name,
-            "items": list(self.items),
-            "center": list(self.center),
-            "theta": [value if value < np.inf else "inf" for value in self._theta.tolist()],
-        }
-
-    def _is_mallows(self) -> bool:
-        return bool((self._theta == self._theta[:1]).all())
+        return Mallows(self.center, np.exp(-decay), self.items)
 
     def _score_top_lists(self, table: Rankings, out: Array) -> None:
-        from permix.distributions.generalized.generalized_mallows_jit import list_log_prob_rows
-
-        ranks = np.argsort(self._order)
-
-        def score(first: int, last: int) -> None:
-            list_log_prob_rows(first, last, table.orders, table.lengths, ranks, self._theta, out)
-
-        over_rows(score, len(table), table.orders.shape[1])
+        work = (table.orders, table.lengths, np.argsort(self._order), self._theta, out)
+        over_rows(stages.list_log_prob_rows, len(table), table.orders.shape[1], *work)
 
     def _before(self, first: Array, second: Array) -> Array:
         return np.asarray(self.pairwise()[first, second])
@@ -371,11 +372,14 @@ def _decays(theta: object, beyond: object, n: int) -> Array:
     return filled
 
 
-def _lengths(lengths: object, size: int, n: int) -> Array:
+def list_lengths(lengths: object, size: int, n: int) -> Array:
     """Check how long the rows shall be."""
     if lengths is None:
         return np.full(size, n, dtype=np.int64)
-    asked = np.asarray(lengths)
+    try:
+        asked = np.asarray(lengths)
+    except ValueError:  # rows of unlike lengths
+        asked = np.empty(1)
     if asked.dtype.kind not in "iu" and asked.size:
         raise DataError(f"lengths={lengths!r} must be whole numbers from 1 to {n}")
     if asked.ndim > 1 or (asked.ndim == 1 and len(asked) != size):

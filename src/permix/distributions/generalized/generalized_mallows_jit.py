@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from permix.kernels.fenwick import take_in_turn
-from permix.kernels.jit import kernel
+from permix.kernels.jit import kernel, ufunc
 from permix.kernels.mallows import displacement_moments, log_normalizer_step, log_probability_step
 from permix.kernels.orders import stage_code
 from permix.kernels.random import truncated_geometric_quantile
@@ -91,24 +91,16 @@ def list_log_prob_rows(first, last, orders, lengths, ranks, theta, out):
         out[row] = -paid - log_totals[t]
 
 
-@kernel
-def skip_moments(theta, n):
-    """Return mean and variance of the number of items skipped at each stage."""
-    means, variances = np.empty(theta.size), np.empty(theta.size)
-    for j in range(theta.size):
-        means[j], variances[j] = displacement_moments(theta[j], n - j)
-    return means, variances
+@ufunc
+def log_psi(theta, places):
+    """Return ln ψ of a stage at which so many items are left."""
+    return log_normalizer_step(theta, places)
 
 
-@kernel
-def stage_entropy(theta, n):
-    """Return the entropy of each stage in nats, ln ψ + θ E[s]."""
-    out = np.empty(theta.size)
-    for j in range(theta.size):
-        out[j] = log_normalizer_step(theta[j], n - j)
-        if theta[j] < np.inf:
-            out[j] += theta[j] * displacement_moments(theta[j], n - j)[0]
-    return out
+@ufunc
+def mean_skip(theta, places):
+    """Return the mean number of items skipped at a stage at which so many are left."""
+    return displacement_moments(theta, places)[0]
 
 
 @kernel

@@ -31,18 +31,6 @@ class ListStatistics(NamedTuple):
 
 
 @kernel
-def count_triples(orders, lengths, weights, stage_scale, number, totals, earlier):
-    """Add lists to ``totals`` (stages, m) and ``earlier`` (stages, m, m); ``number`` maps items to 0..m-1."""
-    for row in range(orders.shape[0]):
-        for j in range(min(lengths[row], totals.shape[0])):
-            weight = weights[row] * stage_scale[j]
-            i = number[orders[row, j]]
-            totals[j, i] += weight
-            for before in range(j):
-                earlier[j, i, number[orders[row, before]]] += weight
-
-
-@kernel
 def skip_totals(stats, ranks, out):
     """Set ``out[j]`` to the total S_j of skips; ``ranks`` are those of the named items in the center."""
     for j in range(out.size):
@@ -76,13 +64,9 @@ def pair_costs(stats, theta, costs):
             costs[i, k] = max(costs[i, k], 0.0)  # a crumb of rounding may be left where nothing is
 
 
-@kernel
-def dense_counts(stats, out):
-    """Set ``out[i, k, j]`` to R_j[i, k], with 0 on the diagonal."""
-    m = stats.items.size
-    for i in range(m):
-        for k in range(m):
-            for j in range(out.shape[2]):
-                out[i, k, j] = 0.0 if i == k else stats.totals[j, i]
-    for p in range(stats.weight.size):
-        out[stats.item[p], stats.earlier[p], stats.stage[p]] -= stats.weight[p]
+def dense_counts(stats: ListStatistics) -> np.ndarray:
+    """Return R_j[i, k] at [i, k, j], with 0 on the diagonal."""
+    m = len(stats.items)
+    out = np.where(np.eye(m, dtype=np.bool_)[:, :, None], 0.0, stats.totals.T[:, None, :])
+    out[stats.item, stats.earlier, stats.stage] -= stats.weight
+    return out

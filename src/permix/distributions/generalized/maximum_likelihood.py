@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.base import whole_number
+from permix.distributions.generalized.center_search_jit import profile, search_centers
 from permix.distributions.generalized.generalized_mallows import GeneralizedMallows
 from permix.distributions.generalized.list_statistics import list_statistics, top_lists
+from permix.distributions.generalized.list_statistics_jit import (
+    ListStatistics,
+    dense_counts,
+    pair_costs,
+    skip_totals,
+)
+from permix.kernels.kemeny_search import fill_best_order_compiled, iterated_local_search
 from permix.runtime.seeds import RandomState, generator
-
-if TYPE_CHECKING:
-    from permix.distributions.generalized.list_statistics_jit import ListStatistics
 
 # Named items up to which the best center for given decays is found by dynamic programming over subsets.
 SUBSETS_UP_TO = 14
@@ -79,48 +83,9 @@ class GeneralizedMallowsFit:
 
 
 def fit_generalized_mallows(
-    rankings: Rankings,
-    *,
-    n_starts: int = 8,
-    max_nodes: int | None = None,
-    random_state: RandomState = 0,
+    rankings: Rankings, n_starts: int = 8, max_nodes: int | None = None, random_state: RandomState = 0
 ) -> GeneralizedMallowsFit:
-    """Find the center and the decays that make lists most probable.
-
-    Given the center, each decay is found by itself: the one whose mean skip is that of the lists. Given the
-    decays, the best center solves a weighted Kemeny problem, by dynamic programming where the lists name at
-    most 14 items. The two alternate until nothing changes, from several starts. Then a search through all
-    centers, which leaves out what cannot be better, either proves the result or improves it, or gives up.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        Full rankings and top lists of any lengths, unlisted items below.
-    n_starts : int
-        Starts of the alternation: decays of 1, falling, rising, and random ones.
-    max_nodes : int, optional
-        Beginnings of centers that the search may look at; 0 leaves it out. Left out, as many as take a few
-        seconds.
-    random_state : int, SeedSequence, Generator or None
-        For the random starts. By default the same data give the same answer.
-
-    Returns
-    -------
-    GeneralizedMallowsFit
-
-    Examples
-    --------
-    >>> from permix import Rankings
-    >>> lists = Rankings.from_orders(
-    ...     [["a", "b", "c"], ["a", "c", "b"], ["b", "a"], ["a"]], items=["a", "b", "c"], counts=[4, 1, 1, 2]
-    ... )
-    >>> fit_generalized_mallows(lists)
-    GeneralizedMallows: 3 items, theta 2.166, 1.609, center a ≻ b ≻ c
-      log-likelihood -5.83135 (no center is better)
-    """
-    from permix.distributions.generalized.center_search_jit import profile, search_centers
-    from permix.distributions.generalized.list_statistics_jit import dense_counts, skip_totals
-
+    """Do what :meth:`GeneralizedMallows.fit` says."""
     lists = top_lists(rankings)
     whole_number("n_starts", n_starts, 1)
     if max_nodes is not None:
@@ -135,20 +100,16 @@ def fit_generalized_mallows(
     if max_nodes is None:
         max_nodes = int(SEARCH_WORK / max(1, m * n_stages))
     if not proven and max_nodes and m * m * n_stages <= SEARCH_UP_TO:
-        counts = np.empty((m, m, n_stages))
-        dense_counts(stats, counts)
         tolerance = TOLERANCE * (1.0 + abs(search.best))
         search.best, proven = search_centers(
-            counts, stats.lists, stats.n_items, max_nodes, tolerance, search.best, search.order
+            dense_counts(stats), stats.lists, stats.n_items, max_nodes, tolerance, search.best, search.order
         )
-    ranks, skips, theta = np.empty(m, dtype=np.int64), np.empty(n_stages), np.empty(n_stages)
-    ranks[search.order] = np.arange(m)
-    skip_totals(stats, ranks, skips)
+    skips, theta = np.empty((2, n_stages))
+    skip_totals(stats, np.argsort(search.order), skips)
     log_likelihood = float(profile(skips, stats.lists, stats.n_items, theta)) + 0.0
     unnamed = np.setdiff1d(np.arange(stats.n_items), stats.items)
-    center = Rankings._from_arrays(
-        np.concatenate([stats.items[search.order], unnamed])[None].astype(np.int32), lists.items
-    )
+    order = np.concatenate([stats.items[search.order], unnamed]).astype(np.int32)
+    center = Rankings._from_arrays(order[None], lists.items)
     return GeneralizedMallowsFit(
         model=GeneralizedMallows(center, theta),
         log_likelihood=log_likelihood,
@@ -168,16 +129,11 @@ class _Search:
 
     def alternate(self, theta: Array) -> None:
         """From these decays, take the best center for decays and the best decays for it in turn."""
-        from permix.distributions.generalized.center_search_jit import profile
-        from permix.distributions.generalized.list_statistics_jit import skip_totals
-
-        m = len(self.stats.items)
         reached, order = -np.inf, np.empty(0, dtype=np.int64)
-        ranks, skips = np.empty(m, dtype=np.int64), np.empty(len(theta))
+        skips = np.empty(len(theta))
         for _ in range(MOST_ROUNDS):
             found = self._center(theta, order)
-            ranks[found] = np.arange(m)
-            skip_totals(self.stats, ranks, skips)
+            skip_totals(self.stats, np.argsort(found), skips)
             value = float(profile(skips, self.stats.lists, self.stats.n_items, theta))
             if not value > reached + TOLERANCE * (1.0 + abs(value)):
                 break
@@ -189,16 +145,13 @@ class _Search:
 
     def _center(self, theta: Array, start: Array) -> Array:
         """The center with least Σ θ_j S_j, exact for few items."""
-        from permix.distributions.generalized.list_statistics_jit import pair_costs
-        from permix.kernels.kemeny_search import best_order_by_subsets, iterated_local_search
-
         m = len(self.stats.items)
         costs = np.empty((m, m + 1))
         pair_costs(self.stats, theta, costs)
         weights = np.ascontiguousarray(costs[:, :m])
         if m <= SUBSETS_UP_TO:
             order = np.empty(m, dtype=np.int64)
-            best_order_by_subsets(weights, order)
+            fill_best_order_compiled(weights, order)
             return order
         net = weights - weights.T
         order = start.copy() if len(start) else np.argsort(net.sum(axis=0), kind="stable")

@@ -7,7 +7,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,21 +15,19 @@ from permix.convergence import split_r_hat
 from permix.data.labels import Array, Label
 from permix.data.rankings import Rankings
 from permix.distributions.base import aligned, chain_text, whole_number
+from permix.distributions.generalized import center_posterior_jit as center_posterior
+from permix.distributions.generalized.finite_beta_jit import StageTables, stage_tables
 from permix.distributions.generalized.generalized_mallows import GeneralizedMallows
 from permix.distributions.generalized.list_statistics import list_statistics, top_lists
+from permix.distributions.generalized.list_statistics_jit import ListStatistics
 from permix.errors import ConvergenceWarning, DataError
-from permix.runtime.seeds import RandomState, generator
+from permix.runtime.seeds import RandomState, generator, stream_key
 from permix.runtime.threads import run_in_threads
-
-if TYPE_CHECKING:
-    from permix.distributions.generalized.finite_beta_jit import StageTables
-    from permix.distributions.generalized.list_statistics_jit import ListStatistics
 
 # Items up to which all n! centers are gone through: 40,320 take a tenth of a second.
 ENUMERATE_UP_TO = 8
 # Chains that agree stay below this R-hat; many quantities are looked at, so the usual 1.01 would cry wolf.
 LARGEST_R_HAT = 1.1
-PROBABILITY = 0.89
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,14 +64,14 @@ class GeneralizedMallowsPosterior:
     """
 
     items: tuple[Label, ...]
+    n_lists: Array
+    n_chains: int
+    exact: bool
     centers: Array
     theta: Array
     log_density: Array
     rank_probabilities: Array
     before_probabilities: Array
-    n_lists: Array
-    n_chains: int
-    exact: bool
     log_evidence: float | None = None
     r_hat: float | None = None
     acceptance_rate: float | None = None
@@ -96,7 +94,7 @@ class GeneralizedMallowsPosterior:
         """Mean decay of each stage."""
         return np.asarray(self.theta.mean(axis=0))
 
-    def theta_interval(self, probability: float = PROBABILITY) -> Array:
+    def theta_interval(self, probability: float = 0.89) -> Array:
         """Equal-tailed interval of each decay, one row (lower, upper) per stage."""
         if not 0.0 < probability < 1.0:
             raise DataError(f"probability={probability!r} must lie between 0 and 1")
@@ -109,17 +107,12 @@ class GeneralizedMallowsPosterior:
         return GeneralizedMallows(center, self.theta[draw])
 
     def __repr__(self) -> str:
-        shown = chain_text(self.consensus)
         how = "exact" if self.exact else f"{self.n_chains} chains, R-hat {self.r_hat:.3f}"
-        lines = [
-            f"GeneralizedMallowsPosterior: {len(self)} draws ({how}), items by mean rank {shown}",
-        ]
-        for stage, ((low, high), mean) in enumerate(
-            zip(self.theta_interval()[:8], self.theta_mean, strict=False)
-        ):
-            lines.append(
-                f"  theta {stage + 1}: {mean:.3g} ({low:.3g} to {high:.3g}), {self.n_lists[stage]:g} lists"
-            )
+        draws = f"{len(self)} draws ({how})"
+        lines = [f"GeneralizedMallowsPosterior: {draws}, items by mean rank {chain_text(self.consensus)}"]
+        for stage, (low, high) in enumerate(self.theta_interval()[:8]):
+            mean, n_lists = self.theta_mean[stage], self.n_lists[stage]
+            lines.append(f"  theta {stage + 1}: {mean:.3g} ({low:.3g} to {high:.3g}), {n_lists:g} lists")
         if self.theta.shape[1] > 8:
             lines.append(f"  … ({self.theta.shape[1] - 8} more)")
         return "\n".join(lines)
@@ -132,21 +125,15 @@ def draw_posterior(
     random_state: RandomState,
 ) -> GeneralizedMallowsPosterior:
     """Do what :meth:`GeneralizedMallows.posterior` says."""
-    from permix.distributions.generalized.finite_beta_jit import stage_tables
-
     lists = top_lists(rankings)
     prior_strength, prior_rate, prior_rankings = prior
-    n_draws, n_burn_in, n_thin, n_chains = rounds
-    if isinstance(prior_strength, bool) or not isinstance(prior_strength, int | float | np.number):
+    is_number = isinstance(prior_strength, int | float | np.number) and not isinstance(prior_strength, bool)
+    if not is_number or not 0.0 < prior_strength < math.inf:
         raise DataError(f"prior_strength={prior_strength!r} must be a positive number")
-    strength = float(prior_strength)
-    if not 0.0 < strength < math.inf:
-        raise DataError(f"prior_strength={prior_strength!r} must be a positive number")
-    whole_number("n_draws", n_draws, 1)
-    whole_number("n_burn_in", n_burn_in, 0)
-    whole_number("n_thin", n_thin, 1)
-    whole_number("n_chains", n_chains, 1)
-    n = lists.n_items
+    names = ("n_draws", "n_burn_in", "n_thin", "n_chains")
+    for name, value, least in zip(names, rounds, (1, 0, 1, 1), strict=True):
+        whole_number(name, value, least)
+    strength, n = float(prior_strength), lists.n_items
     everything, nothing = [(lists, np.ones(n))], [(lists, np.zeros(n))]
     n_lists = list_statistics(everything).lists
     if prior_rankings is not None:
@@ -163,12 +150,12 @@ def draw_posterior(
     tables = stage_tables(n, len(n_lists), rates, strength, int(n_lists.max(initial=0)))
     rng = generator(random_state)
     if n <= ENUMERATE_UP_TO:
-        found = _by_enumeration(stats, tables, n_draws * n_chains, rng)
+        found = _by_enumeration(stats, tables, rounds[0] * rounds[3], rng)
         before_data = list_statistics(nothing)._replace(lists=np.zeros(len(n_lists)))
         found["log_evidence"] = found.pop("log_total") - _all_centers(before_data, tables)[3]
     else:
-        found = _by_chains(stats, tables, n_draws, n_burn_in, n_thin, n_chains, rng)
-    return GeneralizedMallowsPosterior(items=lists.items, n_lists=n_lists, n_chains=n_chains, **found)
+        found = _by_chains(stats, tables, rounds, rng)
+    return GeneralizedMallowsPosterior(items=lists.items, n_lists=n_lists, n_chains=rounds[3], **found)
 
 
 def _rates(prior_rate: object, n_stages: int) -> Array:
@@ -188,16 +175,18 @@ def _rates(prior_rate: object, n_stages: int) -> Array:
 
 def _all_centers(stats: ListStatistics, tables: StageTables) -> tuple[Array, Array, Array, float]:
     """All centers, their skips, their log densities with decays integrated out, and the log of the sum."""
-    from permix.distributions.generalized.center_posterior_jit import all_skip_totals, marginal_densities
-
     n, n_stages = stats.n_items, len(stats.lists)
     orders = np.array(list(itertools.permutations(range(n))), dtype=np.int64)
-    skips = all_skip_totals(stats, orders)
+    ranks = np.argsort(orders, axis=1)[:, stats.items]
+    skips = ranks @ stats.totals.T
+    pairs = zip(stats.stage, stats.item, stats.earlier, stats.weight, strict=True)
+    for stage, item, earlier, weight in pairs:
+        skips[:, stage] -= weight * (ranks[:, earlier] < ranks[:, item])
     logs = np.zeros(len(orders))
     for stage in range(n_stages):
         # Totals that differ by rounding only may count as different: that costs time, not truth.
         values, which = np.unique(skips[:, stage], return_inverse=True)
-        logs += marginal_densities(tables, stats.lists, stage, values)[which]
+        logs += center_posterior.marginal_densities(tables, stats.lists, stage, values)[which]
     peak = logs.max()
     return orders, skips, logs, float(peak + np.log(np.exp(logs - peak).sum()))
 
@@ -205,15 +194,12 @@ def _all_centers(stats: ListStatistics, tables: StageTables) -> tuple[Array, Arr
 def _by_enumeration(
     stats: ListStatistics, tables: StageTables, n_draws: int, rng: np.random.Generator
 ) -> dict[str, Any]:
-    from permix.distributions.generalized.center_posterior_jit import draw_decays
-
     orders, skips, logs, log_total = _all_centers(stats, tables)
     weights = np.exp(logs - log_total)
     ranks, before = _rank_probabilities(orders, weights)
     drawn = rng.choice(len(orders), size=n_draws, p=weights / weights.sum())
     theta = np.empty((n_draws, skips.shape[1]))
-    key = rng.integers(0, 2**64, size=2, dtype=np.uint64)
-    draw_decays(key, tables, stats.lists, skips[drawn], theta)
+    center_posterior.draw_decays(stream_key(rng), tables, stats.lists, skips[drawn], theta)
     return {
         "centers": orders[drawn].astype(np.int32),
         "theta": theta,
@@ -226,24 +212,17 @@ def _by_enumeration(
 
 
 def _by_chains(
-    stats: ListStatistics,
-    tables: StageTables,
-    n_draws: int,
-    n_burn_in: int,
-    n_thin: int,
-    n_chains: int,
-    rng: np.random.Generator,
+    stats: ListStatistics, tables: StageTables, rounds: tuple[int, int, int, int], rng: np.random.Generator
 ) -> dict[str, Any]:
-    from permix.distributions.generalized.center_posterior_jit import run_center_chain
-
+    n_draws, n_burn_in, n_thin, n_chains = rounds
     centers = np.empty((n_chains, n_draws, stats.n_items), dtype=np.int32)
     theta = np.empty((n_chains, n_draws, len(stats.lists)))
     density = np.empty((n_chains, n_draws))
-    key = rng.integers(0, 2**64, size=2, dtype=np.uint64)
+    key = stream_key(rng)
 
     def run(chain: int, rounds: tuple[int, int, int]) -> float:
         place = (centers[chain], theta[chain], density[chain])
-        return float(run_center_chain(key, chain, stats, tables, *rounds, *place))
+        return float(center_posterior.run_center_chain(key, chain, stats, tables, *rounds, *place))
 
     run(0, (0, 0, 1))  # compile, or load from the cache, once
     rates = run_in_threads(lambda chain: run(chain, (n_burn_in, n_draws, n_thin)), range(n_chains))

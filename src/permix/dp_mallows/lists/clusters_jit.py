@@ -1,138 +1,127 @@
 # mypy: ignore-errors
-"""Work on all clusters of a partition of lists: their rows, likelihoods and centers."""
+"""Work on all clusters of a partition of lists: their likelihoods, decays and centers."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from permix.distributions.generalized.finite_beta_jit import log_integral
-from permix.dp_mallows.lists.center_moves_jit import center_scratch, draw_decays, greedy_center, update_center
-from permix.dp_mallows.lists.seating_jit import draw_center, fill_stage
+from permix.distributions.generalized.finite_beta_jit import draw_theta, log_integral
+from permix.dp_mallows.lists.center_moves_jit import (
+    attract,
+    draw_window,
+    find_mentions,
+    improve,
+    reinsert,
+    shuffle_unmentioned,
+    stagewise,
+)
+from permix.dp_mallows.lists.predictive_rows_jit import RowScratch
+from permix.dp_mallows.lists.seating_jit import draw_center, undefined
 from permix.dp_mallows.lists.top_lists_jit import sum_skips
-from permix.kernels.jit import kernel
+from permix.kernels.jit import implements, kernel
 from permix.kernels.streams import new_stream, open_stream
 
-
-@kernel
-def fill_all_rows(rows, tables, bins, clusters, n_clusters):
-    """Fill the rows of every stage of every cluster."""
-    for k in range(n_clusters):
-        for stage in range(clusters.totals.shape[1]):
-            fill_stage(rows, tables, bins, clusters, k, stage)
+# As many rounds as this set a center to the best item at every stage.
+START = -1
 
 
 @kernel
-def log_likelihoods(tables, clusters, n_clusters, out):
+def log_likelihoods(tables, totals, counts, out):
     """Write ln p(lists of cluster k | its center), decays integrated out (equation 15 with its constant)."""
-    for k in range(n_clusters):
-        total = 0.0
-        for stage in range(clusters.totals.shape[1]):
-            if clusters.counts[k, stage] > 0.0:
-                total += (
-                    log_integral(
-                        tables,
-                        stage,
-                        tables.prior_a[stage] + clusters.totals[k, stage],
-                        tables.prior_c + clusters.counts[k, stage],
-                    )
-                    - tables.prior_log_integral[stage]
+    for k in range(out.size):
+        out[k] = 0.0
+        for j in range(totals.shape[1]):
+            if counts[k, j] > 0.0:
+                out[k] += (
+                    log_integral(tables, j, tables.prior_a[j] + totals[k, j], tables.prior_c + counts[k, j])
+                    - tables.prior_log_integral[j]
                 )
-        out[k] = total
-
-
-@kernel
-def start_centers(lists, starts, members, multiplicity, clusters, n_clusters):
-    """Set every center to the best item at every stage, given decays of 1."""
-    n_items = clusters.places.shape[0]
-    scratch = center_scratch(n_items)
-    order = np.empty(n_items, np.int32)
-    places = np.empty(n_items, np.int16)
-    theta = np.ones(clusters.theta.shape[1])
-    stream = new_stream()
-    open_stream(stream, 0, 0, 0, 0)
-    for k in range(n_clusters):
-        greedy_center(
-            lists, members, multiplicity, starts[k], starts[k + 1], theta, stream, order, places, scratch
-        )
-        for item in range(n_items):
-            clusters.places[item, k] = places[item]
-        for stage in range(theta.size):
-            clusters.theta[k, stage] = 1.0
 
 
 @kernel
 def draw_some_decays(key, tables, clusters, which, theta):
     """Draw the decays of these clusters given their centers into the columns of ``theta``."""
     stream = new_stream()
-    drawn = np.empty(theta.shape[0])
     for column in range(which.size):
         k = which[column]
         open_stream(stream, key[0], key[1], 0, k)
-        draw_decays(stream, tables, clusters.totals[k], clusters.counts[k], drawn)
-        for stage in range(drawn.size):
-            theta[stage, column] = drawn[stage]
+        for j in range(theta.shape[0]):
+            a, c = tables.prior_a[j] + clusters.totals[k, j], tables.prior_c + clusters.counts[k, j]
+            theta[j, column] = draw_theta(stream, a, c, tables.skips[j])
 
 
-@kernel
-def read_center(clusters, k, order, places):
-    """Copy the center of cluster ``k``, both ways."""
-    for item in range(places.size):
-        places[item] = clusters.places[item, k]
-        order[places[item]] = item
+# How centers move is chosen by the type of ``rows``, as in seating_jit.
 
 
-@kernel
-def center_of_one(stream, lists, d, opening, clusters, k, code, taken):
-    """Draw the center of a cluster of list ``d`` alone, by its known distribution (lemma 7); set sums."""
-    first, last = lists.starts[d], lists.starts[d + 1]
-    draw_center(stream, lists.items, first, last, opening, code, taken, clusters.places, k)
-    for j in range(clusters.totals.shape[1]):
-        reached = j < last - first
-        clusters.totals[k, j] = code[j] if reached else 0.0
-        clusters.counts[k, j] = 1.0 if reached else 0.0
+def draw_decays(rows, stream, tables, totals, counts, theta):
+    """Draw θ of every stage given the center."""
+    undefined("draw_decays")
+
+
+def move_center(rows, stream, mentions, theta, order, places):
+    """Move a center given θ; returns whether a stagewise proposal was taken."""
+    undefined("move_center")
+
+
+@implements(draw_decays, RowScratch, "rows")
+def _draw_decays(rows, stream, tables, totals, counts, theta):
+    for j in range(theta.size):
+        theta[j] = draw_theta(
+            stream, tables.prior_a[j] + totals[j], tables.prior_c + counts[j], tables.skips[j]
+        )
+
+
+@implements(move_center, RowScratch, "rows")
+def _move_center(rows, stream, mentions, theta, order, places):
+    low, high = draw_window(stream, order.size)
+    accepted = stagewise(stream, mentions, theta, order, places, low, high)
+    reinsert(stream, mentions, theta, order, places)
+    shuffle_unmentioned(stream, mentions, order, places)
+    return accepted
 
 
 @kernel
 def update_centers(
-    lists, starts, members, multiplicity, tables, opening, clusters, key, n_rounds, first, last, taken
+    rows, lists, starts, members, tables, opening, clusters, key, n_rounds, first, last, taken
 ):
-    """Move the centers of clusters ``first`` to ``last``, each from its own stream, and leave sums right.
+    """Move the centers of clusters ``first`` to ``last``, each from its own stream; leave sums and θ right.
 
-    Without rounds only the sums are computed.
+    A round draws θ given the center and moves the center given θ. Without rounds only the sums are computed;
+    START sets a center to the best item at every stage, given decays of 1.
     """
     n_items = clusters.places.shape[0]
-    scratch = center_scratch(n_items)
     order = np.empty(n_items, np.int32)
     places = np.empty(n_items, np.int16)
-    code = np.empty(n_items, np.int64)
+    code = np.empty((2, n_items), np.int64)
     stream = new_stream()
     for k in range(first, last):
-        read_center(clusters, k, order, places)
         totals, counts, theta = clusters.totals[k], clusters.counts[k], clusters.theta[k]
         begin, end = starts[k], starts[k + 1]
-        if n_rounds == 0:
-            sum_skips(lists, members, multiplicity, begin, end, places, scratch.skips, totals, counts)
-            continue
         open_stream(stream, key[0], key[1], 0, k)
-        if end - begin == 1 and multiplicity[begin] == 1.0:
-            center_of_one(stream, lists, members[begin], opening, clusters, k, code, scratch.skips)
-            draw_decays(stream, tables, totals, counts, theta)
-            continue
-        taken[k] = update_center(
-            stream,
-            lists,
-            members,
-            multiplicity,
-            begin,
-            end,
-            tables,
-            n_rounds,
-            order,
-            places,
-            totals,
-            counts,
-            theta,
-            scratch,
-        )
+        if n_rounds > 0 and end - begin == 1 and members.times[begin] == 1.0 and not rows.given:
+            # The center of one list has a known distribution (lemma 7).
+            draw_center(stream, lists, members.lists[begin], opening, code, clusters.places, k)
+            rounds = 0
+        else:
+            rounds = max(n_rounds, 0)
+        for item in range(n_items):
+            places[item] = clusters.places[item, k]
+            order[places[item]] = item
+        if n_rounds < 0:
+            theta[:] = 1.0
+            improve(lists, members, begin, end, tables, 1, stream, order, places, totals, counts, theta)
+            theta[:] = 1.0
+        if rounds > 0:
+            mentions = find_mentions(lists, members, begin, end, n_items)
+            for turn in range(rounds):
+                if turn > 0 or not rows.given:
+                    draw_decays(rows, stream, tables, totals, counts, theta)
+                attract(mentions, theta)
+                taken[k] += move_center(rows, stream, mentions, theta, order, places)
+                sum_skips(lists, members, begin, end, places, totals, counts)
+        else:
+            sum_skips(lists, members, begin, end, places, totals, counts)
+        if n_rounds > 0:
+            draw_decays(rows, stream, tables, totals, counts, theta)
         for item in range(n_items):
             clusters.places[item, k] = places[item]

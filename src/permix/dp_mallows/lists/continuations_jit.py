@@ -8,10 +8,12 @@ continuations are alike, because its center and decays are integrated out (lemma
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from permix.distributions.generalized.finite_beta_jit import draw_theta
-from permix.dp_mallows.lists.scores_jit import BLOCK, add_stage, joint_scores, normalized, room, skips_at
+from permix.dp_mallows.lists.scores_jit import BLOCK, add_stage, joint_scores, normalized, skips_at, weigh
 from permix.kernels.jit import kernel
 from permix.kernels.streams import integers, new_stream, open_stream, truncated_geometric_log, uniform
 
@@ -20,10 +22,13 @@ TINY = 1e-30
 
 
 @kernel
-def next_chances(length, used, tables, weights, new, out):
-    """Set ``out[item]`` to P(next item | list), given the weights of clusters; 0 for items ``used``."""
-    n_items = used.size
+def next_chances(order, length, tables, weights, new, out):
+    """Set ``out[item]`` to P(next item | list), given the weights of clusters; 0 for those of the list."""
+    n_items = out.size
     left = n_items - length
+    used = np.zeros(n_items, np.bool_)
+    for j in range(length):
+        used[order[j]] = True
     n_stages = tables.theta.shape[0]
     for item in range(n_items):
         out[item] = 0.0 if used[item] else new / left
@@ -55,21 +60,12 @@ def next_chances(length, used, tables, weights, new, out):
 @kernel
 def next_rows(first, last, orders, lengths, tables, out):
     """Set ``out[row, item]`` to P(next item | list); rows of full lists are zero."""
-    n_items, n_clusters = tables.ranks.shape
-    codes = room(tables)
-    scores = np.empty(n_clusters)
-    weights = np.empty(n_clusters)
-    used = np.empty(n_items, np.bool_)
+    weights = np.empty(tables.ranks.shape[1])
     for row in range(first, last):
-        if lengths[row] == n_items:
-            out[row] = 0.0
-            continue
-        new = joint_scores(orders[row], lengths[row], tables, codes, scores)
-        new = normalized(scores, new, weights)
-        used[:] = False
-        for j in range(lengths[row]):
-            used[orders[row, j]] = True
-        next_chances(lengths[row], used, tables, weights, new, out[row])
+        out[row] = 0.0
+        if lengths[row] < out.shape[1]:
+            new = weigh(orders[row], lengths[row], tables, weights)
+            next_chances(orders[row], lengths[row], tables, weights, new, out[row])
 
 
 @kernel
@@ -79,45 +75,49 @@ def greedy_rows(first, last, orders, lengths, wanted, tables, out):
     ``out`` (rows, items or fewer) holds the lists on entry and is filled from ``lengths[row]`` on.
     """
     n_items, n_clusters = tables.ranks.shape
-    n_stages = tables.theta.shape[0]
-    codes = room(tables)
-    scores = np.empty(n_clusters)
-    weights = np.empty(n_clusters)
+    codes = np.empty(min(BLOCK, n_clusters), tables.ranks.dtype)
+    scores, weights = np.empty(n_clusters), np.empty(n_clusters)
     chances = np.empty(n_items)
-    used = np.empty(n_items, np.bool_)
     for row in range(first, last):
-        log_new = joint_scores(orders[row], lengths[row], tables, codes, scores)
-        used[:] = False
-        for j in range(lengths[row]):
-            used[orders[row, j]] = True
+        log_new = joint_scores(orders[row], lengths[row], tables, scores)
         for j in range(lengths[row], wanted[row]):
             new = normalized(scores, log_new, weights)
-            next_chances(j, used, tables, weights, new, chances)
-            best = -1
-            for item in range(n_items):
-                if not used[item] and (best < 0 or chances[item] > chances[best]):
-                    best = item
-            out[row, j] = best
-            used[best] = True
+            next_chances(out[row], j, tables, weights, new, chances)
+            for earlier in range(j):
+                chances[out[row, earlier]] = -1.0
+            out[row, j] = chances.argmax()
             if j + 1 < wanted[row] and j < n_items - 1:
                 log_new -= np.log(n_items - j)
                 for low in range(0, n_clusters, BLOCK):
                     high = min(low + BLOCK, n_clusters)
                     skips_at(out[row], j, tables.ranks, low, high, codes)
                     add_stage(j, tables, low, high, codes, scores)
-                    if j < n_stages:
+                    if j < tables.theta.shape[0]:
                         for c in range(low, high):
                             scores[c] -= tables.log_psi[j, c]
 
 
-@kernel
-def continue_list(stream, c, length, wanted, tables, prior_a, prior_c, left, order):
-    """Draw items ``order[length:wanted]`` from cluster ``c`` (a new one where c is -1).
+class Beyond(NamedTuple):
+    """The prior of decays at stages that no list of the data reaches: ν r_j and ν."""
 
-    ``left`` is room for the items; ``prior_a`` (stages beyond those known) and ``prior_c`` are ν r_j and ν.
+    a: np.ndarray
+    c: float
+
+
+@kernel
+def continue_list(stream, cumulated, passed, length, wanted, tables, beyond, order):
+    """Draw items ``order[length:wanted]`` from a cluster, drawn from cumulated weights and returned.
+
+    It is -1 for a new cluster. After any other, so many numbers are ``passed`` over.
     """
-    n_items = left.size
+    c, u = -1, uniform(stream)
+    if u < cumulated[-1]:
+        c = np.searchsorted(cumulated, u, side="right")
+        for _ in range(passed):
+            uniform(stream)
+    n_items = tables.ranks.shape[0]
     n_stages = tables.theta.shape[0]
+    left = np.empty(n_items, np.int32)
     used = np.zeros(n_items, np.bool_)
     for j in range(length):
         used[order[j]] = True
@@ -132,72 +132,41 @@ def continue_list(stream, c, length, wanted, tables, prior_a, prior_c, left, ord
             skip = 0
         elif c < 0:
             skip = integers(stream, n_left)
-        elif j < n_stages:
-            skip = truncated_geometric_log(stream, tables.theta[j, c], n_left)
         else:
-            theta = draw_theta(stream, prior_a[j - n_stages], prior_c, n_left - 1)
+            if j < n_stages:
+                theta = tables.theta[j, c]
+            else:
+                theta = draw_theta(stream, beyond.a[j - n_stages], beyond.c, n_left - 1)
             skip = truncated_geometric_log(stream, theta, n_left)
         order[j] = left[skip]
         n_left -= 1
         for place in range(skip, n_left):
             left[place] = left[place + 1]
+    return c
 
 
 @kernel
-def draw_cluster(stream, cumulated):
-    """Draw a cluster from cumulated weights; -1, a new one, beyond the last of them."""
-    u = uniform(stream)
-    if u >= cumulated[-1]:
-        return -1
-    return np.searchsorted(cumulated, u, side="right")
+def completion_rows(first, last, key, orders, lengths, wanted, tables, beyond, out, clusters):
+    """Draw continuations of every list; ``out`` (rows, draws, items or fewer) holds the lists on entry.
 
-
-@kernel
-def draw_member(stream, c, indptr, members, shares):
-    """Draw the estimated cluster of a random agent of cluster ``c``; -1 for a new cluster."""
-    if c < 0:
-        return -1
-    u = uniform(stream)
-    for at in range(indptr[c], indptr[c + 1] - 1):
-        u -= shares[at]
-        if u < 0.0:
-            return members[at]
-    return members[indptr[c + 1] - 1]
-
-
-@kernel
-def completion_rows(
-    first, last, key, orders, lengths, wanted, tables, prior_a, prior_c, indptr, members, shares, out, labels
-):
-    """Draw continuations of every list; ``out`` (rows, draws, items or fewer) holds the lists on entry."""
-    n_items, n_clusters = tables.ranks.shape
-    codes = room(tables)
-    scores = np.empty(n_clusters)
-    weights = np.empty(n_clusters)
-    left = np.empty(n_items, np.int32)
+    The cluster of each goes to ``clusters``.
+    """
+    weights = np.empty(tables.ranks.shape[1])
     stream = new_stream()
     for row in range(first, last):
-        new = joint_scores(orders[row], lengths[row], tables, codes, scores)
-        normalized(scores, new, weights)
+        weigh(orders[row], lengths[row], tables, weights)
         cumulated = np.cumsum(weights)
         open_stream(stream, key[0], key[1], 0, row)
         for draw in range(out.shape[1]):
-            c = draw_cluster(stream, cumulated)
-            labels[row, draw] = draw_member(stream, c, indptr, members, shares)
-            continue_list(
-                stream, c, lengths[row], wanted[row], tables, prior_a, prior_c, left, out[row, draw]
+            clusters[row, draw] = continue_list(
+                stream, cumulated, 1, lengths[row], wanted[row], tables, beyond, out[row, draw]
             )
 
 
 @kernel
-def sample_rows(
-    first, last, key, wanted, tables, cumulated, prior_a, prior_c, indptr, members, shares, out, labels
-):
+def sample_rows(first, last, key, wanted, tables, cumulated, beyond, out, clusters):
     """Draw new lists of ``wanted[row]`` items; ``cumulated`` are weights of all clusters of all draws."""
-    left = np.empty(tables.ranks.shape[0], np.int32)
     stream = new_stream()
     for row in range(first, last):
         open_stream(stream, key[0], key[1], 0, row)
-        c = draw_cluster(stream, cumulated)
-        labels[row] = draw_member(stream, c, indptr, members, shares)
-        continue_list(stream, c, 0, wanted[row], tables, prior_a, prior_c, left, out[row])
+        clusters[row] = continue_list(stream, cumulated, 1, 0, wanted[row], tables, beyond, out[row])

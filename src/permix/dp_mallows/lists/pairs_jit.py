@@ -9,22 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from permix.dp_mallows.lists.continuations_jit import continue_list, draw_cluster
-from permix.dp_mallows.lists.scores_jit import joint_scores, normalized, room
+from permix.dp_mallows.lists.continuations_jit import continue_list
+from permix.dp_mallows.lists.scores_jit import weigh
 from permix.kernels.jit import kernel
 from permix.kernels.streams import new_stream, open_stream
-
-
-@kernel
-def stage_chances(c, j, tables, chances):
-    """Set ``chances[s]`` to P(skip = s) of cluster ``c`` at stage ``j``, s = 0..n-1-j."""
-    n_stages, places = tables.theta.shape[0], tables.ranks.shape[0] - j
-    if j < n_stages:
-        for s in range(places):
-            chances[s] = np.exp(-tables.theta[j, c] * s - tables.log_psi[j, c])
-    else:
-        for s in range(places):
-            chances[s] = np.exp(tables.beyond[j - n_stages, s])
 
 
 @kernel
@@ -60,7 +48,9 @@ def pair_chances(first, last, clusters, tables, distinct_lengths, out):
     n_items = tables.ranks.shape[0]
     chances = np.empty(n_items)
     before = np.empty((n_items, n_items))
+    n_stages = tables.theta.shape[0]
     for i in range(first, last):
+        c = clusters[i]
         before[:] = 0.0
         k = distinct_lengths.size - 1
         while k >= 0 and distinct_lengths[k] > n_items - 2:
@@ -69,7 +59,11 @@ def pair_chances(first, last, clusters, tables, distinct_lengths, out):
         for j in range(n_items - 2, -1, -1):
             if k < 0:
                 break
-            stage_chances(clusters[i], j, tables, chances)
+            for s in range(n_items - j):
+                if j < n_stages:
+                    chances[s] = np.exp(-tables.theta[j, c] * s - tables.log_psi[j, c])
+                else:
+                    chances[s] = np.exp(tables.beyond[j - n_stages, s])
             earlier_stage(chances, n_items - j, before)
             if j == distinct_lengths[k]:
                 for q in range(n_items):
@@ -147,34 +141,15 @@ def settle_pairs_rows(first, last, orders, lengths, new_weights, n_items, span, 
 
 
 @kernel
-def sampled_pairs_rows(
-    first,
-    last,
-    key,
-    orders,
-    lengths,
-    n_draws,
-    tables,
-    prior_a,
-    prior_c,
-    span,
-    a,
-    b,
-    starts,
-    out,
-):
+def sampled_pairs_rows(first, last, key, orders, lengths, n_draws, tables, beyond, span, a, b, starts, out):
     """Answer questions by the share of ``n_draws`` drawn continuations in which a comes before b."""
     n_items, n_clusters = tables.ranks.shape
-    codes = room(tables)
-    scores = np.empty(n_clusters)
     weights = np.empty(n_clusters)
-    left = np.empty(n_items, np.int32)
     full = np.empty(n_items, np.int32)
     places = np.empty(n_items, np.int64)
     stream = new_stream()
     for row in range(first, last):
-        new = joint_scores(orders[row], lengths[row], tables, codes, scores)
-        normalized(scores, new, weights)
+        weigh(orders[row], lengths[row], tables, weights)
         cumulated = np.cumsum(weights)
         base = starts[row] - span[row, 0]
         for question in range(span[row, 0], span[row, 1]):
@@ -183,8 +158,7 @@ def sampled_pairs_rows(
             full[j] = orders[row, j]
         open_stream(stream, key[0], key[1], 0, row)
         for _ in range(n_draws):
-            c = draw_cluster(stream, cumulated)
-            continue_list(stream, c, lengths[row], n_items, tables, prior_a, prior_c, left, full)
+            continue_list(stream, cumulated, 0, lengths[row], n_items, tables, beyond, full)
             places_of(full, n_items, places)
             for question in range(span[row, 0], span[row, 1]):
                 if places[a[question]] < places[b[question]]:

@@ -13,18 +13,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permix.dp_mallows.lists.center_moves_jit import attract, center_scratch, find_mentions, stage_by_stage
-from permix.dp_mallows.lists.clusters_jit import center_of_one, read_center
+from permix.dp_mallows.lists.center_moves_jit import attract, find_mentions, stage_by_stage
+from permix.dp_mallows.lists.clusters_jit import draw_decays, move_center
 from permix.dp_mallows.lists.predictive_rows_jit import LEAST
-from permix.dp_mallows.lists.seating_jit import fill_stage, member_entry, open_by_skips, open_stages
-from permix.dp_mallows.lists.top_lists_jit import sum_skips
+from permix.dp_mallows.lists.seating_jit import draw_parameters, fill_stage, member_entry
+from permix.dp_mallows.lists.top_lists_jit import Members, sum_skips
 from permix.kernels.jit import implements, kernel
 from permix.kernels.mallows import log_normalizer_step
-from permix.kernels.streams import exponential, new_stream, normal, open_stream, uniform
+from permix.kernels.streams import exponential, normal, uniform
 
 GIBBS_ROUNDS = 10  # T_Gibbs
 SLICES = 3  # T_Slices
-BETA_GIBBS, SLICE_GIBBS = 1, 2
 
 
 class PublishedRows(NamedTuple):
@@ -82,101 +81,26 @@ def slice_theta(stream, theta, a, c, m):
     return theta
 
 
-@kernel
-def published_decays(stream, tables, mode, totals, counts, theta):
-    """Draw or move θ of every stage as the published sampler does."""
+@implements(draw_decays, PublishedRows, "rows")
+def _draw_decays(rows, stream, tables, totals, counts, theta):
     for stage in range(theta.size):
         a = tables.prior_a[stage] + totals[stage]
         c = tables.prior_c + counts[stage]
-        if mode == BETA_GIBBS:
-            theta[stage] = beta_theta(stream, a, c + 1.0)
-        else:
+        if rows.given:
             theta[stage] = slice_theta(stream, theta[stage], a, c, tables.skips[stage])
+        else:
+            theta[stage] = beta_theta(stream, a, c + 1.0)
 
 
-@kernel
-def stagewise_as_drawn(stream, lists, members, multiplicity, mentions, theta, order, places, scratch):
+@implements(move_center, PublishedRows, "rows")
+def _move_center(rows, stream, mentions, theta, order, places):
     """Draw a center stage by stage and take it as it comes (figure 2)."""
-    n = order.size
-    for place in range(n):
-        scratch.window[place] = order[place]
-    stage_by_stage(stream, lists, members, multiplicity, mentions, theta, n, 0, order, scratch)
-    for place in range(n):
+    for place in range(order.size):
+        mentions.window[place] = order[place]
+    stage_by_stage(stream, mentions, theta, order.size, 0, order)
+    for place in range(order.size):
         places[order[place]] = place
-
-
-@kernel
-def published_center(
-    stream,
-    lists,
-    members,
-    multiplicity,
-    first,
-    last,
-    tables,
-    n_rounds,
-    mode,
-    order,
-    places,
-    totals,
-    counts,
-    theta,
-    scratch,
-):
-    """Step 2 of figures 1 and 5: ``n_rounds`` (T_Gibbs) of a stagewise center and θ given each other."""
-    n = order.size
-    mentions = find_mentions(lists, members, first, last, n)
-    if mode == BETA_GIBBS:
-        # θ is integrated out elsewhere, so the first center needs one.
-        sum_skips(lists, members, multiplicity, first, last, places, scratch.skips, totals, counts)
-        published_decays(stream, tables, mode, totals, counts, theta)
-    for _ in range(n_rounds):
-        attract(lists, members, multiplicity, mentions, theta, scratch)
-        stagewise_as_drawn(stream, lists, members, multiplicity, mentions, theta, order, places, scratch)
-        sum_skips(lists, members, multiplicity, first, last, places, scratch.skips, totals, counts)
-        published_decays(stream, tables, mode, totals, counts, theta)
-
-
-@kernel
-def update_centers_as_published(
-    mode, lists, starts, members, multiplicity, tables, opening, clusters, key, n_rounds, first, last, taken
-):
-    """Step 2 of Beta-Gibbs or Slice-Gibbs for clusters ``first`` to ``last``, each from its own stream."""
-    n_items = clusters.places.shape[0]
-    scratch = center_scratch(n_items)
-    order = np.empty(n_items, np.int32)
-    places = np.empty(n_items, np.int16)
-    code = np.empty(n_items, np.int64)
-    stream = new_stream()
-    for k in range(first, last):
-        read_center(clusters, k, order, places)
-        totals, counts, theta = clusters.totals[k], clusters.counts[k], clusters.theta[k]
-        begin, end = starts[k], starts[k + 1]
-        open_stream(stream, key[0], key[1], 0, k)
-        if mode == BETA_GIBBS and end - begin == 1 and multiplicity[begin] == 1.0:
-            center_of_one(stream, lists, members[begin], opening, clusters, k, code, scratch.skips)
-            published_decays(stream, tables, mode, totals, counts, theta)
-            continue
-        published_center(
-            stream,
-            lists,
-            members,
-            multiplicity,
-            begin,
-            end,
-            tables,
-            n_rounds,
-            mode,
-            order,
-            places,
-            totals,
-            counts,
-            theta,
-            scratch,
-        )
-        taken[k] = n_rounds
-        for item in range(n_items):
-            clusters.places[item, k] = places[item]
+    return True
 
 
 # Rows, and new clusters.
@@ -237,56 +161,26 @@ def _member_entry(rows, tables, bins, clusters, k, stage, skip):
     return own_beta(tables, stage, clusters.totals[k, stage], clusters.counts[k, stage], skip)
 
 
-@implements(open_stages, PublishedRows, "rows")
-def _open_stages(rows, stream, tables, bins, lists, clusters, opening, k, d, code):
-    if rows.given:
-        open_by_slices(stream, tables, lists, clusters, k, d)
-        for stage in range(clusters.totals.shape[1]):
-            fill_stage(rows, tables, bins, clusters, k, stage)
-    else:
-        open_by_skips(rows, tables, bins, clusters, opening, k, lists.starts[d + 1] - lists.starts[d], code)
-
-
-@kernel
-def open_by_slices(stream, tables, lists, clusters, k, d):
+@implements(draw_parameters, PublishedRows, "rows")
+def _draw_parameters(rows, stream, tables, lists, clusters, k, d):
     """Give a new cluster of list ``d`` decays and a center by step 2 of Slice-Gibbs (figure 1)."""
+    if not rows.given:
+        return
     n_items = clusters.places.shape[0]
     order = np.empty(n_items, np.int32)
     places = np.empty(n_items, np.int16)
-    read_center(clusters, k, order, places)
-    for j in range(clusters.theta.shape[1]):
-        clusters.theta[k, j] = beta_theta(stream, tables.prior_a[j] + 1.0, tables.prior_c + 2.0)
-    published_center(
-        stream,
-        lists,
-        np.full(1, d, np.int32),
-        np.ones(1),
-        0,
-        1,
-        tables,
-        GIBBS_ROUNDS,
-        SLICE_GIBBS,
-        order,
-        places,
-        clusters.totals[k],
-        clusters.counts[k],
-        clusters.theta[k],
-        center_scratch(n_items),
-    )
+    for item in range(n_items):
+        places[item] = clusters.places[item, k]
+        order[places[item]] = item
+    totals, counts, theta = clusters.totals[k], clusters.counts[k], clusters.theta[k]
+    for j in range(theta.size):
+        theta[j] = beta_theta(stream, tables.prior_a[j] + 1.0, tables.prior_c + 2.0)
+    members = Members(np.full(1, d, np.int32), np.ones(1))
+    mentions = find_mentions(lists, members, 0, 1, n_items)
+    for _ in range(GIBBS_ROUNDS):
+        attract(mentions, theta)
+        move_center(rows, stream, mentions, theta, order, places)
+        sum_skips(lists, members, 0, 1, places, totals, counts)
+        draw_decays(rows, stream, tables, totals, counts, theta)
     for item in range(n_items):
         clusters.places[item, k] = places[item]
-
-
-@kernel
-def write_beta_opening(tables, opening):
-    """Fill the distribution of new clusters by Beta functions."""
-    n_stages, n_items = opening.cumulative.shape
-    for stage in range(n_stages):
-        m = tables.skips[stage]
-        fill_beta(tables, stage, 0.0, 0.0, opening.joining[stage])
-        total = 0.0
-        for v in range(m + 1):
-            total += opening.joining[stage, v]
-            opening.cumulative[stage, v] = total
-        for v in range(n_items):
-            opening.cumulative[stage, v] = opening.cumulative[stage, v] / total if v < m else 1.0

@@ -17,9 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permix.distributions.generalized.finite_beta_jit import log_integral
 from permix.kernels.jit import kernel
-from permix.kernels.mallows import displacement_moments, log_normalizer_step
 
 # Clusters looked at together, so that their ranks stay in the processor's cache.
 BLOCK = 2048
@@ -43,32 +41,6 @@ class ListTables(NamedTuple):
     log_new: np.ndarray  # (draws,): share of a new cluster
     starts: np.ndarray  # (draws + 1,): first cluster of each draw
     beyond: np.ndarray  # (further stages, items): ln P(skip = s)
-
-
-@kernel
-def fill_normalizers(theta, n_items, log_psi, log_norms):
-    """Set ln ψ of every stage and its sums over the first stages."""
-    n_stages, n_clusters = theta.shape
-    for c in range(n_clusters):
-        log_norms[0, c] = 0.0
-    for j in range(n_stages):
-        for c in range(n_clusters):
-            log_psi[j, c] = log_normalizer_step(theta[j, c], n_items - j)
-            log_norms[j + 1, c] = log_norms[j, c] + log_psi[j, c]
-
-
-@kernel
-def fill_ranks(centers, ranks):
-    """Set ``ranks[item, cluster]`` to the rank of the item in the center."""
-    for c in range(centers.shape[0]):
-        for rank in range(centers.shape[1]):
-            ranks[centers[c, rank], c] = rank
-
-
-@kernel
-def informative_length(length, n_items):
-    """Return how many stages a list has: the last item of a full one says nothing."""
-    return min(length, n_items - 1)
 
 
 @kernel
@@ -110,10 +82,11 @@ def add_stage(j, tables, low, high, codes, out):
 
 
 @kernel
-def list_scores(order, length, tables, codes, out):
-    """Set ``out[c]`` to ln GM(list) under every cluster; ``codes`` is room for ``BLOCK`` ranks."""
+def list_scores(order, length, tables, out):
+    """Set ``out[c]`` to ln GM(list) under every cluster."""
     n_items, n_clusters = tables.ranks.shape
-    stages = informative_length(length, n_items)
+    codes = np.empty(min(BLOCK, n_clusters), tables.ranks.dtype)
+    stages = min(length, n_items - 1)  # the last item of a full list says nothing
     norms = tables.log_norms[min(stages, tables.theta.shape[0])]
     for low in range(0, n_clusters, BLOCK):
         high = min(low + BLOCK, n_clusters)
@@ -125,19 +98,12 @@ def list_scores(order, length, tables, codes, out):
 
 
 @kernel
-def room(tables):
-    """Make room for the skips of a block of clusters."""
-    return np.empty(min(BLOCK, tables.ranks.shape[1]), tables.ranks.dtype)
-
-
-@kernel
 def score_rows(first, last, orders, lengths, tables, out):
     """Set ``out[row, d]`` to ln P(list) under draw ``d``, a new cluster included."""
     n_items, n_clusters = tables.ranks.shape
-    codes = room(tables)
     scores = np.empty(n_clusters)
     for row in range(first, last):
-        list_scores(orders[row], lengths[row], tables, codes, scores)
+        list_scores(orders[row], lengths[row], tables, scores)
         empty = log_uniform(lengths[row], n_items)
         for d in range(tables.log_new.size):
             new = tables.log_new[d] + empty
@@ -153,27 +119,9 @@ def score_rows(first, last, orders, lengths, tables, out):
 
 
 @kernel
-def normalized(log_joint, log_new, weights):
-    """Set ``weights`` that sum to one with the weight of a new cluster, which is returned."""
-    largest = log_new
-    for c in range(log_joint.size):
-        largest = max(largest, log_joint[c])
-    new = np.exp(log_new - largest)
-    total = new
-    for c in range(log_joint.size):
-        weights[c] = 0.0
-        if log_joint[c] > largest - NEGLIGIBLE:
-            weights[c] = np.exp(log_joint[c] - largest)
-            total += weights[c]
-    for c in range(log_joint.size):
-        weights[c] /= total
-    return new / total
-
-
-@kernel
-def joint_scores(order, length, tables, codes, out):
+def joint_scores(order, length, tables, out):
     """Set ``out[c]`` to ln(weight of c in its draw × GM(list)); returns the like of all new clusters."""
-    list_scores(order, length, tables, codes, out)
+    list_scores(order, length, tables, out)
     for c in range(out.size):
         out[c] += tables.log_weights[c]
     largest = tables.log_new.max()
@@ -184,55 +132,43 @@ def joint_scores(order, length, tables, codes, out):
 
 
 @kernel
-def weight_rows(first, last, orders, lengths, tables, out, out_new):
-    """Set ``out[row, c]`` to P(cluster c of its draw | list), ``out_new[row]`` to that of a new one."""
-    codes = room(tables)
-    scores = np.empty(tables.ranks.shape[1])
-    for row in range(first, last):
-        new = joint_scores(orders[row], lengths[row], tables, codes, scores)
-        out_new[row] = normalized(scores, new, out[row])
+def normalized(log_joint, log_new, weights):
+    """Set ``weights`` that sum to one with the weight of a new cluster, which is returned."""
+    largest = log_new
+    for c in range(log_joint.size):
+        largest = max(largest, log_joint[c])
+    new = np.exp(log_new - largest)
+    total = new
+    for c in range(log_joint.size):
+        weights[c] = np.exp(log_joint[c] - largest) if log_joint[c] > largest - NEGLIGIBLE else 0.0
+        total += weights[c]
+    for c in range(log_joint.size):
+        weights[c] /= total
+    return new / total
 
 
 @kernel
-def assignment_rows(first, last, orders, lengths, tables, indptr, members, shares, out):
+def weigh(order, length, tables, weights):
+    """Set ``weights[c]`` to P(cluster c of its draw | list); returns that of a new cluster."""
+    return normalized(weights, joint_scores(order, length, tables, weights), weights)
+
+
+@kernel
+def weight_rows(first, last, orders, lengths, tables, out, out_new):
+    """Set ``out[row]`` to the weights of clusters given the list, ``out_new[row]`` to that of a new one."""
+    for row in range(first, last):
+        out_new[row] = weigh(orders[row], lengths[row], tables, out[row])
+
+
+@kernel
+def assignment_rows(first, last, orders, lengths, tables, linked, out):
     """Set ``out[row, e]`` to P(estimated cluster e | list); the last column is that of a new cluster.
 
-    ``shares[indptr[c]:indptr[c + 1]]`` are the shares of c's agents in the estimated clusters ``members``.
+    Cluster c speaks for the estimated cluster ``linked[c]``.
     """
-    codes = room(tables)
-    scores = np.empty(tables.ranks.shape[1])
-    weights = np.empty_like(scores)
+    weights = np.empty(tables.ranks.shape[1])
     for row in range(first, last):
-        new = joint_scores(orders[row], lengths[row], tables, codes, scores)
-        new = normalized(scores, new, weights)
         out[row] = 0.0
-        out[row, out.shape[1] - 1] = new
+        out[row, out.shape[1] - 1] = weigh(orders[row], lengths[row], tables, weights)
         for c in range(weights.size):
-            if weights[c] > 0.0:
-                for at in range(indptr[c], indptr[c + 1]):
-                    out[row, members[at]] += weights[c] * shares[at]
-
-
-@kernel
-def fill_prior_chances(tables, out):
-    """Set ``out[i, s]`` to ln P(skip = s) at stage i of ``tables`` (of ``finite_beta``), θ integrated out.
-
-    It is B̃eta(ν r + s, ν + 2, m) / B̃eta(ν r, ν + 1, m) (lemma 6).
-    """
-    for i in range(tables.skips.size):
-        places = tables.skips[i] + 1
-        total = 0.0
-        for s in range(places):
-            out[i, s] = log_integral(tables, i, tables.prior_a[i] + s, tables.prior_c + 1.0)
-            out[i, s] -= tables.prior_log_integral[i]
-            total += np.exp(out[i, s])
-        for s in range(places):
-            out[i, s] -= np.log(total)  # one already, up to the error of the integrals
-
-
-@kernel
-def fill_expected_skips(theta, n_items, out):
-    """Set ``out[c, j]`` to the mean skip of cluster c at stage j; ``theta`` has a row for each cluster."""
-    for c in range(theta.shape[0]):
-        for j in range(theta.shape[1]):
-            out[c, j] = displacement_moments(theta[c, j], n_items - j)[0]
+            out[row, linked[c]] += weights[c]

@@ -17,7 +17,6 @@ import numpy as np
 from permix.distributions.generalized.finite_beta_jit import log_integral
 from permix.dp_mallows.lists.predictive_rows_jit import RowScratch, fill_finite, last_own, own_relative
 from permix.dp_mallows.lists.top_lists_jit import write_skips
-from permix.kernels.fenwick import take_in_turn
 from permix.kernels.jit import implements, kernel
 from permix.kernels.streams import categorical_log, integers, uniform
 
@@ -45,42 +44,32 @@ class Opening(NamedTuple):
     cumulative: np.ndarray  # (stages, items): P(first list's skip <= v)
 
 
-class SeatingScratch(NamedTuple):
-    """Room for one list under all clusters."""
-
-    found: np.ndarray  # int16 (stages, slots)
-    skips: np.ndarray  # int16 (stages, slots)
-    products: np.ndarray  # (slots,)
-    logs: np.ndarray  # (slots + 2,)
-    code: np.ndarray  # int64 (items,)
-    taken: np.ndarray  # int64 (items,)
-
-
 # Positions in the book of a sweep.
-OCCUPIED, HIGH, MOVED, REFUSED = 0, 1, 2, 3
+OCCUPIED, HIGH, MOVED, REFUSED, POSITION = range(5)
 
 
 # What rows are made of is chosen by the type of ``rows``: RowScratch is exact, and those of the published
 # samplers are in published_jit, which the exact sampler neither imports nor compiles.
 
 
-def _undefined(name):
+def undefined(name):
+    """Say that a contract was called from Python."""
     raise NotImplementedError(f"{name} is implemented by the type of rows; call it from compiled code")
 
 
 def fill_stage(rows, tables, bins, clusters, k, stage):
     """Recompute the rows of one stage of cluster ``k`` from its sums."""
-    _undefined("fill_stage")
+    undefined("fill_stage")
 
 
 def member_entry(rows, tables, bins, clusters, k, stage, skip):
     """Return the relative probability of the skip of a member of ``k`` given the other members."""
-    _undefined("member_entry")
+    undefined("member_entry")
 
 
-def open_stages(rows, stream, tables, bins, lists, clusters, opening, k, d, code):
-    """Set sums and rows of the new cluster ``k`` of list ``d``, whose skips are ``code``."""
-    _undefined("open_stages")
+def draw_parameters(rows, stream, tables, lists, clusters, k, d):
+    """Draw what the new cluster ``k`` of list ``d`` has beside its center, where θ is not integrated out."""
+    undefined("draw_parameters")
 
 
 @implements(fill_stage, RowScratch, "rows")
@@ -105,110 +94,47 @@ def _member_entry(rows, tables, bins, clusters, k, stage, skip):
     return own_relative(tables, bins, stage, total, count, clusters.log_integrals[k, stage], skip)
 
 
-@implements(open_stages, RowScratch, "rows")
-def _open_stages(rows, stream, tables, bins, lists, clusters, opening, k, d, code):
-    open_by_skips(rows, tables, bins, clusters, opening, k, lists.starts[d + 1] - lists.starts[d], code)
+@implements(draw_parameters, RowScratch, "rows")
+def _draw_parameters(rows, stream, tables, lists, clusters, k, d):
+    pass
 
 
 @kernel
-def open_by_skips(rows, tables, bins, clusters, opening, k, t, code):
-    """Set sums and rows of a new cluster of one list with these skips, decays integrated out."""
-    for j in range(clusters.totals.shape[1]):
-        if j < t:
-            clusters.totals[k, j] = code[j]
-            clusters.counts[k, j] = 1.0
-            fill_stage(rows, tables, bins, clusters, k, j)
-        else:
-            clusters.totals[k, j] = 0.0
-            clusters.counts[k, j] = 0.0
-            clusters.log_integrals[k, j] = tables.prior_log_integral[j]
-            for b in range(opening.joining.shape[1]):
-                clusters.joining[k, j, b] = opening.joining[j, b]
+def fill_all_rows(rows, tables, bins, clusters, n_clusters):
+    """Fill the rows of every stage of every cluster."""
+    for k in range(n_clusters):
+        for stage in range(clusters.totals.shape[1]):
+            fill_stage(rows, tables, bins, clusters, k, stage)
 
 
 @kernel
-def write_opening(tables, bins, opening, rows):
-    """Fill the distribution of new clusters."""
-    n_stages, n_items = opening.cumulative.shape
-    own = np.empty(1)
-    for stage in range(n_stages):
-        m = tables.skips[stage]
-        fill_finite(tables, bins, stage, 0.0, 0.0, opening.joining[stage], own, rows)
-        total = 0.0
-        for v in range(m + 1):
-            total += np.exp(
-                log_integral(tables, stage, tables.prior_a[stage] + v, tables.prior_c + 1.0)
-                - tables.prior_log_integral[stage]
-            )
-            opening.cumulative[stage, v] = total
-        for v in range(n_items):
-            opening.cumulative[stage, v] = opening.cumulative[stage, v] / total if v < m else 1.0
-
-
-@kernel
-def draw_center(stream, items, first, last, opening, code, taken, places, k):
-    """Draw a center given one list, independently stage by stage, into column ``k`` of ``places``.
+def draw_center(stream, lists, d, opening, code, places, k):
+    """Draw a center given list ``d``, independently stage by stage, into column ``k`` of ``places``.
 
     The list's j-th item goes to the V_j-th place that is free (figure 4); the skips of the list are then V_j
-    and are left in ``code``. Items not in the list fill the other places at random.
+    and are left in ``code[0]``. Items not in the list fill the other places at random.
     """
-    n_items = places.shape[0]
-    t = last - first
-    for j in range(t):
-        code[j] = np.searchsorted(opening.cumulative[j], uniform(stream), side="right")
-        code[j] = min(code[j], n_items - 1 - j)
-    take_in_turn(code, t, n_items, False, taken)
-    for item in range(n_items):
+    n_free = places.shape[0]
+    first = lists.starts[d]
+    skips, free = code[0], code[1]
+    for item in range(n_free):
         places[item, k] = -1
-    for j in range(t):
-        places[items[first + j], k] = taken[j]
-    # Free places, in taken[t:], are dealt to the other items at random.
-    used = np.zeros(n_items, np.bool_)
-    for j in range(t):
-        used[taken[j]] = True
-    n_free = 0
-    for place in range(n_items):
-        if not used[place]:
-            taken[t + n_free] = place
-            n_free += 1
-    for item in range(n_items):
+        free[item] = item
+    for j in range(lists.starts[d + 1] - first):
+        u = uniform(stream)
+        skips[j] = 0
+        while opening.cumulative[j, skips[j]] <= u:
+            skips[j] += 1
+        places[lists.items[first + j], k] = free[skips[j]]
+        n_free -= 1
+        for place in range(skips[j], n_free):
+            free[place] = free[place + 1]
+    for item in range(places.shape[0]):
         if places[item, k] < 0:
-            chosen = t + integers(stream, n_free)
-            places[item, k] = taken[chosen]
+            chosen = integers(stream, n_free)
+            places[item, k] = free[chosen]
             n_free -= 1
-            taken[chosen] = taken[t + n_free]
-
-
-@kernel
-def log_relative_weights(bins, lists, clusters, d, high, scratch):
-    """Write ln(prior weight × relative probability of joining) of list ``d`` to ``scratch.logs[:high]``."""
-    first, last = lists.starts[d], lists.starts[d + 1]
-    write_skips(lists.items, first, last, clusters.places, high, scratch.found, scratch.skips)
-    t = last - first
-    for k in range(high):
-        scratch.logs[k] = clusters.log_sizes[k]
-    for chunk in range(0, t, CHUNK):
-        for k in range(high):
-            scratch.products[k] = 1.0
-        for j in range(chunk, min(chunk + CHUNK, t)):
-            for k in range(high):
-                scratch.products[k] *= clusters.joining[k, j, bins.of_skip[scratch.skips[j, k]]]
-        for k in range(high):
-            scratch.logs[k] += np.log(scratch.products[k])
-    return t
-
-
-@kernel
-def log_own(rows, tables, bins, clusters, k, t, skips):
-    """Return ln of the relative probability of a member of ``k`` with these skips given the other members."""
-    total = 0.0
-    product = 1.0
-    for j in range(t):
-        product *= member_entry(rows, tables, bins, clusters, k, j, skips[j, k])
-        if j % CHUNK == CHUNK - 1:
-            total += np.log(product)
-            product = 1.0
-    return total + np.log(product)
+            free[chosen] = free[n_free]
 
 
 @kernel
@@ -236,16 +162,6 @@ def correction(tables, bins, clusters, k, t, skips, is_member):
 
 
 @kernel
-def open_cluster(stream, rows, tables, bins, lists, clusters, opening, k, d, discount, scratch):
-    """Make slot ``k`` a cluster of list ``d`` alone, its center drawn given the list."""
-    first, last = lists.starts[d], lists.starts[d + 1]
-    draw_center(stream, lists.items, first, last, opening, scratch.code, scratch.taken, clusters.places, k)
-    clusters.sizes[k] = 1
-    clusters.log_sizes[k] = np.log(1.0 - discount)
-    open_stages(rows, stream, tables, bins, lists, clusters, opening, k, d, scratch.code)
-
-
-@kernel
 def change(rows, tables, bins, clusters, k, t, skips, sign, discount):
     """Add (sign 1) or take out (-1) a list with these skips."""
     clusters.sizes[k] += sign
@@ -269,36 +185,39 @@ def _log_opening(concentration, discount, n_others):
 
 @kernel
 def seat_in_turn(
-    stream,
-    concentration,
-    discount,
-    rows,
-    tables,
-    bins,
-    lists,
-    clusters,
-    opening,
-    labels,
-    visits,
-    position,
-    book,
-    scratch,
+    stream, concentration, discount, rows, tables, bins, lists, clusters, opening, labels, visits, book
 ):
-    """Visit the agents ``visits[position:]``; returns the next position, the end when all were visited.
+    """Visit the agents ``visits[book[POSITION]:]``; returns the log weights that the last one chose from.
 
     ``labels`` are slots, or -1 for agents that are in no cluster yet. Stops before an agent when all slots
-    are taken: the caller makes room and calls again.
+    are taken, at that position: the caller makes room and calls again.
     """
-    capacity = clusters.sizes.size
-    for at in range(position, visits.size):
-        agent = visits[at]
+    capacity, n_items = clusters.sizes.size, clusters.places.shape[0]
+    n_stages = clusters.totals.shape[1]
+    found = np.empty((n_stages, capacity), np.int16)
+    skips = np.empty((n_stages, capacity), np.int16)
+    products = np.empty(capacity)
+    logs = np.empty(capacity + 2)
+    code = np.empty((2, n_items), np.int64)
+    while book[POSITION] < visits.size and book[OCCUPIED] < capacity:
+        agent = visits[book[POSITION]]
+        book[POSITION] += 1
         d = lists.list_of[agent]
-        if book[OCCUPIED] == capacity:
-            return at
+        t = lists.starts[d + 1] - lists.starts[d]
         high = book[HIGH]
         own = np.int64(labels[agent])
-        t = log_relative_weights(bins, lists, clusters, d, high, scratch)
-        logs = scratch.logs
+        # ln(prior weight × relative probability of joining).
+        write_skips(lists.items, lists.starts[d], lists.starts[d + 1], clusters.places, high, found, skips)
+        for k in range(high):
+            logs[k] = clusters.log_sizes[k]
+        for chunk in range(0, t, CHUNK):
+            for k in range(high):
+                products[k] = 1.0
+            for j in range(chunk, min(chunk + CHUNK, t)):
+                for k in range(high):
+                    products[k] *= clusters.joining[k, j, bins.of_skip[skips[j, k]]]
+            for k in range(high):
+                logs[k] += np.log(products[k])
         logs[high] = _log_opening(concentration, discount, book[OCCUPIED])
         if own >= 0:
             if clusters.sizes[own] == 1:
@@ -306,9 +225,14 @@ def seat_in_turn(
                 logs[own] = _log_opening(concentration, discount, book[OCCUPIED] - 1)
                 logs[high] = -np.inf
             else:
-                logs[own] = np.log(clusters.sizes[own] - 1.0 - discount) + log_own(
-                    rows, tables, bins, clusters, own, t, scratch.skips
-                )
+                total = 0.0
+                product = 1.0
+                for j in range(t):
+                    product *= member_entry(rows, tables, bins, clusters, own, j, skips[j, own])
+                    if j % CHUNK == CHUNK - 1:
+                        total += np.log(product)
+                        product = 1.0
+                logs[own] = np.log(clusters.sizes[own] - 1.0 - discount) + (total + np.log(product))
         chosen = categorical_log(stream, logs, high + 1)
         if chosen == own:
             continue
@@ -316,25 +240,41 @@ def seat_in_turn(
             # Proposed from tables with shared bins: accepted by a Metropolis–Hastings step.
             ratio = 0.0
             if chosen < high:
-                ratio += correction(tables, bins, clusters, chosen, t, scratch.skips, False)
+                ratio += correction(tables, bins, clusters, chosen, t, skips, False)
             if clusters.sizes[own] > 1:
-                ratio -= correction(tables, bins, clusters, own, t, scratch.skips, True)
+                ratio -= correction(tables, bins, clusters, own, t, skips, True)
             if ratio < 0.0 and uniform(stream) >= np.exp(ratio):
                 book[REFUSED] += 1
                 continue
         book[MOVED] += 1
         if own >= 0:
-            change(rows, tables, bins, clusters, own, t, scratch.skips, -1, discount)
+            change(rows, tables, bins, clusters, own, t, skips, -1, discount)
             if clusters.sizes[own] == 0:
                 book[OCCUPIED] -= 1
-        if chosen == high:
+        if chosen < high:
+            change(rows, tables, bins, clusters, chosen, t, skips, 1, discount)
+        else:
+            # A cluster of the list alone, its center drawn given the list.
             chosen = 0
             while clusters.sizes[chosen] > 0:
                 chosen += 1
-            open_cluster(stream, rows, tables, bins, lists, clusters, opening, chosen, d, discount, scratch)
+            draw_center(stream, lists, d, opening, code, clusters.places, chosen)
+            clusters.totals[chosen] = 0.0
+            clusters.counts[chosen] = 0.0
+            for j in range(t):
+                clusters.totals[chosen, j] = code[0, j]
+                clusters.counts[chosen, j] = 1.0
+            draw_parameters(rows, stream, tables, lists, clusters, chosen, d)
+            for j in range(n_stages):
+                if j < t or rows.given:
+                    fill_stage(rows, tables, bins, clusters, chosen, j)
+                else:
+                    clusters.log_integrals[chosen, j] = tables.prior_log_integral[j]
+                    for b in range(opening.joining.shape[1]):
+                        clusters.joining[chosen, j, b] = opening.joining[j, b]
+            clusters.sizes[chosen] = 1
+            clusters.log_sizes[chosen] = np.log(1.0 - discount)
             book[OCCUPIED] += 1
             book[HIGH] = max(book[HIGH], chosen + 1)
-        else:
-            change(rows, tables, bins, clusters, chosen, t, scratch.skips, 1, discount)
         labels[agent] = chosen
-    return visits.size
+    return logs

@@ -17,22 +17,14 @@ import math
 
 import numpy as np
 
-from permix.distributions.generalized.finite_beta_jit import log_integral, theta_mode
-from permix.dp_mallows.lists.center_moves_jit import (
-    attract,
-    center_scratch,
-    find_mentions,
-    greedy_center,
-    stage_by_stage,
-)
-from permix.dp_mallows.lists.top_lists_jit import sum_skips, write_skips_of_one
+from permix.dp_mallows.lists.center_moves_jit import attract, improve, stage_by_stage
+from permix.dp_mallows.lists.clusters_jit import log_likelihoods
+from permix.dp_mallows.lists.top_lists_jit import Members, skip_at, sum_skips, write_skips
 from permix.kernels.jit import kernel
-from permix.kernels.streams import categorical_log, integers, uniform
+from permix.kernels.streams import categorical_log, integers, new_stream, open_stream, uniform
 
 GATHERING_ROUNDS = 4
 ENOUGH_TO_GATHER = 400
-# Decays used to propose stay within these, whatever the data say.
-LEAST_DECAY, MOST_DECAY = 0.01, 10.0
 # Clusters to merge with are looked for with this decay at every stage.
 SEARCH_DECAY = 0.5
 SMART_SPLIT, SMART_MERGE, BLIND_SPLIT, BLIND_MERGE = 0, 1, 2, 3
@@ -41,85 +33,42 @@ BLIND_SPLITS = 0.2
 
 
 @kernel
-def gather(lists, side, wanted, members, multiplicity):
+def gather(lists, side, wanted, members):
     """Collect the lists of agents whose ``side`` has a bit in common with ``wanted``; returns how many."""
     n = 0
     for position in range(lists.agents.size):
         agent = lists.agents[position]
         if side[agent] & wanted:
             d = lists.list_of[agent]
-            if n > 0 and members[n - 1] == d:
-                multiplicity[n - 1] += 1.0
+            if n > 0 and members.lists[n - 1] == d:
+                members.times[n - 1] += 1.0
             else:
-                members[n] = d
-                multiplicity[n] = 1.0
+                members.lists[n] = d
+                members.times[n] = 1.0
                 n += 1
     return n
 
 
 @kernel
-def _plausible_decays(tables, totals, counts, theta):
-    for j in range(theta.size):
-        mode = theta_mode(tables.prior_a[j] + totals[j], tables.prior_c + counts[j], tables.skips[j])
-        theta[j] = min(max(mode, LEAST_DECAY), MOST_DECAY)
+def propose_center(stream, lists, members, n, tables, draw, order, places, totals, counts):
+    """Draw a center for ``n`` lists, or, ``draw`` False, take the one given; returns ln of its probability.
 
-
-@kernel
-def _improve(stream, lists, members, multiplicity, n, tables, order, places, totals, counts, theta, scratch):
-    """Find center and decays anew from the decays at hand, once."""
-    greedy_center(lists, members, multiplicity, 0, n, theta, stream, order, places, scratch)
-    sum_skips(lists, members, multiplicity, 0, n, places, scratch.skips, totals, counts)
-    _plausible_decays(tables, totals, counts, theta)
-
-
-@kernel
-def summarize(stream, lists, members, multiplicity, n, tables, order, places, totals, counts, theta, scratch):
-    """Set ``order`` and ``theta`` to a center and decays that suit the lists; nothing here is random."""
-    for j in range(theta.size):
-        theta[j] = 1.0
-    for _ in range(2):
-        _improve(
-            stream, lists, members, multiplicity, n, tables, order, places, totals, counts, theta, scratch
-        )
-
-
-@kernel
-def log_likelihood(lists, members, multiplicity, n, tables, places, totals, counts, scratch):
-    """Return ln p(lists | center), decays integrated out."""
-    sum_skips(lists, members, multiplicity, 0, n, places, scratch.skips, totals, counts)
-    total = 0.0
-    for j in range(totals.size):
-        if counts[j] > 0.0:
-            total += (
-                log_integral(tables, j, tables.prior_a[j] + totals[j], tables.prior_c + counts[j])
-                - tables.prior_log_integral[j]
-            )
-    return total
-
-
-@kernel
-def propose_center(
-    stream, lists, members, multiplicity, n, tables, draw, order, places, totals, counts, theta, scratch
-):
-    """Draw a center for the lists, or with ``draw`` False take the one given; returns ln of its probability.
-
-    ``order`` and ``places`` are the center on return, and what was proposed from is a function of the lists
-    alone.
+    ``order`` and ``places`` are the center on return, ``totals`` and ``counts`` its sums over the lists; what
+    was proposed from is a function of the lists alone.
     """
-    n_items = order.size
-    kept = order.copy()
-    summarize(stream, lists, members, multiplicity, n, tables, order, places, totals, counts, theta, scratch)
-    mentions = find_mentions(lists, members, 0, n, n_items)
-    attract(lists, members, multiplicity, mentions, theta, scratch)
-    for item in range(n_items):
-        scratch.window[item] = item
-        order[item] = kept[item]
-    log_normalizers = stage_by_stage(
-        stream, lists, members, multiplicity, mentions, theta, n_items, 0 if draw else 1, order, scratch
-    )
-    for place in range(n_items):
+    kept = np.empty(order.size, np.int32)
+    theta = np.empty(totals.size)
+    theta[:] = 1.0
+    for place in range(order.size):
+        kept[place] = order[place]
+    mentions = improve(lists, members, 0, n, tables, 2, stream, order, places, totals, counts, theta)
+    attract(mentions, theta)
+    for place in range(order.size):
+        order[place] = kept[place]
+    log_normalizers = stage_by_stage(stream, mentions, theta, order.size, 0 if draw else 1, order)
+    for place in range(order.size):
         places[order[place]] = place
-    sum_skips(lists, members, multiplicity, 0, n, places, scratch.skips, totals, counts)
+    sum_skips(lists, members, 0, n, places, totals, counts)
     energy = 0.0
     for j in range(theta.size):
         energy += theta[j] * totals[j]
@@ -127,112 +76,84 @@ def propose_center(
 
 
 @kernel
-def _log_score(lists, d, places, theta, log_psi, skips):
-    start, end = lists.starts[d], lists.starts[d + 1]
-    write_skips_of_one(lists.items, start, end, places, skips)
-    total = 0.0
-    for j in range(end - start):
-        total -= theta[j] * skips[j] + log_psi[j]
-    return total
-
-
-@kernel
-def _log_normalizers(tables, theta, log_psi):
-    for j in range(theta.size):
-        log_psi[j] = math.log(-math.expm1(-(tables.skips[j] + 1) * theta[j]) / -math.expm1(-theta[j]))
-
-
-@kernel
-def _anchor_center(lists, d, common, order, places):
-    """Set a center to list ``d`` followed by all other items in their ``common`` order."""
-    n = 0
-    for item in range(places.size):
-        places[item] = -1
-    for at in range(lists.starts[d], lists.starts[d + 1]):
-        order[n] = lists.items[at]
-        places[order[n]] = n
-        n += 1
-    for place in range(common.size):
-        if places[common[place]] < 0:
-            order[n] = common[place]
-            places[order[n]] = n
-            n += 1
-
-
-@kernel
-def smart_allocation(
-    stream, lists, side, members, multiplicity, n, first_anchor, second_anchor, tables, draw, out, scratch
-):
+def smart_allocation(stream, lists, side, members, n, anchors, tables, n_items, draw, out):
     """Divide the agents with a side between two anchors, or weigh a division; returns ln of its probability.
 
-    ``members[:n]`` are the lists of these agents. Each anchor starts with its own list as center; rounds of
-    giving each list to the better center and finding the centers anew follow. Then every agent but the
-    anchors goes to side 1 or 2 in ``out`` with its probability given the two; with ``draw`` False, ``out`` is
-    weighed as it is.
+    The first ``n`` members are the lists of these agents. Each anchor starts with its own list as center;
+    rounds of giving each list to the better center and finding the centers anew follow. Then every agent but
+    the anchors goes to side 1 or 2 in ``out`` with its probability given the two; with ``draw`` False,
+    ``out`` is weighed as it is.
     """
-    n_items, n_stages = scratch.attraction.size, tables.skips.size
+    n_stages = tables.skips.size
     orders = np.empty((2, n_items), np.int32)
     places = np.empty((2, n_items), np.int16)
-    common = np.empty(n_items, np.int32)
-    theta = np.empty((2, n_stages))
-    log_psi = np.empty((2, n_stages))
-    totals, counts = np.empty(n_stages), np.empty(n_stages)
-    chosen = np.empty(n, np.int32)
-    share = np.empty(n)
-    log_shares = np.zeros(2)
+    theta, log_psi, sums = np.empty((2, n_stages)), np.empty((2, n_stages)), np.empty((2, n_stages))
+    theta[:] = 1.0
+    chosen = Members(np.empty(n, np.int32), np.empty(n))
+    log_shares, scores = np.empty(2), np.empty(2)
+    log_shares[:] = 0.0
     advantage = np.empty(n)
     # Of many lists every so-manieth is enough to find where they gather.
     stride = max(1, n // ENOUGH_TO_GATHER)
-    n_side = 0
-    for entry in range(0, n, stride):
-        chosen[n_side] = members[entry]
-        share[n_side] = multiplicity[entry]
-        n_side += 1
-    summarize(
-        stream, lists, chosen, share, n_side, tables, common, places[0], totals, counts, theta[0], scratch
-    )
-    _anchor_center(lists, lists.list_of[first_anchor], common, orders[0], places[0])
-    _anchor_center(lists, lists.list_of[second_anchor], common, orders[1], places[1])
-    for j in range(n_stages):
-        theta[0, j] = 1.0
-        theta[1, j] = 1.0
-    for turn in range(GATHERING_ROUNDS + 1):
-        for which in range(2):
-            _log_normalizers(tables, theta[which], log_psi[which])
-        for entry in range(0, n, 1 if turn == GATHERING_ROUNDS else stride):
-            advantage[entry] = (
-                log_shares[0]
-                - log_shares[1]
-                + _log_score(lists, members[entry], places[0], theta[0], log_psi[0], scratch.skips)
-                - _log_score(lists, members[entry], places[1], theta[1], log_psi[1], scratch.skips)
-            )
+    for turn in range(-1, GATHERING_ROUNDS + 1):
+        if turn >= 0:
+            for which in range(2):
+                for j in range(n_stages):
+                    decay = theta[which, j]
+                    log_psi[which, j] = math.log(
+                        -math.expm1(-(tables.skips[j] + 1) * decay) / -math.expm1(-decay)
+                    )
+            for entry in range(0, n, 1 if turn == GATHERING_ROUNDS else stride):
+                d = members.lists[entry]
+                start = lists.starts[d]
+                for which in range(2):
+                    scores[which] = 0.0
+                    for j in range(lists.starts[d + 1] - start):
+                        skip = skip_at(lists.items, start, j, places[which])
+                        scores[which] -= theta[which, j] * skip + log_psi[which, j]
+                advantage[entry] = log_shares[0] - log_shares[1] + scores[0] - scores[1]
         if turn == GATHERING_ROUNDS:
             break
-        for which in range(2):
+        # Before the first turn all lists are taken together.
+        for which in range(2 if turn >= 0 else 1):
             n_side = 0
             weight = 1.0
             for entry in range(0, n, stride):
-                if (advantage[entry] >= 0.0) == (which == 0):
-                    chosen[n_side] = members[entry]
-                    share[n_side] = multiplicity[entry]
-                    weight += multiplicity[entry]
+                if turn < 0 or (advantage[entry] >= 0.0) == (which == 0):
+                    chosen.lists[n_side] = members.lists[entry]
+                    chosen.times[n_side] = members.times[entry]
+                    weight += members.times[entry]
                     n_side += 1
-            log_shares[which] = np.log(weight)
+            if turn >= 0:
+                log_shares[which] = np.log(weight)
             if n_side > 0:
-                _improve(
-                    stream,
+                improve(
                     lists,
                     chosen,
-                    share,
+                    0,
                     n_side,
                     tables,
+                    1 if turn >= 0 else 2,
+                    stream,
                     orders[which],
                     places[which],
-                    totals,
-                    counts,
+                    sums[0],
+                    sums[1],
                     theta[which],
-                    scratch,
                 )
+        if turn < 0:
+            # A center begins with its anchor's list; all other items follow in their common order.
+            theta[:] = 1.0
+            for which in range(2):
+                places[which] = -1
+                rank = 0
+                d = lists.list_of[anchors[which]]
+                start, end = lists.starts[d], lists.starts[d + 1]
+                for at in range(start, end + n_items):
+                    item = lists.items[at] if at < end else orders[0, at - end]
+                    if places[which, item] < 0:
+                        places[which, item] = rank
+                        rank += 1
     log_probability = 0.0
     entry = 0
     for position in range(lists.agents.size):
@@ -240,11 +161,11 @@ def smart_allocation(
         if side[agent] == 0:
             continue
         d = lists.list_of[agent]
-        while members[entry] != d:
+        while members.lists[entry] != d:
             entry += 1
-        if agent == first_anchor:
+        if agent == anchors[0]:
             out[agent] = 1
-        elif agent == second_anchor:
+        elif agent == anchors[1]:
             out[agent] = 2
         else:
             log_first = -np.log1p(np.exp(-advantage[entry]))
@@ -256,7 +177,7 @@ def smart_allocation(
 
 
 @kernel
-def blind_allocation(stream, lists, side, anchor, draw, out):
+def blind_allocation(stream, side, anchor, draw, out):
     """Divide the agents with a side at random with a uniform share; returns ln of the probability.
 
     The anchor is on side 1. The probability of n_1 and n_2 on the sides is B(n_1, n_2 + 1).
@@ -273,34 +194,28 @@ def blind_allocation(stream, lists, side, anchor, draw, out):
 
 
 @kernel
-def log_partner(lists, d, clusters, n_clusters, apart, partner, places, stream):
+def log_partner(lists, d, clusters, n_clusters, apart, partner, stream):
     """Choose a cluster to merge with list ``d``'s, or weigh one; returns it and ln of its probability.
 
     Clusters other than ``apart`` are weighed by size × exp(-0.5 Σ skips of the list). With ``partner`` -1 one
-    is drawn; otherwise ``places`` is the center of the cluster weighed, which may not be in ``clusters`` yet:
-    then ``partner`` is n_clusters or more, and its size that of ``clusters.sizes[partner]``.
+    is drawn from the first ``n_clusters``.
     """
     start, end = lists.starts[d], lists.starts[d + 1]
-    logs = np.full(n_clusters + 1, -np.inf)
-    skips = np.empty(end - start, np.int64)
-    for k in range(n_clusters + 1):
-        if k == apart or (k == n_clusters and partner != n_clusters):
-            continue
-        if k == n_clusters:
-            write_skips_of_one(lists.items, start, end, places, skips)
-        else:
-            write_skips_of_one(lists.items, start, end, clusters.places[:, k], skips)
+    found = np.empty((end - start, n_clusters), np.int16)
+    skips = np.empty((end - start, n_clusters), np.int16)
+    write_skips(lists.items, start, end, clusters.places, n_clusters, found, skips)
+    logs = np.empty(n_clusters)
+    largest = -np.inf
+    for k in range(n_clusters):
         total = 0.0
         for j in range(end - start):
-            total += skips[j]
-        logs[k] = np.log(clusters.sizes[k]) - SEARCH_DECAY * total
-    if partner < 0:
-        partner = categorical_log(stream, logs, n_clusters + 1)
-    largest = -np.inf
-    for k in range(n_clusters + 1):
+            total += skips[j, k]
+        logs[k] = np.log(clusters.sizes[k]) - SEARCH_DECAY * total if k != apart else -np.inf
         largest = max(largest, logs[k])
+    if partner < 0:
+        partner = categorical_log(stream, logs, n_clusters)
     total = 0.0
-    for k in range(n_clusters + 1):
+    for k in range(n_clusters):
         total += np.exp(logs[k] - largest)
     return partner, logs[partner] - largest - np.log(total)
 
@@ -318,176 +233,115 @@ def log_split_prior(concentration, discount, n_clusters, first, second):
 
 
 @kernel
-def _pick_other(stream, labels, cluster, anchor, size):
-    """Return an agent of the cluster, uniformly among those that are not ``anchor`` (-1: among all)."""
-    n = size if anchor < 0 else size - 1
-    left = integers(stream, n)
-    for agent in range(labels.size):
-        if labels[agent] == cluster and agent != anchor:
-            if left == 0:
-                return agent
-            left -= 1
-    return -1
-
-
-@kernel
-def split_or_merge(stream, concentration, discount, tables, lists, clusters, labels, n_clusters, kind, climb):
+def split_or_merge(key, concentration, discount, tables, lists, clusters, labels, n_clusters, kind, climb):
     """Propose one move of this kind and take it or not; returns the number of clusters.
 
     With ``climb`` it is taken when it raises the log joint, which does not leave the posterior invariant. The
     slot after the last must be free. A split puts its second part there; a merge leaves its second cluster
     empty, and the caller closes the gap.
     """
+    stream = new_stream()
+    open_stream(stream, key[0], key[1], 0, 0)
     n_agents, n_items = labels.size, clusters.places.shape[0]
-    n_stages = tables.skips.size
-    first_anchor = integers(stream, n_agents)
-    a = np.int64(labels[first_anchor])
+    anchors = np.empty(2, np.int64)
+    anchors[0], anchors[1] = integers(stream, n_agents), -1
+    a = np.int64(labels[anchors[0]])
+    first_list = lists.list_of[anchors[0]]
     splitting = kind in (SMART_SPLIT, BLIND_SPLIT)
     smart = kind in (SMART_SPLIT, SMART_MERGE)
     b = n_clusters
-    second_anchor = -1
     log_choice = 0.0
-    nowhere = np.empty(0, np.int16)
-    if splitting:
-        if clusters.sizes[a] < 2:
-            return n_clusters
-        if smart:
-            second_anchor = _pick_other(stream, labels, a, first_anchor, clusters.sizes[a])
-    else:
-        if n_clusters < 2:
-            return n_clusters
-        b, log_choice = log_partner(
-            lists, lists.list_of[first_anchor], clusters, n_clusters, a, -1, nowhere, stream
-        )
-        if smart:
-            second_anchor = _pick_other(stream, labels, b, -1, clusters.sizes[b])
-    # Everybody concerned, on side 1 or 2; a split starts with all on side 1.
-    side = np.zeros(n_agents, np.int8)
-    for agent in range(n_agents):
-        if labels[agent] == a:
-            side[agent] = 1
-        elif labels[agent] == b:
-            side[agent] = 2
-    members = np.empty(n_agents, np.int32)
-    multiplicity = np.empty(n_agents)
-    n_lists = gather(lists, side, 3, members, multiplicity)
-    scratch = center_scratch(n_items)
+    if clusters.sizes[a] < 2 if splitting else n_clusters < 2:
+        return n_clusters
+    if not splitting:
+        b, log_choice = log_partner(lists, first_list, clusters, n_clusters, a, -1, stream)
     if smart:
+        # Any other member of the cluster to split, or any member of the one to merge with.
+        left = integers(stream, clusters.sizes[a] - 1 if splitting else clusters.sizes[b])
+        for agent in range(n_agents):
+            if labels[agent] == (a if splitting else b) and agent != anchors[0]:
+                if left == 0:
+                    anchors[1] = agent
+                    break
+                left -= 1
+    # Everybody concerned, on side 1 or 2; a split starts with all on side 1.
+    side = np.empty(n_agents, np.int64)
+    for agent in range(n_agents):
+        side[agent] = 1 if labels[agent] == a else 2 if labels[agent] == b else 0
+    members = Members(np.empty(n_agents, np.int32), np.empty(n_agents))
+    if smart:
+        n_lists = gather(lists, side, 3, members)
         log_allocation = smart_allocation(
-            stream,
-            lists,
-            side,
-            members,
-            multiplicity,
-            n_lists,
-            first_anchor,
-            second_anchor,
-            tables,
-            splitting,
-            side,
-            scratch,
+            stream, lists, side, members, n_lists, anchors, tables, n_items, splitting, side
         )
     else:
-        log_allocation = blind_allocation(stream, lists, side, first_anchor, splitting, side)
+        log_allocation = blind_allocation(stream, side, anchors[0], splitting, side)
     sizes = np.zeros(3, np.int64)
     for agent in range(n_agents):
         sizes[side[agent]] += 1
     if sizes[1] == 0 or sizes[2] == 0:
         return n_clusters  # everybody on one side: nothing was proposed
-    totals, counts, theta = np.empty((3, n_stages)), np.empty((3, n_stages)), np.empty(n_stages)
+    sizes[0] = sizes[1] + sizes[2]
+    totals, counts = np.empty((3, tables.skips.size)), np.empty((3, tables.skips.size))
     order = np.empty((3, n_items), np.int32)
     places = np.empty((3, n_items), np.int16)
-    for item in range(n_items):
-        places[0, item] = clusters.places[item, a]
-        order[0, places[0, item]] = item
-        places[1, item] = places[0, item]
-        order[1, places[1, item]] = item
-        places[2, item] = clusters.places[item, b] if not splitting else places[0, item]
-        order[2, places[2, item]] = item
+    log_centers, values = np.empty(3), np.empty(3)
     # The whole (0) and its parts (1, 2): ln p(lists | center) - ln q(center), those that exist weighed as
     # they are.
-    log_ratio = log_split_prior(
-        concentration, discount, n_clusters - (not splitting), float(sizes[1]), float(sizes[2])
-    ) - math.lgamma(n_items + 1.0)
-    part_members = np.empty(n_lists, np.int32)
-    part_multiplicity = np.empty(n_lists)
     for part in range(3):
-        if part > 0:
-            n_part = gather(lists, side, part, part_members, part_multiplicity)
-        else:
-            n_part = n_lists
-            for entry in range(n_lists):
-                part_members[entry] = members[entry]
-                part_multiplicity[entry] = multiplicity[entry]
-        log_center = propose_center(
+        for item in range(n_items):
+            places[part, item] = clusters.places[item, b if part == 2 and not splitting else a]
+            order[part, places[part, item]] = item
+        n_lists = gather(lists, side, part if part > 0 else 3, members)
+        log_centers[part] = propose_center(
             stream,
             lists,
-            part_members,
-            part_multiplicity,
-            n_part,
+            members,
+            n_lists,
             tables,
             splitting == (part > 0),
             order[part],
             places[part],
             totals[part],
             counts[part],
-            theta,
-            scratch,
         )
-        value = log_likelihood(
-            lists,
-            part_members,
-            part_multiplicity,
-            n_part,
-            tables,
-            places[part],
-            totals[part],
-            counts[part],
-            scratch,
-        )
-        if climb:
-            log_center = 0.0
-        log_ratio += (value - log_center) * (1.0 if part > 0 else -1.0)
-    # Probability of choosing the merge that undoes the split, less that of choosing and dividing as it does.
-    if splitting and not climb:
-        clusters.sizes[b] = sizes[2]
-        _, log_choice = log_partner(
-            lists, lists.list_of[first_anchor], clusters, n_clusters, a, n_clusters, places[2], stream
-        )
-        clusters.sizes[b] = 0
+    log_likelihoods(tables, totals, counts, values)
+    log_ratio = log_split_prior(
+        concentration, discount, n_clusters - (not splitting), float(sizes[1]), float(sizes[2])
+    ) - math.lgamma(n_items + 1.0)
+    for part in range(3):
+        log_center = 0.0 if climb else log_centers[part]
+        log_ratio += (values[part] - log_center) * (1.0 if part > 0 else -1.0)
     if not climb:
+        # Probability of choosing the merge that undoes the split, less that of choosing and dividing as it
+        # does. The slot of the second part is free so far.
+        if splitting:
+            for item in range(n_items):
+                clusters.places[item, b] = places[2, item]
+            clusters.sizes[b] = sizes[2]
+            _, log_choice = log_partner(lists, first_list, clusters, n_clusters + 1, a, b, stream)
+            clusters.sizes[b] = 0
         log_ratio += log_choice - log_allocation
         if smart:
             # The second anchor: any member of its cluster, or any other member of the whole.
-            log_ratio += np.log((sizes[1] + sizes[2] - 1.0) / sizes[2])
+            log_ratio += np.log((sizes[0] - 1.0) / sizes[2])
         else:
             log_ratio += np.log((1.0 - BLIND_SPLITS) / BLIND_SPLITS)
     if not splitting:
         log_ratio = -log_ratio
     if log_ratio < 0.0 and (climb or uniform(stream) >= np.exp(log_ratio)):
         return n_clusters
-    if splitting:
-        for part in range(1, 3):
-            _write_cluster(clusters, a if part == 1 else b, places[part], totals[part], counts[part])
-        clusters.sizes[a] = sizes[1]
-        clusters.sizes[b] = sizes[2]
-        for agent in range(n_agents):
-            if side[agent] == 2:
-                labels[agent] = b
-        return n_clusters + 1
-    _write_cluster(clusters, a, places[0], totals[0], counts[0])
-    clusters.sizes[a] = sizes[1] + sizes[2]
-    clusters.sizes[b] = 0
+    for part in range(1 if splitting else 0, 3 if splitting else 1):
+        k = b if part == 2 else a
+        clusters.sizes[k] = sizes[part]
+        for item in range(n_items):
+            clusters.places[item, k] = places[part, item]
+        for j in range(totals.shape[1]):
+            clusters.totals[k, j] = totals[part, j]
+            clusters.counts[k, j] = counts[part, j]
+    if not splitting:
+        clusters.sizes[b] = 0
     for agent in range(n_agents):
         if side[agent] == 2:
-            labels[agent] = a
-    return n_clusters - 1
-
-
-@kernel
-def _write_cluster(clusters, k, places, totals, counts):
-    for item in range(places.size):
-        clusters.places[item, k] = places[item]
-    for j in range(totals.size):
-        clusters.totals[k, j] = totals[j]
-        clusters.counts[k, j] = counts[j]
+            labels[agent] = b if splitting else a
+    return n_clusters + (1 if splitting else -1)

@@ -33,6 +33,30 @@ class TopLists(NamedTuple):
     agents: np.ndarray  # int32 (agents,)
 
 
+class Members(NamedTuple):
+    """Lists of clusters: entry e is list ``lists[e]``, given ``times[e]`` times."""
+
+    lists: np.ndarray  # int32
+    times: np.ndarray
+
+
+def collect_members(lists: TopLists, labels: np.ndarray, n_clusters: int) -> tuple[np.ndarray, Members]:
+    """Sort the lists by cluster: those of cluster k are entries ``starts[k]`` to ``starts[k + 1]``.
+
+    A list given by several agents of one cluster is one entry. Agents with a negative label are left out.
+    """
+    by_list = labels[lists.agents]
+    # Numbers of 16 bits are sorted in one go.
+    keys = by_list.astype(np.int16) if n_clusters <= np.iinfo(np.int16).max else by_list
+    order = np.argsort(keys, kind="stable")[np.count_nonzero(by_list < 0) :]
+    cluster, number = by_list[order], lists.list_of[lists.agents[order]]
+    new = np.ones(len(order), dtype=np.bool_)
+    new[1:] = (cluster[1:] != cluster[:-1]) | (number[1:] != number[:-1])
+    first = np.flatnonzero(new)
+    times = np.diff(first, append=len(order)).astype(np.float64)
+    return np.searchsorted(cluster[first], np.arange(n_clusters + 1)), Members(number[first], times)
+
+
 def top_lists(orders: np.ndarray, lengths: np.ndarray, counts: np.ndarray, n_items: int) -> TopLists:
     """Collect rows of item numbers, best first, padded by -1, each given by ``counts`` agents."""
     if n_items > MOST_ITEMS:
@@ -73,66 +97,26 @@ def write_skips(items, first, last, places, n_slots, found, skips):
 
 
 @kernel
-def write_skips_of_one(items, first, last, places, skips):
-    """Write the skips of the list ``items[first:last]`` under one center with these places."""
-    for j in range(last - first):
-        place = places[items[first + j]]
-        skip = place
-        for earlier in range(j):
-            skip -= places[items[first + earlier]] < place
-        skips[j] = skip
+def skip_at(items, first, j, places):
+    """Return the skip at stage ``j`` of the list that begins at ``items[first]``, under one center."""
+    place = np.int64(places[items[first + j]])
+    skip = place
+    for earlier in range(j):
+        skip -= places[items[first + earlier]] < place
+    return skip
 
 
 @kernel
-def sum_skips(lists, members, multiplicity, first, last, places, skips, totals, counts):
+def sum_skips(lists, members, first, last, places, totals, counts):
     """Write by stage the total of the skips of some lists under a center, and how many lists reach it.
 
-    Entries ``first`` to ``last`` of ``members`` are lists, each counted ``multiplicity`` times. Totals of
-    parts of the data add up to those of the whole.
+    Totals of parts of the data add up to those of the whole.
     """
     for j in range(totals.size):
         totals[j] = 0.0
         counts[j] = 0.0
     for entry in range(first, last):
-        d = members[entry]
-        start, end = lists.starts[d], lists.starts[d + 1]
-        write_skips_of_one(lists.items, start, end, places, skips)
-        for j in range(end - start):
-            totals[j] += multiplicity[entry] * skips[j]
-            counts[j] += multiplicity[entry]
-
-
-@kernel
-def collect_members(lists, labels, n_clusters, starts, members, multiplicity):
-    """Sort the lists by cluster: those of cluster k are entries ``starts[k]`` to ``starts[k + 1]``.
-
-    A list given by several agents of one cluster is one entry with their number as its multiplicity.
-    ``starts`` has room for ``n_clusters + 2``, the other two for as many as there are agents. Agents with a
-    negative label are left out.
-    """
-    last_list = np.full(n_clusters, -1, np.int64)
-    for k in range(n_clusters + 2):
-        starts[k] = 0
-    for position in range(lists.agents.size):
-        k = labels[lists.agents[position]]
-        if k >= 0:
-            d = lists.list_of[lists.agents[position]]
-            if last_list[k] != d:
-                last_list[k] = d
-                starts[k + 2] += 1
-    for k in range(2, n_clusters + 2):
-        starts[k] += starts[k - 1]
-    for k in range(n_clusters):
-        last_list[k] = -1
-    for position in range(lists.agents.size):
-        agent = lists.agents[position]
-        k = labels[agent]
-        if k >= 0:
-            d = lists.list_of[agent]
-            if last_list[k] == d:
-                multiplicity[starts[k + 1] - 1] += 1.0
-            else:
-                last_list[k] = d
-                members[starts[k + 1]] = d
-                multiplicity[starts[k + 1]] = 1.0
-                starts[k + 1] += 1
+        start = lists.starts[members.lists[entry]]
+        for j in range(lists.starts[members.lists[entry] + 1] - start):
+            totals[j] += members.times[entry] * skip_at(lists.items, start, j, places)
+            counts[j] += members.times[entry]

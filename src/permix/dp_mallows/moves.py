@@ -6,10 +6,11 @@ import dataclasses
 
 import numpy as np
 
+from permix.dp_mallows.lists import split_merge_jit as proposals
 from permix.dp_mallows.lists.assignment_jit import Instantiated, assign, write_heads
-from permix.dp_mallows.lists.clusters_jit import draw_some_decays, fill_all_rows
-from permix.dp_mallows.lists.seating_jit import HIGH, MOVED, OCCUPIED, SeatingScratch, seat_in_turn
-from permix.dp_mallows.state import ListModel, ListState
+from permix.dp_mallows.lists.clusters_jit import draw_some_decays
+from permix.dp_mallows.lists.seating_jit import HIGH, MOVED, OCCUPIED, POSITION, fill_all_rows, seat_in_turn
+from permix.dp_mallows.state import ListState
 from permix.kernels.streams import draw_key, new_stream, open_stream
 from permix.moves.base import Info, Move
 from permix.runtime.threads import over_rows
@@ -17,50 +18,21 @@ from permix.runtime.threads import over_rows
 LEAST_VISITS = 500
 
 
-def seating_scratch(model: ListModel, capacity: int) -> SeatingScratch:
-    """Make room for one list under ``capacity`` clusters."""
-    return SeatingScratch(
-        found=np.empty((model.n_stages, capacity), dtype=np.int16),
-        skips=np.empty((model.n_stages, capacity), dtype=np.int16),
-        products=np.empty(capacity),
-        logs=np.empty(capacity + 2),
-        code=np.empty(model.n_items, dtype=np.int64),
-        taken=np.empty(model.n_items, dtype=np.int64),
-    )
-
-
 def seat(rng: np.random.Generator, state: ListState, visits: np.ndarray) -> int:
     """Visit these agents one by one, seated or not; returns how many were moved."""
     model = state.model
-    rows = model.rows()
-    fill_all_rows(rows, model.tables, model.bins, state.clusters, state.n_clusters)
-    key = draw_key(rng)
+    prior, scores = (state.concentration, model.discount), (model.rows(), model.tables, model.bins)
+    fill_all_rows(*scores, state.clusters, state.n_clusters)
     stream = new_stream()
-    open_stream(stream, key[0], key[1], 0, 0)
-    book = np.zeros(4, dtype=np.int64)
+    open_stream(stream, *draw_key(rng), 0, 0)
+    book = np.zeros(5, dtype=np.int64)
     book[OCCUPIED] = book[HIGH] = state.n_clusters
-    position = 0
-    while True:
-        position = seat_in_turn(
-            stream,
-            state.concentration,
-            model.discount,
-            rows,
-            model.tables,
-            model.bins,
-            model.lists,
-            state.clusters,
-            model.opening,
-            state.labels,
-            visits,
-            position,
-            book,
-            seating_scratch(model, len(state.clusters.sizes)),
-        )
-        if position == len(visits):
-            state.compact()
-            return int(book[MOVED])
-        state.make_room(len(state.clusters.sizes) + 1)
+    while book[POSITION] < len(visits):
+        state.make_room(book[OCCUPIED] + 1)
+        seats = (model.lists, state.clusters, model.opening, state.labels, visits, book)
+        seat_in_turn(stream, *prior, *scores, *seats)
+    state.compact()
+    return int(book[MOVED])
 
 
 @dataclasses.dataclass
@@ -73,7 +45,6 @@ class CollapsedSeating(Move):
     share: float = 1.0
 
     def step(self, rng: np.random.Generator, state: ListState) -> Info:
-        """One sweep."""
         visits = np.arange(state.n)
         if self.share < 1.0:
             visits = np.flatnonzero(rng.random(state.n) < max(self.share, LEAST_VISITS / state.n))
@@ -98,9 +69,7 @@ class ParallelSeating(Move):
     pinned: float = 0.25
 
     def step(self, rng: np.random.Generator, state: ListState) -> Info:
-        """Draw pins, shares and decays; reassign."""
         model = state.model
-        lists = model.lists
         pinned = rng.random(state.n) < self.pinned
         named = np.unique(state.labels[pinned])
         state.n_moved = 0
@@ -115,19 +84,15 @@ class ParallelSeating(Move):
         write_heads(log_shares, model.tables.skips, theta, log_heads)
         given = Instantiated(np.ascontiguousarray(state.clusters.places[:, named]), theta, log_heads)
         labels = number[state.labels]
-        key = draw_key(rng)
-
-        def score(first: int, last: int) -> None:
-            assign(lists, given, pinned, labels, key, first, last)
-
-        over_rows(score, len(lists.starts) - 1, model.n_stages * len(named))
+        work = (model.lists, given, pinned, labels, draw_key(rng))
+        n_lists = len(model.lists.starts) - 1
+        over_rows(lambda first, last: assign(*work, first, last), n_lists, model.n_stages * len(named))
         after = np.where(labels >= 0, named[labels], state.labels).astype(np.int32)
         free = np.count_nonzero((labels >= 0) & ~pinned)
-        moved = int(np.count_nonzero(after != state.labels))
+        state.n_moved = int(np.count_nonzero(after != state.labels))
         state.labels[:] = after
-        state.n_moved = moved
         state.refresh()
-        return Info("parallel-seating", int(free), moved)
+        return Info("parallel-seating", int(free), state.n_moved)
 
 
 @dataclasses.dataclass
@@ -137,6 +102,64 @@ class Centers(Move):
     n_rounds: int = 1
 
     def step(self, rng: np.random.Generator, state: ListState) -> Info:
-        """``n_rounds`` for every cluster."""
         taken = state.update_centers(rng, self.n_rounds)
         return Info("centers", self.n_rounds * state.n_clusters, taken)
+
+
+@dataclasses.dataclass
+class ListSplitMerge(Move):
+    """Propose splits and merges of clusters, ``smart`` and ``blind`` ones (see the kernel for both).
+
+    Single agents change clusters one by one, so a chain may get stuck where two groups share a cluster or
+    one group has two; Meilă & Chen (2010, section 9) name such moves as the way forward.
+    """
+
+    smart: int = 1
+    blind: int = 1
+    chance: float = 1.0
+
+    def step(self, rng: np.random.Generator, state: ListState) -> Info:
+        """So many proposals, each a split or a merge; with ``chance`` below 1, now and then."""
+        if self.chance < 1.0 and rng.random() >= self.chance:
+            return Info("split-merge", 0, 0)
+        accepted = 0
+        smart = (proposals.SMART_SPLIT, proposals.SMART_MERGE, 0.5)
+        blind = (proposals.BLIND_SPLIT, proposals.BLIND_MERGE, proposals.BLIND_SPLITS)
+        for split, merge, chance in [smart] * self.smart + [blind] * self.blind:
+            kind = split if rng.random() < chance else merge
+            accepted += _propose(rng, state, kind, climb=False)
+        return Info("split-merge", self.smart + self.blind, accepted)
+
+
+@dataclasses.dataclass
+class Climb(Move):
+    """Split and merge clusters whenever that raises the log joint: an optimizer, for burn-in only.
+
+    One group of people may sit in several clusters, by their first choice, say. Such states are far from all
+    others for moves that must be reversible, but not for a climber.
+    """
+
+    exact = False
+
+    def step(self, rng: np.random.Generator, state: ListState) -> Info:
+        """Try as many merges and splits as there are clusters, within bounds."""
+        n_tries = min(max(state.n_clusters, 4), 32)
+        accepted = 0
+        for attempt in range(n_tries):
+            kind = proposals.SMART_SPLIT if attempt % 4 == 0 else proposals.BLIND_MERGE
+            accepted += _propose(rng, state, kind, climb=True)
+        return Info("climb", n_tries, accepted)
+
+
+def _propose(rng: np.random.Generator, state: ListState, kind: int, climb: bool) -> bool:
+    """Make one proposal; returns whether it was taken."""
+    model, before = state.model, state.n_clusters
+    state.make_room(before + 1)
+    known = (state.concentration, model.discount, model.tables, model.lists)
+    after = proposals.split_or_merge(draw_key(rng), *known, state.clusters, state.labels, before, kind, climb)
+    if after == before:
+        return False
+    state.n_clusters = max(before, after)
+    state.compact()
+    state.count_members()
+    return True

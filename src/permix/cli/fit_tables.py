@@ -1,0 +1,125 @@
+"""What reports and tables of several models have in common: chains, climbs, and numbers of groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from permix.cli.output import ORDER, count_of, fitting, print_table, rounded, terminal_width
+
+if TYPE_CHECKING:
+    from permix.sampling import Draws
+
+LOSSES = {"vi": "variation of information", "binder": "Binder loss"}
+# From this R-hat on, reports say that chains disagree before anything else.
+NOT_CONVERGED = 1.5
+
+
+def items_report(items: Any, counts: np.ndarray) -> dict[str, Any]:
+    """Return how many agents there are, and the items."""
+    names = [str(item) for item in items]
+    return {"agents": int(counts.sum()), "rows": len(counts), "number_of_items": len(names), "items": names}
+
+
+def data_title(report: dict[str, Any], title: str) -> str:
+    """Begin the title of a table with how many agents and items there are."""
+    return f"{title}: {count_of(report['agents'], 'agent')}, {count_of(report['number_of_items'], 'item')}"
+
+
+# -- chains ----------------------------------------------------------------------------------------
+
+
+def chains_report(draws: Draws) -> dict[str, Any]:
+    """Return how many chains and draws there are, and the diagnostics of every quantity."""
+    from permix.posterior import summary
+
+    n_chains, n_draws = next(iter(draws.arrays.values())).shape[:2]
+    diagnostics = {str(name): row.to_dict() for name, row in summary(draws).iterrows()}
+    return {"chains": int(n_chains), "draws_per_chain": int(n_draws), "diagnostics": diagnostics}
+
+
+def posterior_of_number(draws: np.ndarray) -> dict[str, float]:
+    """Return the posterior probability of every number that occurs."""
+    numbers, counts = np.unique(draws, return_counts=True)
+    return {str(n): float(count / draws.size) for n, count in zip(numbers, counts, strict=True)}
+
+
+def number_interval(posterior: dict[str, float]) -> list[int]:
+    """Return the 5 %, 50 % and 95 % quantiles of a number."""
+    numbers = [int(n) for n in posterior]
+    upto = np.cumsum(list(posterior.values()))
+    return [numbers[int(np.argmax(upto >= level - 1e-9))] for level in (0.05, 0.5, 0.95)]
+
+
+def print_if_not_converged(report: dict[str, Any]) -> None:
+    """Say, before anything else, that chains disagree."""
+    if any(row["r_hat"] > NOT_CONVERGED for row in report["diagnostics"].values()):
+        print("NOT CONVERGED: the chains disagree, so what follows may change with more draws.\n")
+
+
+def print_chains(report: dict[str, Any]) -> None:
+    """Write how far to trust the chains."""
+    columns = ["mean", "sd", "ess_bulk", "r_hat", "note"]
+    print_table(
+        f"Chains ({report['chains']} × {report['draws_per_chain']:,} draws; --json has more)",
+        ["quantity", *columns],
+        [[name, *[row[column] for column in columns]] for name, row in report["diagnostics"].items()],
+    )
+
+
+# -- climbs ----------------------------------------------------------------------------------------
+
+
+def climb_report(fit: Any, reached: np.ndarray) -> dict[str, Any]:
+    """Return the log-likelihood, how the climb ended, and how many starts ended near the best."""
+    total = fit.log_likelihood
+    return {
+        "log_likelihood": float(total),
+        "log_likelihood_standard_error": total.standard_error,
+        "log_likelihood_per_agent": float(total) / int(fit.counts.sum()),
+        "converged": bool(fit.converged),
+        "interrupted": bool(fit.interrupted),
+        "starts_within_1_of_best": int((reached >= reached.max(initial=-np.inf) - 1.0).sum()),
+    }
+
+
+def likelihood_line(report: dict[str, Any], of: str = "") -> str:
+    """Write the log-likelihood with its error, and for one agent."""
+    error = report.get("log_likelihood_standard_error", 0.0)
+    total, each = rounded(report["log_likelihood"], 2), rounded(report["log_likelihood_per_agent"], 4)
+    return f"log-likelihood{of} {total}{f' ± {error:.2g}' if error > 0 else ''} ({each} per agent)"
+
+
+def print_starts(report: dict[str, Any], n_starts: int, what: str = "log-likelihood") -> None:
+    """Say how many starts ended near the best, where there were several."""
+    near = report["starts_within_1_of_best"]
+    alone = "; more --starts may find a better one" if near == 1 else ""
+    if n_starts > 1:
+        print(f"{near} of {n_starts} starts came within 1 of the best {what}{alone}")
+
+
+def print_ending(report: dict[str, Any], steps: str, settled: str, unsettled: str) -> None:
+    """Say whether a climb came to rest."""
+    if report["interrupted"]:
+        print(f"interrupted after {steps}")
+    elif report["converged"]:
+        print(f"{settled} after {steps}")
+    else:
+        print(f"{unsettled} after {steps}; a larger --max-iter goes further")
+
+
+def print_orders(title: str, column: str, orders: list[list[str]]) -> bool:
+    """Write one ranking for each group, as much of it as fits; return whether any was cut."""
+    width = terminal_width() - len("group  ")
+    shown = [fitting(order, width) for order in orders]
+    print_table(title, ["group", column], [[k + 1, text] for k, text in enumerate(shown)])
+    return shown != [ORDER.join(order) for order in orders]
+
+
+def print_remarks(remarks: list[str]) -> None:
+    """Write what a reader of the groups should know about them."""
+    for remark in remarks:
+        print(f"note: {remark}")
+    if remarks:
+        print()
