@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import signal
 import threading
+import tracemalloc
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -390,3 +392,22 @@ def test_too_many_levels_are_no_levels():
 
 def test_mondrian_shows_what_is_its_own():
     assert dir(permix.mondrian) == ["MondrianTree", "budget_for", "expected_blocks", "sample"]
+
+
+def test_cells_of_a_large_matrix_are_never_listed():
+    """Draws of one block over 20,000 rows and 5,000 columns: only some cells are looked at."""
+    shape = (20_000, 5_000)
+    arrays = {
+        "row_labels": np.zeros((1, 3, shape[0]), dtype=np.uint8),
+        "column_labels": np.zeros((1, 3, shape[1]), dtype=np.uint8),
+        "tree_axis": np.full((1, 3, 1), -1),
+        "tree_cut": np.full((1, 3, 1), np.nan),
+        "tree_time": np.full((1, 3, 1), np.nan),
+    }
+    draws = Draws(arrays=arrays, statistics={}, interrupted=False, n_draws=3, seeds=())
+    tracemalloc.start()
+    try:
+        assert cocluster_fit.nearest_draw(draws, SimpleNamespace(budget=1.0, loss="vi"), shape) == 0
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()

@@ -262,9 +262,9 @@ def nearest_draw(draws: Draws, settings: BlockParameters, shape: tuple[int, int]
     arrays = draws.arrays
     n_chains, n_draws = arrays["row_labels"].shape[:2]
     chosen = spaced(n_chains * n_draws, COMPARED_DRAWS)
-    places = np.arange(shape[0] * shape[1])
-    if len(places) > COMPARED_CELLS:
-        places = np.random.default_rng(0).integers(len(places), size=COMPARED_CELLS)
+    n = shape[0] * shape[1]  # never listed when there are many: a sparse matrix may have billions of cells
+    few = n <= COMPARED_CELLS
+    places = np.arange(n) if few else np.random.default_rng(0).integers(n, size=COMPARED_CELLS)
     rows, columns = np.divmod(places, shape[1])
     blocks = []
     for t in chosen.tolist():

@@ -33,7 +33,7 @@ class Family(abc.ABC):
     #: :mod:`permix.estimators.fields`.
     packed: ClassVar[Mapping[str, tuple[str, ...]]] = {"table": ("real", "observations", "columns")}
     #: The hyper-parameter that has one entry for each column of the data, after ``resolve``.
-    per_column: ClassVar[str] = "prior_mean"
+    per_column: ClassVar[str]
     accepts_sparse: ClassVar[bool] = False
     #: Whether the marginal likelihood of a cluster costs less than scoring its members.
     quick_marginal: ClassVar[bool] = True

@@ -46,6 +46,7 @@ class Gaussian(Family):
 
     name: ClassVar[str] = "gaussian"
     main_parameter: ClassVar[str] = "mean"
+    per_column: ClassVar[str] = "prior_mean"
 
     def __post_init__(self) -> None:
         super().__post_init__()

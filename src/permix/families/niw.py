@@ -58,6 +58,7 @@ class GaussianNIW(Family):
 
     name: ClassVar[str] = "gaussian-niw"
     main_parameter: ClassVar[str] = "mean"
+    per_column: ClassVar[str] = "prior_mean"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,4 +1,4 @@
-"""One run of the search for the partition of least expected loss: the order of its compiled"""
+"""One run of the search for the partition of least expected loss: the order of its compiled steps."""
 
 from __future__ import annotations
 

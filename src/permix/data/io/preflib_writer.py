@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
 
-from permix.data.agent_table import refuse_to_write
+from permix.data.agent_table import refuse_to_write, row_name
 from permix.data.io.text_files import PREFLIB, PathLike, plain_suffix, write_text
 from permix.data.io.written_names import refuse_names
 from permix.data.preferences import Preferences
@@ -108,16 +108,18 @@ def level_groups(stated: Preferences | PreferenceArrays) -> Iterator[list[list[i
 def _row_text(
     obj: Rankings | Preferences, row: int, groups: list[list[int]], kind: str, n_categories: int
 ) -> str:
-    where = f"row {row} (agent {obj.agents[row]!r})"
+    def where() -> str:  # only where something is wrong: the numbers of all agents may have to be made
+        return row_name(row, obj.agents)
+
     n_listed = sum(map(len, groups))
     if n_listed == 0:
-        raise DataError(f"{where} states nothing that a PrefLib file could hold")
+        raise DataError(f"{where()} states nothing that a PrefLib file could hold")
     tied = any(len(group) > 1 for group in groups)
     complete = n_listed == obj.n_items
     if (tied and kind[0] == "s") or (not complete and kind in ("soc", "toc")):
         trouble = "ties some items" if tied and kind[0] == "s" else f"lists {n_listed} of {obj.n_items} items"
         better = ("t" if tied or kind[0] == "t" else "s") + "o" + ("c" if complete else "i")
-        raise DataError(f"{where} {trouble}, which a .{kind} file cannot hold; use the ending .{better}")
+        raise DataError(f"{where()} {trouble}, which a .{kind} file cannot hold; use the ending .{better}")
     if kind == "cat":
         groups = _with_empty_categories(obj, row, groups, n_categories, where)
     text = groups_text(groups)
@@ -125,14 +127,18 @@ def _row_text(
 
 
 def _with_empty_categories(
-    obj: Rankings | Preferences, row: int, groups: list[list[int]], n_categories: int, where: str
+    obj: Rankings | Preferences,
+    row: int,
+    groups: list[list[int]],
+    n_categories: int,
+    where: Callable[[], str],
 ) -> list[list[int]]:
     order = obj.metadata.get("CATEGORY ORDER", range(n_categories))
     known = obj.metadata.get("EMPTY CATEGORIES", {})
     empty = () if len(groups) == n_categories else known.get(str(obj.agents[row]), ())
     if len(groups) + len(empty) != n_categories:
         raise DataError(
-            f"{where} has {len(groups)} levels for {n_categories} categories, and nothing says which are "
+            f"{where()} has {len(groups)} levels for {n_categories} categories, and nothing says which are "
             "empty; use the ending .toc or .toi"
         )
     places = [place for place in order if place not in empty]
