@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 import permix
-from permix.errors import Argument, CycleError, DataError, Message, ParameterError, PermixWarning, Wording
+from permix.errors import (
+    Argument,
+    CellError,
+    CycleError,
+    DataError,
+    FileFormatError,
+    Message,
+    ParameterError,
+    PermixWarning,
+    Wording,
+)
 
 FLAGS = {"row_column": "--id", "n_components": "--components"}
 
@@ -140,3 +150,25 @@ def test_warnings_about_cells(tmp_path):
     message = caught[0].message.args[0]
     assert "say missing=-99" in message
     assert message.as_options().endswith("say --missing -99")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ParameterError("n_draws", 0, "a whole number, 1 or more"),
+        CellError(2, 1, "{place} is empty"),
+        CycleError("a cycle", 7, ("a", "b", "a")),
+        FileFormatError("torn", "x.soc", 4),
+        DataError("use ", Argument("n_thin")),
+        PermixWarning("use ", Argument("n_thin")),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_of_other_processes_arrive_whole(error):
+    arrived = pickle.loads(pickle.dumps(error))
+    assert type(arrived) is type(error)
+    assert str(arrived) == str(error)
+    assert vars(arrived) == vars(error)
+    said = error.args[0]
+    if isinstance(said, Message):
+        assert arrived.args[0].as_options() == said.as_options()

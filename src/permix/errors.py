@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-_NOT_GIVEN = object()
+_NOT_GIVEN = ...  # the same object after a journey between processes
 
 
 class Argument(NamedTuple):
@@ -76,6 +76,17 @@ class _Said(Exception):
 
     def __init__(self, *parts: str | Argument | Wording) -> None:
         super().__init__(*parts if len(parts) < 2 else (Message(*parts),))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Python would call the constructor with the message; those of some errors take what it is made of.
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[_Said], args: tuple[Any, ...], facts: dict[str, Any]) -> _Said:
+    """Return an error or warning that comes from another process."""
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(facts)
+    return error
 
 
 class PermixError(_Said):
