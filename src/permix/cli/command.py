@@ -183,10 +183,10 @@ def add_command(
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     call.__doc__ = run.__doc__
-    call.__name__ = run.__name__.replace("-", "_")
+    call.__name__ = run.__name__
     label = "Examples" if len(examples) > 1 else "Example"
     epilog = f"{label}: {', '.join(f'`{example}`' for example in examples)}" if examples else None
-    app.command(run.__name__, epilog=epilog)(call)
+    app.command(run.__name__.replace("_", "-"), epilog=epilog)(call)
 
 
 def add_fit_command(app: typer.Typer, command: ModelCommand) -> None:

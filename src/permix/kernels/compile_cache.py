@@ -10,7 +10,8 @@ the home folder can be written. Here an entry is named by a digest of
 - the signature, the processor, and the versions of Python and Numba.
 
 So an entry can never be stale, one edited file recompiles only what depends on it, and trees of the same
-content share their entries. One entry is one file: processes that write at once cannot disturb each other.
+content share their entries. One entry is one file: processes that write at once cannot disturb each other,
+and a process that needs what another is compiling waits for it.
 """
 
 from __future__ import annotations
@@ -26,25 +27,32 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import types
+from numba.core import event, types
 from numba.core.caching import CompileResultCacheImpl, dumps
 
 from permix.errors import PermixWarning
 from permix.kernels.pipelines import rebuild
+from permix.runtime.compiling import COMPILING
 
 # Entries that nobody read or wrote for so many days are removed.
 KEPT_DAYS = 60
+# A process that compiles the same thing is waited for so long at most.
+WAIT_SECONDS = 60.0
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)|import[ \t]+([\w.]+))", re.MULTILINE
 )
 PACKAGE = Path(__file__).resolve().parents[1]
 # They decide where compiled code is kept and what errors are called, not what is compiled.
 NOT_COMPILED = {str(PACKAGE / "kernels" / "compile_cache.py"), str(PACKAGE / "errors.py")}
+NOWHERE = Path("not-kept")
+# The locks of the entries that this process compiles now.
+_CLAIMS: dict[Path, Any] = {}
 # Files that implement contracts, by the file that defines the type they implement them for.
 _IMPLEMENTED_IN: dict[str, set[str]] = {}
 
@@ -84,13 +92,9 @@ class ContentCache:
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return what was compiled for this signature from the present sources, or None."""
         target_context.refresh()
-        folder = self._folder()
-        if folder is None:
-            return None
-        path = folder / self._entry(sig, target_context.codegen())
-        try:
-            content = path.read_bytes()
-        except OSError:
+        path = self.path(sig, target_context.codegen())
+        content = _read(path) or self._missing(path, sig)
+        if content is None:
             return None
         try:
             return rebuild(target_context, pickle.loads(content))
@@ -106,19 +110,42 @@ class ContentCache:
             # A torn or foreign file: what it stands for is compiled again and written over it.
             return None
 
+    def _missing(self, path: Path, sig: Any) -> bytes | None:
+        """Return what another process compiles just now; None if it is for this one to do."""
+        _watch_failures()
+        COMPILING.begin(path)
+        try:
+            if not self._form:
+                from permix.kernels.first_runs import note_missing
+
+                note_missing(self._function, sig)
+            claim(path, WAIT_SECONDS)
+            content = _read(path)
+        except BaseException:  # an interrupt
+            release(path)
+            raise
+        if content is not None:
+            release(path)
+        return content
+
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled for this signature."""
-        folder = self._folder()
-        if folder is None or not self._format.check_cachable(data):
-            return
-        path = folder / self._entry(sig, data.codegen)
+        path = self.path(sig, data.codegen)
         try:
-            handle, draft = tempfile.mkstemp(dir=folder, prefix=path.stem[:40], suffix=".tmp")
+            if path.parent == NOWHERE or not self._format.check_cachable(data):
+                return
+            handle, draft = tempfile.mkstemp(dir=path.parent, prefix=path.stem[:40], suffix=".tmp")
             with os.fdopen(handle, "wb") as file:
                 file.write(dumps(self._format.reduce(data)))
             os.replace(draft, path)
         except OSError as error:
-            _say_not_kept(folder, error)
+            _say_not_kept(path.parent, error)
+        finally:
+            release(path)
+
+    def path(self, sig: Any, codegen: Any) -> Path:
+        """Return the file of the entry for this signature, in no folder if it is not kept."""
+        return (self._folder() or NOWHERE) / self._entry(sig, codegen)
 
     def enable(self) -> None:
         """Do nothing: the cache is always on."""
@@ -156,6 +183,57 @@ class ContentCache:
             ).encode()
         )
         return f"{function.__name__}-{digest.hexdigest()[:40]}.bin"
+
+
+def claim(path: Path, seconds: float) -> bool:
+    """Say that this process compiles an entry; False if another does, and is not done after so many seconds."""
+    from filelock import FileLock, Timeout
+
+    if path in _CLAIMS or path.parent == NOWHERE:
+        return True
+    lock = FileLock(path.with_suffix(".lock"), thread_local=False)
+    try:
+        lock.acquire(timeout=seconds, poll_interval=0.05)
+    except Timeout:
+        return False
+    except (OSError, NotImplementedError):  # a file system without locks: both compile it
+        return True
+    _CLAIMS[path] = lock
+    return True
+
+
+def release(path: Path) -> None:
+    """End what began with a missing entry: it is there now, or cannot be compiled."""
+    COMPILING.end(path)
+    lock = _CLAIMS.pop(path, None)
+    if lock is not None:
+        lock.release()
+        with suppress(OSError):  # on Windows, while another process waits for it
+            path.with_suffix(".lock").unlink()
+
+
+@cache
+def _watch_failures() -> None:
+    """Give up the claim on what cannot be compiled: Numba tells its cache of success alone."""
+
+    class Listener(event.Listener):
+        def on_start(self, event: Any) -> None:
+            pass
+
+        def on_end(self, event: Any) -> None:
+            if event._exc_details is not None:  # ``is_failed`` says the contrary (Numba 0.61 to 0.68)
+                dispatcher, arguments = event.data["dispatcher"], event.data["args"]
+                if isinstance(dispatcher._cache, ContentCache):
+                    release(dispatcher._cache.path(tuple(arguments), dispatcher.targetctx.codegen()))
+
+    event.register("numba:compile", Listener())
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
 
 
 class _Format(CompileResultCacheImpl):
