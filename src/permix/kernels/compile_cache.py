@@ -186,7 +186,7 @@ class ContentCache:
 
 
 def claim(path: Path, seconds: float) -> bool:
-    """Say that this process compiles an entry; False if another does, and is not done after so many seconds."""
+    """Say that this process compiles an entry; False if another does, and is not done in so many seconds."""
     from filelock import FileLock, Timeout
 
     if path in _CLAIMS or path.parent == NOWHERE:
