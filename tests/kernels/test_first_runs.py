@@ -20,7 +20,7 @@ FITS = [what for what in COMMANDS if what.startswith("fit ")]
 
 @pytest.mark.parametrize("what", FITS)
 def test_the_list_is_what_runs_use(what, tmp_path):
-    """If this fails, kernels or signatures changed: python -m benchmarks.start --list writes the list anew."""
+    """If this fails, kernels or signatures changed: python -m benchmarks.start --list writes the list."""
     write_files(tmp_path)
     used = kernels_called(fit_command(what).removeprefix("-m permix "), tmp_path)
     listed = json.loads(first_runs.FILE.read_text())[what]

@@ -173,7 +173,8 @@ def start(names: Sequence[str], n_processes: int) -> list[threading.Thread]:
 
 
 def _follow(process: subprocess.Popen[str]) -> None:
-    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
     with process:
         for line in process.stdout:
             COMPILING.done, COMPILING.total = map(int, line.split())
