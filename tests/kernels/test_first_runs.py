@@ -25,6 +25,8 @@ def test_the_list_is_what_runs_use(what, tmp_path):
     used = kernels_called(fit_command(what).removeprefix("-m permix "), tmp_path)
     listed = json.loads(first_runs.FILE.read_text())[what]
     assert sorted(map(json.dumps, used)) == sorted(map(json.dumps, listed))
+    for call in first_runs.first_runs()[what]:
+        assert call.place()[2].exists(), "another process, which imports other files, looks elsewhere"
 
 
 def test_types_are_read_as_they_were_written():

@@ -53,13 +53,16 @@ NOT_COMPILED = {str(PACKAGE / "kernels" / "compile_cache.py"), str(PACKAGE / "er
 NOWHERE = Path("not-kept")
 # The locks of the entries that this process compiles now.
 _CLAIMS: dict[Path, Any] = {}
-# Files that implement contracts, by the file that defines the type they implement them for.
+_IMPLEMENTS = re.compile(r"@implements\(\s*\w+,\s*(?:of=)?(\w+)")
+# Files of other packages that implement contracts, by the file that defines the type they do it for.
 _IMPLEMENTED_IN: dict[str, set[str]] = {}
 
 
 def note_implementation(of: type, implementation: Callable[..., object]) -> None:
     """Remember that compiled code which handles ``of`` may contain ``implementation``."""
     file = implementation.__code__.co_filename
+    if Path(file).is_relative_to(PACKAGE):
+        return  # those of permix are known, imported or not, so that all processes name entries alike
     _IMPLEMENTED_IN.setdefault(_file_of_module(of.__module__), set()).add(file)
     _closure(file)
 
@@ -245,6 +248,19 @@ class _Format(CompileResultCacheImpl):
         self._py_file = function.__code__.co_filename
 
 
+@cache
+def _own_implementations() -> dict[str, set[str]]:
+    """Return the files of permix that implement contracts, by the file that defines the type."""
+    found: dict[str, set[str]] = {}
+    for path in sorted(PACKAGE.rglob("*_jit.py")):
+        text = _content(str(path))[1]
+        for name in set(_IMPLEMENTS.findall(text)):
+            for module, names, _ in _IMPORT.findall(text):
+                if name in re.findall(r"\w+", names):
+                    found.setdefault(_file_of(module, PACKAGE.parent), set()).add(str(path))
+    return found
+
+
 def _implementations() -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((file, tuple(sorted(by))) for file, by in sorted(_IMPLEMENTED_IN.items()))
 
@@ -254,7 +270,7 @@ def sources_digest(
     files: frozenset[str], implementations: tuple[tuple[str, tuple[str, ...]], ...] = ()
 ) -> str:
     """Return a digest of the files and of all they are built on."""
-    implemented_in = dict(implementations)
+    own, others = _own_implementations(), dict(implementations)
     found: set[str] = set()
     waiting = list(files)
     while waiting:
@@ -263,7 +279,7 @@ def sources_digest(
             continue
         new = _closure(file) - found
         found |= new
-        waiting.extend(by for built_on in new for by in implemented_in.get(built_on, ()))
+        waiting.extend(by for built_on in new for by in (*own.get(built_on, ()), *others.get(built_on, ())))
     # Contents alone, in an order that does not hang on where the package lies.
     return hashlib.sha256("".join(sorted(_content(file)[0] for file in found)).encode()).hexdigest()
 
