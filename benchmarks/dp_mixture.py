@@ -40,7 +40,7 @@ N_COMPONENTS = {20: 100, 40: 100, 80: 100, 160: 200}
 LENGTHS = {10: (40, 15)}
 USUAL_LENGTH = (14, 5)
 SETTINGS: dict[str, Any] = {
-    "init": "one-cluster",
+    "init": "one-group",
     "n_chains": 2,
     "random_state": 0,
     "progress": False,

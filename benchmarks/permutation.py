@@ -159,7 +159,7 @@ def fit(n: int) -> dict[str, float]:
 
     import permix
 
-    settings = {"init": "one-cluster", "n_burn_in": 20, "n_draws": 10, "random_state": 0, "progress": False}
+    settings = {"init": "one-group", "n_burn_in": 20, "n_draws": 10, "random_state": 0, "progress": False}
     family = Gaussian(noise_scale=1.0)
     warm = gaussian_clusters(300, 10, 3, seed=1)
     made = gaussian_clusters(n, 10, 20, seed=0)

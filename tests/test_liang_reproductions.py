@@ -200,7 +200,7 @@ def test_a_trace_starts_and_ends_where_its_chain_does():
     problem.compile(tuple(liang_runs.SAMPLERS))
     bare = liang_runs.Problem(Gaussian(), made.data)
     assert problem.of_labels(made.labels) == pytest.approx(bare.of_labels(made.labels) - 7.0)
-    run = problem.trace(("gibbs", "split-merge", "projection"), "one-cluster", 0.1, seed=0)
+    run = problem.trace(("gibbs", "split-merge", "projection"), "one-group", 0.1, seed=0)
     assert run.seconds[0] == 0.0
     assert (np.diff(run.seconds) >= 0).all()
     assert run.seconds[-1] >= 0.1

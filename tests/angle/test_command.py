@@ -243,7 +243,7 @@ def test_wrong_use_is_refused(run, votes, tmp_path):
             [votes, "-k", 2, "--inference", "sir", "--candidates", 99],
             "--inference sir runs chains on these data; leave out --candidates",
         ),
-        ([votes, "-k", 500], "--components 500 is more than the 120 agents"),
+        ([votes, "-k", 500], "--groups 500 is more than the 120 agents"),
         ([votes, "--select", "1-2", "--criterion", "bic", "--rule", "one-se"], "--rule one-se needs errors"),
         ([tmp_path / "none.csv", "-k", 2], "no file"),
     ):

@@ -74,7 +74,7 @@ def test_same_seed_same_answer(run, points, tmp_path):
     ("options", "clusters"),
     [
         (["--family", "gaussian", "--noise-scale", "1", "--prior-scale", "6"], 2),
-        (["--prior", "finite", "--components", "3"], 2),
+        (["--prior", "finite", "--groups", "3"], 2),
         (["--prior", "pitman-yor", "--discount", "0.1", "--concentration", "0.5"], 2),
         (["--prior", "dp", "--concentration", "0.5"], 2),
         (["--prior", "mfm", "--rate", "2"], 2),

@@ -334,7 +334,7 @@ def test_chains_that_never_move_say_so():
     X = np.concatenate([np.zeros((40, 1)), np.full((40, 1), 16.0)]) + np.random.default_rng(1).normal(
         size=(80, 1)
     )
-    frozen = quick(permix.Gaussian(), moves="permutation", burn_in_moves="permutation", init="one-cluster")
+    frozen = quick(permix.Gaussian(), moves="permutation", burn_in_moves="permutation", init="one-group")
     with pytest.warns(permix.errors.PermixWarning, match="refused at every step"):
         frozen.fit(X)
 

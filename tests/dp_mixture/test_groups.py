@@ -107,7 +107,7 @@ def test_what_the_user_gives_is_not_changed():
 def test_chains_start_on_both_sides():
     assert [start_of_chain("both", chain) for chain in range(3)] == [
         "sequential",
-        "one-cluster",
+        "one-group",
         "sequential",
     ]
     assert [start_of_chain("random", chain) for chain in range(2)] == ["random", "random"]

@@ -150,7 +150,7 @@ def test_a_move_may_be_changed_between_steps():
 
 
 @pytest.mark.parametrize("max_turns", [0, 3])
-@pytest.mark.parametrize("init", ["one-cluster", "sequential", 50])
+@pytest.mark.parametrize("init", ["one-group", "sequential", 50])
 def test_projections_find_clusters_from_anywhere(init, max_turns):
     rng = np.random.default_rng(3)
     centres = rng.normal(0.0, 4.0, (12, 8))
@@ -274,7 +274,7 @@ def test_moves_without_memory_refuse_a_foreign_checkpoint():
 def test_starts():
     rng = np.random.default_rng(6)
     state = some_state(prior=DirichletProcess(3.0))
-    seat_all_data(rng, state, "one-cluster")
+    seat_all_data(rng, state, "one-group")
     assert state.n_clusters == 1
     seat_all_data(rng, state, 7)
     assert state.n_clusters == 7
