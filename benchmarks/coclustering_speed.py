@@ -179,7 +179,7 @@ def naive_matrix(matrix: Any, state: Any, mondrian: bool) -> float:
     """Seconds of a sweep over a matrix in blocks."""
     draw = state.record()
     rows, columns = draw["row_labels"], draw["column_labels"]
-    shape = (draw["n_row_clusters"], draw["n_column_clusters"])
+    shape = (draw["n_row_groups"], draw["n_column_groups"])
     table = state.partition().table() if mondrian else np.arange(np.prod(shape)).reshape(shape)
     n_levels = matrix.family.n_slots
     histograms = [

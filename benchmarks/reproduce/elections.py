@@ -78,7 +78,7 @@ def analyze(
         for row in np.argsort(-shares)
         if shares[row] >= 0.01
     ]
-    counts = np.asarray(model._fit.draws.arrays["n_clusters"])
+    counts = np.asarray(model._fit.draws.arrays["n_groups"])
     return Election(
         ballots.n_agents, int(model.n_clusters_), float(counts.mean()), described, held_out, seconds
     )

@@ -59,7 +59,7 @@ def measure(train: Rankings, test: Rankings, sizes: Sizes, seed: int) -> dict[st
         n_draws=sizes.n_draws, n_burn_in=sizes.n_burn_in, random_state=seed, progress=False
     ).fit(train)
     theta = theta_by_rank(model._fit.clusters)
-    counts = np.asarray(model._fit.draws.arrays["n_clusters"])
+    counts = np.asarray(model._fit.draws.arrays["n_groups"])
     sizes_of = np.bincount(model.labels_)
     found: dict[str, Any] = {
         "DPM": float(np.mean(model.score_samples(test))) / LOG10,

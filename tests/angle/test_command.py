@@ -95,7 +95,7 @@ def test_fit_finds_the_kinds_and_agrees_with_python(run, votes, model, made, ful
     assert "tea ≻ coffee" in out
     assert "<svg" in picture.read_text()
     rows = table_in(labels)
-    assert list(rows[0]) == ["agent", "group", "probability"]
+    assert list(rows[0]) == ["agent", "group", "how_sure"]
     assert [int(row["group"]) - 1 for row in rows] == model.labels_.tolist()
     assert permix.adjusted_rand(model.labels_, made.labels) > 0.8
 

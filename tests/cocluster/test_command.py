@@ -102,7 +102,7 @@ def test_fit_finds_the_blocks_and_agrees_with_python(run, files, model, made, tm
     assert "<svg" in picture.read_text()
     assert not (tmp_path / "f.permix.chains").exists()
     found = table_in(rows)
-    assert list(found[0]) == ["row", "group", "confidence"]
+    assert list(found[0]) == ["row", "group", "how_sure"]
     assert [line["row"] for line in found] == [f"p{i}" for i in range(SHAPE[0])]
     assert [int(line["group"]) - 1 for line in found] == model.row_labels_.tolist()
     assert [int(line["group"]) - 1 for line in table_in(columns)] == model.column_labels_.tolist()

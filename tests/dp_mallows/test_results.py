@@ -91,7 +91,7 @@ def test_cluster_table(fit):
         assert table["share"][e] == pytest.approx(np.mean(sizes) / len(fit.labels))
         assert table["size_low"][e] == pytest.approx(np.quantile(sizes, 0.05))
         assert table["size_high"][e] == pytest.approx(np.quantile(sizes, 0.95))
-        assert table["together"][e] == pytest.approx(np.mean(held))
+        assert table["how_sure"][e] == pytest.approx(np.mean(held))
         _, theta = by_members(fit, e)
         skips = [
             np.average(np.arange(4 - j), weights=np.exp(-row[j] * np.arange(4 - j)))

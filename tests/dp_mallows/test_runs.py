@@ -254,7 +254,7 @@ def test_extreme_priors(options):
         warnings.simplefilter("ignore")
         result = dp_mallows_fit.fit_dp_mallows(rankings, chosen)
     assert np.isfinite(result.draws.arrays["log_joint"]).all()
-    assert (result.draws.arrays["n_clusters"] >= 1).all()
+    assert (result.draws.arrays["n_groups"] >= 1).all()
     assert (result.draws.arrays["labels"] < 13).all()  # nobody is left without a cluster
 
 

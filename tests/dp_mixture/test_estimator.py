@@ -73,7 +73,7 @@ def test_finds_what_is_there(fitted, blobs):
     assert labels.dims == ("chain", "draw", "observation")
     assert labels.shape == (2, 60, 80)
     assert labels.dtype == np.uint8
-    assert {"n_clusters", "log_joint"} <= set(fitted.posterior_["posterior"].data_vars)
+    assert {"n_groups", "log_joint"} <= set(fitted.posterior_["posterior"].data_vars)
     assert {"r_hat", "ess_bulk"} <= set(fitted.diagnostics().columns)
     groups = fitted.summary()
     assert groups["size"].tolist() == [40, 25, 15]

@@ -89,7 +89,7 @@ def test_fit_finds_the_two_kinds(run, votes, made, tmp_path):
         assert words in out
     assert "<svg" in picture.read_text()
     rows = table_in(labels)
-    assert list(rows[0]) == ["agent", "group", "probability"]
+    assert list(rows[0]) == ["agent", "group", "how_sure"]
     assert [row["agent"] for row in rows] == [str(number) for number in range(1, 151)]
     found = np.array([int(row["group"]) for row in rows]) - 1
     assert permix.adjusted_rand(found, made.labels) > 0.9
@@ -124,7 +124,7 @@ def test_the_data_choose_the_number_of_components(run, votes, tmp_path):
     command = ["fit", "mallows", votes, "--select", "1,2", "--starts", 2, "-o", fit, "--force"]
     chosen = json.loads(run(*command, "--json")[1])
     assert chosen["selection"]["best"] == 2
-    assert [row["n_components"] for row in chosen["selection"]["table"]] == [1, 2]
+    assert [row["n_groups"] for row in chosen["selection"]["table"]] == [1, 2]
     assert len(chosen["groups"]) == 2
     assert chosen["agents"] == 150  # the model kept is fitted to all
     assert chosen["selection"]["agents_held_out"] + chosen["selection"]["agents_fitted"] == 150
@@ -216,7 +216,7 @@ def test_components_of_new_agents(run, fit, newcomers, tmp_path):
         assert row["agent"] == name
         np.testing.assert_allclose([float(row["p1"]), float(row["p2"])], truth, atol=1e-6)
         assert int(row["group"]) == truth.argmax() + 1
-        assert float(row["probability"]) == pytest.approx(truth.max(), abs=1e-6)
+        assert float(row["how_sure"]) == pytest.approx(truth.max(), abs=1e-6)
     assert json.loads(run("predict", fit, newcomers, "--json")[1])["rows"][1]["p1"] == float(rows[1]["p1"])
     assert "bob" in run("predict", fit, newcomers)[1]
     code, _, err = run("predict", fit, newcomers, "-o", target)

@@ -126,7 +126,7 @@ def test_history(errors):
 
 def test_number_of_groups():
     table = {
-        "n_components": [1, 2, 3],
+        "n_groups": [1, 2, 3],
         "train": [-5.0, -4.0, -3.5],
         "validation": [-5.1, -4.2, -4.4],
         "standard_error": [0.1, 0.1, 0.2],
@@ -144,7 +144,7 @@ def test_number_of_groups():
 
 
 def test_pictures_go_into_axes_that_are_there():
-    table = {"n_components": [1], "train": [-5.0], "validation": [-5.1], "standard_error": [0.1]}
+    table = {"n_groups": [1], "train": [-5.0], "validation": [-5.1], "standard_error": [0.1]}
     for draw, what in ((plots.choice, table), (plots.history, a_fit("abc", 2))):
         axes = draw(what)
         assert draw(what, ax=axes) is axes

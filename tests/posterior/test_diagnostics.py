@@ -49,12 +49,12 @@ def test_r_hat_is_the_published_one(n_chains: int, n_draws: int) -> None:
 def test_different_means_warn_by_name() -> None:
     rng = np.random.default_rng(1)
     good = rng.normal(size=(2, 400))
-    tree = tree_of(log_joint=good + np.array([[0.0], [2.0]]), n_clusters=rng.poisson(5, size=(2, 400)))
+    tree = tree_of(log_joint=good + np.array([[0.0], [2.0]]), n_groups=rng.poisson(5, size=(2, 400)))
     with pytest.warns(ConvergenceWarning, match=r"chains disagree on log_joint \(R-hat 1\.\d+\)") as caught:
         named = warn_if_chains_disagree(tree)
     assert list(named) == ["log_joint"]
     message = str(caught[0].message)
-    assert "n_clusters" not in message
+    assert "n_groups" not in message
     assert "longer burn-in" in message
     assert "more draws" in message
     assert len(caught) == 1

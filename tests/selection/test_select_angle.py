@@ -295,7 +295,7 @@ def test_what_was_done_is_kept_when_the_user_stops(monkeypatch, how, criterion):
     with pytest.warns(PermixWarning, match="kept what was finished: 1, 2 group"):
         found = select_components(planted(n=200), range(1, 6), random_state=0, **QUICK, **options)
     assert found.interrupted
-    assert found.table["n_components"].tolist() == [1, 2]
+    assert found.table["n_groups"].tolist() == [1, 2]
     assert found.model.n_components == found.best == 2
     assert "larger numbers were not tried" in repr(found)
 

@@ -55,7 +55,7 @@ def test_the_table_says_what_can_be_recomputed():
     data = planted(2)
     train, test = data.split(0.25, 3)
     found = select_components(train, [3, 1, 2, 2], validation=test, random_state=0, **QUICK)
-    assert found.table["n_components"].tolist() == [1, 2, 3]
+    assert found.table["n_groups"].tolist() == [1, 2, 3]
     assert list(found.table.columns) == [
         "n_components",
         "train",
@@ -201,7 +201,7 @@ def test_what_was_done_is_kept_when_the_user_stops(monkeypatch, how):
     with pytest.warns(PermixWarning, match="kept what was finished: 1, 2 group"):
         found = select_components(planted(2, n=200), range(1, 6), random_state=0, refit=True, **QUICK)
     assert found.interrupted
-    assert found.table["n_components"].tolist() == [1, 2]
+    assert found.table["n_groups"].tolist() == [1, 2]
     assert found.model.n_components == 2
     assert "larger numbers were not tried" in repr(found)
     with pytest.warns(PermixWarning, match="kept what was finished"):

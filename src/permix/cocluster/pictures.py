@@ -118,7 +118,7 @@ def mondrian(fit: BlockFit, *, ax: Axes | None = None) -> Axes:
 
 def n_groups(fit: BlockFit, *, of: Of = "rows", ax: Axes | None = None) -> Axes:
     """Draw the posterior of the number of groups of rows, or of columns."""
-    return draw_number(fit.draws.arrays[f"n_{_side_of(of)}_clusters"], f"groups of {of}", ax=ax)
+    return draw_number(fit.draws.arrays[f"n_{_side_of(of)}_groups"], f"groups of {of}", ax=ax)
 
 
 def similarity(fit: BlockFit, *, of: Of = "rows", ax: Axes | None = None) -> Axes:

@@ -337,7 +337,7 @@ def _stages(theta: ArrayLike, n_components: int, longest: int) -> Floats:
     if given.shape[-1] < longest or (given.ndim == 2 and len(given) != n_components) or given.ndim > 2:
         raise DataError(
             f"theta has shape {given.shape}, but lists of up to {longest} items need {longest} stages "
-            f"(for all components, or for each of the {n_components})"
+            f"(for all groups, or for each of the {n_components})"
         )
     if np.any(np.isnan(given)) or np.any(given < 0):
         raise DataError("theta must not be negative or NaN")

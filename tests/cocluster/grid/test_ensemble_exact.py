@@ -190,8 +190,8 @@ def test_records_are_right_after_every_move():
                 for which, table in (("row", ROWS), ("column", COLUMNS))
             )
             assert draw["log_likelihood"] == pytest.approx(wanted, abs=1e-10)
-            assert draw["n_blocks"] == draw["n_row_clusters"] * draw["n_column_clusters"]
-            assert draw[f"n_{name}_clusters"] == len(np.unique(draw[f"{name}_labels"]))
+            assert draw["n_blocks"] == draw["n_row_groups"] * draw["n_column_groups"]
+            assert draw[f"n_{name}_groups"] == len(np.unique(draw[f"{name}_labels"]))
             assert draw["log_joint"] == pytest.approx(state.log_joint(), abs=1e-12)
             assert draw[f"{name}_concentration"] == getattr(state, f"{name}s").concentration
     assert "row_concentration" not in seated(state_of(), rng).record()

@@ -59,6 +59,8 @@ class CellFamily(abc.ABC):
     name: ClassVar[str]
     #: Whether a cell has one of finitely many values, so that predictions are probabilities of each.
     has_levels: ClassVar[bool]
+    #: What tables call ln p(cell): of numbers it is a density.
+    log_name: ClassVar[str] = "log_probability"
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -354,6 +356,7 @@ class GaussianCells(CellFamily):
 
     name: ClassVar[str] = "gaussian"
     has_levels: ClassVar[bool] = False
+    log_name: ClassVar[str] = "log_density"
     n_slots: ClassVar[int] = 2
 
     def __post_init__(self) -> None:

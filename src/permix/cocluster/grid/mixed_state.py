@@ -101,8 +101,8 @@ class MixedState:
             "column_memberships": mixed.column_counts,
             "block_cells": mixed.cells,
             "block_sums": mixed.sums,
-            "n_row_clusters": int(mixed.cells.any(axis=1).sum()),
-            "n_column_clusters": int(mixed.cells.any(axis=0).sum()),
+            "n_row_groups": int(mixed.cells.any(axis=1).sum()),
+            "n_column_groups": int(mixed.cells.any(axis=0).sum()),
             "n_blocks": int(np.count_nonzero(mixed.cells)),
             "log_likelihood": log_likelihood,
             "log_joint": log_likelihood + self.log_prior(),
@@ -141,9 +141,9 @@ class MixedState:
             raise DataError(f"the checkpoint is of {n_saved} cells, these are {n_cells}")
         # Compiled code does not check: a damaged checkpoint must not get there.
         if clusters.dtype.kind not in "iu":
-            raise DataError("the checkpoint's clusters are no whole numbers")
+            raise DataError("the checkpoint's groups are no whole numbers")
         if np.any(clusters < 0) or np.any(clusters.max(axis=1, initial=0) >= self.mixed.cells.shape):
-            raise DataError("the checkpoint names clusters that are not there")
+            raise DataError("the checkpoint names groups that are not there")
         idle = [np.asarray(arrays[name]) for name in ("idle_rows", "idle_columns")]
         for labels, lines, n in zip(idle, self._idle, self.mixed.cells.shape, strict=True):
             fitting = labels.dtype.kind in "iu" and labels.shape == lines.shape

@@ -57,7 +57,7 @@ class Axis:
         """Group the lines and rebuild all statistics."""
         # Compiled code does not check.
         if labels.min(initial=0) < 0:
-            raise DataError("lines can be grouped only when all of the other axis are in clusters")
+            raise DataError("lines can be grouped only when all of the other axis are in groups")
         if n_groups > self.family.group_capacity:
             self._make_room(roomy(n_groups))
         self.family.group_by(labels, n_groups, self.data)

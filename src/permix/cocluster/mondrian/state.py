@@ -135,8 +135,8 @@ class MondrianState:
         return {
             "row_labels": rows,
             "column_labels": columns,
-            "n_row_clusters": n_row_clusters,
-            "n_column_clusters": n_column_clusters,
+            "n_row_groups": n_row_clusters,
+            "n_column_groups": n_column_clusters,
             "n_blocks": n_blocks,
             "n_cuts": int(np.count_nonzero(axis >= 0)),
             "log_likelihood": log_likelihood,
