@@ -1,7 +1,7 @@
 """Figure 4 of Lu & Boutilier (2014): the Monte Carlo log-likelihood (equation 28) against the exact one.
 
 50 agents reveal a fifth of their pairs. The log-likelihood is taken under a random mixture that did not
-make the data (weights from a Dirichlet law with parameters 5, centers uniform, dispersions uniform from 0
+make the data (weights from Dirichlet(5, …), centers uniform, dispersions uniform from 0
 to 1), exactly by the down-sets of every agent's partial order and by T draws of AMP per agent and component.
 20 instances for each setting. The paper shows box plots only, on axes from 0.98 to 1.04 (varying the
 items), 1 to 1.08 (components) and 1 to 1.15 (T).

@@ -1,6 +1,6 @@
 """Figure 5 of Lu & Boutilier (2014): EM on synthetic data, held-out log-likelihood over that of the truth.
 
-Weights from a Dirichlet law with parameters 5, centers uniform, dispersions uniform on 0.2 to 0.8; training
+Weights from Dirichlet(5, …), centers uniform, dispersions uniform on 0.2 to 0.8; training
 agents reveal each pair with probability alpha, as many test agents give full rankings. One of alpha, items,
 components and agents varies; the others stay at alpha = 0.2, 20 items, 3 components, 50 agents for each
 component. 20 instances for each setting. The paper shows averages in a plot only, on axes from 1 to 1.25

@@ -1,4 +1,4 @@
-"""Figure 9 of Meilă & Chen (2010): the Jester jokes, DP mixture against kernel density estimates.
+"""Figure 9 of Meilă & Chen (2010): the Jester jokes, DP mixture against density estimates.
 
 The 70 most frequently rated of the 100 jokes, the five best of each user, N = 100, 1000, 3000 users for
 training and 3000 for testing; KDE with widths 0.03, 0.1, 0.4 and 1. The paper finds 4 to 9 clusters with all
@@ -116,7 +116,7 @@ def run(sizes: Sizes) -> Outcome:
         [
             f"Users: the {len(lists):,} who rated all {sizes.n_jokes} jokes; whoever left one out might like "
             "it best. The paper does not say whom it takes.",
-            f"Decimal log-likelihood per test list; the uniform law has {-np.log10(falling):.2f}, so that "
+            f"Decimal log-likelihood per test list; uniform lists have {-np.log10(falling):.2f}, so that "
             "the paper's axis can only be decimal.",
             "θ_j is averaged over clusters by size.",
         ],

@@ -140,12 +140,12 @@ def run(sizes: Sizes) -> Outcome:
             joint, _ = joint_log_probabilities(fitted._fit.components, rankings)
             known = cross_validated(rankings, status, sizes)
         odds = joint[:, 0] - joint[:, 1]
-        centred = part - part.mean(axis=0)
+        centered = part - part.mean(axis=0)
         scores = {
             "angle": odds,
             "k-means, ranks": k_means_score(ranks, sizes.seed),
             "k-means, values": k_means_score(part, sizes.seed),
-            "k-means, standardised": k_means_score(centred / centred.std(axis=0), sizes.seed),
+            "k-means, standardized": k_means_score(centered / centered.std(axis=0), sizes.seed),
         }
         rows.append(
             [
@@ -174,7 +174,7 @@ def run(sizes: Sizes) -> Outcome:
             "by probabilities",
             "k-means, ranks",
             "values",
-            "standardised",
+            "standardized",
             "AngleClassifier, held out",
             "κ",
             "weights",

@@ -86,10 +86,10 @@ def from_table_4(
     )
     settings = AngleParameters(3, inference="vi", normalizer="vmf", bound=bound, **PAPER_PRIOR)
     prior = AnglePrior.of(settings, data.items)
-    law, table = Variational(start, prior), AngleData(data)
-    masses = table.weighed(law.tilts, law.offsets)[2]
+    posterior, table = Variational(start, prior), AngleData(data)
+    masses = table.weighed(posterior.tilts, posterior.offsets)[2]
     moved = float(np.abs(masses - np.array(D)).max())
-    run = climb(law, table, 5000, 1e-10)
+    run = climb(posterior, table, 5000, 1e-10)
     return start, run.point.posterior, moved, run.history
 
 

@@ -134,7 +134,7 @@ def test_rows_are_scored_alike_wherever_they_stand(case):
     np.testing.assert_array_equal(again_errors, np.tile(errors[order], 2))
 
 
-def relabelled(fit, items, clusters):
+def relabeled(fit, items, clusters):
     """The same fit with items and clusters of draws under other names."""
     old = fit.clusters
     new_of = np.argsort(items)  # old item -> new item, where new item i was items[i]
@@ -160,7 +160,7 @@ def moved(table, new_of):
 
 def test_names_of_items_and_of_clusters_do_not_matter(case):
     items = np.array([2, 0, 3, 1])
-    twin = ListPredictive(relabelled(case.fit, items, [(1, 0), (2, 0, 1), (1, 0)]))
+    twin = ListPredictive(relabeled(case.fit, items, [(1, 0), (2, 0, 1), (1, 0)]))
     new_of = np.argsort(items)
     table = rows(EVERY)
     other = moved(table, new_of)
@@ -230,15 +230,15 @@ def test_clusters_speak_for_the_one_they_are_most_like():
 def test_next_item_after_every_list(case):
     lists = [row for row in EVERY if len(row) < 4]
     found = case.predictive.next_item(rows(lists))
-    truth = np.array([case.naive("next_law", row) for row in lists])
+    truth = np.array([case.naive("next_distribution", row) for row in lists])
     np.testing.assert_allclose(found, truth, atol=1e-8)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-12)
-    for law, row in zip(found, lists, strict=True):
-        assert not law[list(row)].any()
+    for distribution, row in zip(found, lists, strict=True):
+        assert not distribution[list(row)].any()
     # The twin does not weigh clusters by what the list says.
-    prior = [naive.next_law((), case.draws, 4, *case.prior)[i] for i in range(4)]
+    prior = [naive.next_distribution((), case.draws, 4, *case.prior)[i] for i in range(4)]
     twin = [np.where(np.isin(range(4), row), 0.0, prior) for row in lists]
-    twin = [law / law.sum() for law in twin]
+    twin = [distribution / distribution.sum() for distribution in twin]
     assert np.abs(found - twin).max() > 0.05
     np.testing.assert_array_equal(case.predictive.next_item(rows(naive.all_lists(4, 4))), 0.0)
 
@@ -250,9 +250,9 @@ def test_complete_takes_the_most_probable_item_each_time(case):
     changed = 0
     for row, order in zip(lists, found.orders.tolist(), strict=True):
         truth, stale = list(row), list(row)
-        first = np.array(case.naive("next_law", row))
+        first = np.array(case.naive("next_distribution", row))
         while len(truth) < 4:
-            truth.append(int(np.argmax(case.naive("next_law", tuple(truth)))))
+            truth.append(int(np.argmax(case.naive("next_distribution", tuple(truth)))))
         for item in np.argsort(-first, kind="stable"):
             if item not in stale:
                 stale.append(int(item))
@@ -277,12 +277,12 @@ def test_complete_stops_where_it_is_told(short):
             short.predictive.complete(table, wrong)
 
 
-def worst(orders, law, n):
-    """Largest standardised difference between frequencies and a law."""
-    counts = dict.fromkeys(law, 0)
+def worst(orders, distribution, n):
+    """Largest standardized difference between frequencies and a distribution."""
+    counts = dict.fromkeys(distribution, 0)
     for order in map(tuple, orders.tolist()):
         counts[order] += 1
-    shares = np.array([law[key] for key in counts])
+    shares = np.array([distribution[key] for key in counts])
     found = np.array(list(counts.values())) / n
     return np.abs((found - shares) / np.sqrt(shares * (1 - shares) / n)).max()
 
@@ -301,10 +301,10 @@ def test_sampled_completions_follow_the_predictive(case, row, length):
     n = 30_000
     drawn = case.predictive.sample_completions(rows([row]), n, length, random_state=2)
     assert drawn.orders.shape == (1, n, length)
-    law = continuations(case, row, length)
-    assert worst(drawn.orders[0], law, n) < 4.5
-    if len(law) > 2:  # after (3, 1) both orders of the rest are nearly alike
-        assert worst(drawn.orders[0], dict.fromkeys(law, 1 / len(law)), n) > 6
+    distribution = continuations(case, row, length)
+    assert worst(drawn.orders[0], distribution, n) < 4.5
+    if len(distribution) > 2:  # after (3, 1) both orders of the rest are nearly alike
+        assert worst(drawn.orders[0], dict.fromkeys(distribution, 1 / len(distribution)), n) > 6
     # Labels are those of the assignment.
     assigned = case.predictive.assign(rows([row]))[0]
     shares = np.array([(drawn.labels[0] == e).mean() for e in (0, 1, -1)])
@@ -327,9 +327,9 @@ def test_sampled_completions_as_rankings(short):
 def test_samples_follow_the_predictive(case, length):
     n = 30_000
     drawn, labels = case.predictive.sample(n, length, random_state=4)
-    law = continuations(case, (), length)
-    assert worst(drawn.orders, law, n) < 4.5
-    assert worst(drawn.orders, dict.fromkeys(law, 1 / len(law)), n) > 6
+    distribution = continuations(case, (), length)
+    assert worst(drawn.orders, distribution, n) < 4.5
+    assert worst(drawn.orders, dict.fromkeys(distribution, 1 / len(distribution)), n) > 6
     new = np.mean([new for _, new in case.draws])
     assert abs((labels == -1).mean() - new) < 4.5 * np.sqrt(new * (1 - new) / n)
 

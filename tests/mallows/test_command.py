@@ -62,8 +62,11 @@ def posterior(components, accepts):
     """Enumerate what a mixture believes of an agent: components, and all rankings with probabilities."""
     orders = np.array(list(itertools.permutations(range(5))))
     agree = np.array([accepts([components.items[item] for item in order]) for order in orders])
-    laws = [components.component(k) for k in range(components.n_components)]
-    joint = np.stack([np.exp(law.log_prob(orders)) * agree for law in laws]) * components.weights[:, None]
+    distributions = [components.component(k) for k in range(components.n_components)]
+    joint = (
+        np.stack([np.exp(distribution.log_prob(orders)) * agree for distribution in distributions])
+        * components.weights[:, None]
+    )
     return joint.sum(axis=1) / joint.sum(), orders, joint.sum(axis=0) / joint.sum()
 
 
@@ -106,7 +109,7 @@ def test_fit_finds_the_two_kinds(run, votes, made, tmp_path):
     np.testing.assert_allclose([part["weight"] for part in report["groups"]], model.weights_)
     np.testing.assert_allclose(
         [part["expected_distance"] for part in report["groups"]],
-        [law.expected_distance() for law in model.components_],
+        [distribution.expected_distance() for distribution in model.components_],
     )
     assert run("summary", fit)[1] == run("info", fit)[1]
     assert report["converged"]
@@ -333,7 +336,8 @@ def test_new_rankings(run, fit, tmp_path):
     # First choices: binomial, so within five standard deviations of what the model says.
     model = permix.load(fit)
     first = sum(
-        w * law.rank_marginals()[:, 0] for w, law in zip(model.weights_, model.components_, strict=True)
+        w * distribution.rank_marginals()[:, 0]
+        for w, distribution in zip(model.weights_, model.components_, strict=True)
     )
     for item, chance in zip(model.items_, first, strict=True):
         share = drawn.counts[[drawn.items[order[0]] == item for order in drawn.orders]].sum() / 400

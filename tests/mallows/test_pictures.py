@@ -139,7 +139,7 @@ def test_number_of_groups():
     assert "best: 2" in [text.get_text() for text in axes.get_legend().get_texts()]
     legend = plots.choice(SimpleNamespace(table=table, chosen=1)).get_legend()
     assert {"best: 2", "chosen: 1"} <= {text.get_text() for text in legend.get_texts()}
-    with pytest.raises(DataError, match="n_components"):
+    with pytest.raises(DataError, match="n_groups"):
         plots.choice({"train": [1.0]})
 
 

@@ -153,9 +153,9 @@ def test_a_move_may_be_changed_between_steps():
 @pytest.mark.parametrize("init", ["one-group", "sequential", 50])
 def test_projections_find_clusters_from_anywhere(init, max_turns):
     rng = np.random.default_rng(3)
-    centres = rng.normal(0.0, 4.0, (12, 8))
+    centers = rng.normal(0.0, 4.0, (12, 8))
     truth = rng.integers(0, 12, 600)
-    X = centres[truth] + rng.standard_normal((600, 8))
+    X = centers[truth] + rng.standard_normal((600, 8))
     family = Gaussian().resolve(X)
     state = MixtureState(family, family.encode(X), 600, DirichletProcess(1.0))
     state.set_labels(truth)

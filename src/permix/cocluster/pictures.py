@@ -195,7 +195,7 @@ def _draw_cells(axes: Axes, cells: Cells, look: _Colors, draw: BlockDraw, order:
         (255 * rgba).astype(np.uint8),
         extent=(0, n_columns, n_rows, 0),
         aspect="auto",
-        interpolation="nearest",  # anything else mixes neighbours, and cells with what is missing
+        interpolation="nearest",  # anything else mixes neighbors, and cells with what is missing
         origin="upper",
         rasterized=True,
     )

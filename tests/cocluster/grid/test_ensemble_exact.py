@@ -85,7 +85,7 @@ def test_the_corrected_equation_leaves_the_posterior_invariant_and_the_printed_o
     np.testing.assert_allclose(
         printed, transition_matrices(as_printed, np.zeros((5, 2), dtype=int), ALPHA, BETA), atol=1e-12
     )
-    # And where a row is alone in one base, the equations give no law at all.
+    # And where a row is alone in one base, the equations give no distribution at all.
     assert sum(as_printed(np.array([[0], [0], [1]]), np.zeros(3, dtype=int), 2, ALPHA, BETA).values()) == 0.0
 
 
@@ -148,7 +148,7 @@ def test_frequencies_reject_a_tempered_likelihood():
     assert total_variation(frequencies, pi) > total_variation_bound(pi, n_effective)
 
 
-def test_both_sides_in_one_chain_have_the_product_law():
+def test_both_sides_in_one_chain_have_the_product_distribution():
     (row_partitions, row_pi), (column_partitions, column_pi) = (
         consensus_posterior(table, ALPHA, BETA) for table in (ROWS, COLUMNS)
     )

@@ -68,14 +68,14 @@ class MixedState:
 
     def sweep(self, rng: np.random.Generator) -> int:
         """One collapsed Gibbs visit to every filled cell; returns how many changed their block."""
-        self.n_moved = int(mixed_sweep(rng, self.matrix.law, *self.matrix.by_row, self.mixed))
+        self.n_moved = int(mixed_sweep(rng, self.matrix.block_prior, *self.matrix.by_row, self.mixed))
         sides = zip(self.mixed.cells.shape, self._idle, strict=True)
         self._idle_labels = [rng.integers(n, size=len(lines)) for n, lines in sides]
         return self.n_moved
 
     def log_likelihood(self) -> float:
         """Log marginal likelihood of the cells given their clusters."""
-        return float(log_blocks(self.matrix.law, *self._flat)) + self.matrix.log_constant
+        return float(log_blocks(self.matrix.block_prior, *self._flat)) + self.matrix.log_constant
 
     def log_prior(self) -> float:
         """Log prior of the clusters of all cells."""
@@ -122,7 +122,7 @@ class MixedState:
         # Every cell is a row and a column of its own here, whose classes are its clusters.
         starts = np.arange(matrix.n_cells + 1)
         each = (starts, starts[:-1].astype(np.int32), matrix.by_row.codes, *mixed.clusters)
-        add_cells(matrix.law, *each, grid_table(*mixed.cells.shape), *self._flat)
+        add_cells(matrix.block_prior, *each, grid_table(*mixed.cells.shape), *self._flat)
 
     @property
     def _flat(self) -> BlockSums:

@@ -2,7 +2,7 @@
 
 Given the clusters of the columns, rows are data of a mixture, and the reverse: the state holds one
 :class:`~permix.moves.state.MixtureState` for each axis, so that all moves of mixtures serve both. A cell's
-law depends on its block alone, the cluster of its row and the cluster of its column.
+distribution depends on its block alone, the cluster of its row and the cluster of its column.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class GridState(TwoSidedState):
         table = grid_table(self.rows.n_clusters, self.columns.n_clusters)
         row_labels, column_labels = (canonical_labels(side.labels) for side in (self.rows, self.columns))
         sums = matrix.block_sums(row_labels, column_labels, table, table.size)
-        return float(log_blocks(matrix.law, *sums)) + matrix.log_constant
+        return float(log_blocks(matrix.block_prior, *sums)) + matrix.log_constant
 
     def log_prior(self) -> float:
         value = 0.0
