@@ -20,7 +20,7 @@ def distances(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
 
 
 def numpy_visits(X: np.ndarray, labels: np.ndarray, rng: np.random.Generator, n_visits: int) -> None:
-    """Visit the first points as a careful NumPy programmer would write it: vectorised over clusters.
+    """Visit the first points as a careful NumPy programmer would write it: vectorized over clusters.
 
     Same model: noise 1, prior N(0, 100), concentration 1.
     """

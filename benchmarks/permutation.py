@@ -36,7 +36,7 @@ def state_of(n: int, d: int, n_clusters: int) -> MixtureState:
 
 
 def numpy_beam(X: np.ndarray, n_points: int, width: int) -> None:
-    """The first points of a beam as a careful NumPy programmer would write it: vectorised over segments.
+    """The first points of a beam as a careful NumPy programmer would write it: vectorized over segments.
 
     Noise 1, prior N(0, 100), concentration 1, uniform ordering.
     """

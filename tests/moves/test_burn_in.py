@@ -21,7 +21,7 @@ from permix.sampling import run_chains
 
 
 @dataclass
-class Labour(Move):
+class Labor(Move):
     """Does nothing, and says how much work that was."""
 
     name: str
@@ -39,7 +39,7 @@ def names(info):
 
 
 def test_cheap_moves_are_repeated_once_burn_in_has_taught_it():
-    move = Balanced([Labour("dear", 120.0), Labour("cheap", 30.0), Labour("free", 0.0), Labour("dust", 0.1)])
+    move = Balanced([Labor("dear", 120.0), Labor("cheap", 30.0), Labor("free", 0.0), Labor("dust", 0.1)])
     learning = move.during_burn_in()
     assert move.exact
     assert not learning.exact
@@ -52,11 +52,11 @@ def test_cheap_moves_are_repeated_once_burn_in_has_taught_it():
 
 
 def test_a_schedule_stays_as_it_was_when_burn_in_ended():
-    labour = Labour("cheap", 10.0)
-    move = Balanced([Labour("dear", 20.0), labour])
+    labor = Labor("cheap", 10.0)
+    move = Balanced([Labor("dear", 20.0), labor])
     learning = move.during_burn_in()
     learning.step(None, None)
-    labour.work = 1.0
+    labor.work = 1.0
     assert names(move.step(None, None)) == ["dear", "cheap", "cheap"]
     for _ in range(200):
         learning.step(None, None)
@@ -223,10 +223,10 @@ def test_optimizers_are_named_when_refused(moves):
 
 
 def test_an_opening_changes_over_after_its_steps():
-    opening = Opening(Labour("first", 1.0), 2, Labour("then", 1.0))
+    opening = Opening(Labor("first", 1.0), 2, Labor("then", 1.0))
     assert [opening.step(None, None).name for _ in range(4)] == ["first", "first", "then", "then"]
-    again = Opening(Labour("first", 1.0), 2, Labour("then", 1.0))
-    again.restore(Opening(Labour("first", 1.0), 2, Labour("then", 1.0)).checkpoint())
+    again = Opening(Labor("first", 1.0), 2, Labor("then", 1.0))
+    again.restore(Opening(Labor("first", 1.0), 2, Labor("then", 1.0)).checkpoint())
     assert again.step(None, None).name == "first"
     again.restore(opening.checkpoint())
     assert again.step(None, None).name == "then"

@@ -187,7 +187,7 @@ def _check_trees(kept: dict[str, Array], budget: float) -> None:
         tree = MondrianTree.from_preorder(axis[at], cuts[at], times[at], budget)
         require(int(kept["row_labels"][at].max()) <= len(tree.row_cuts()), "row labels")
         require(int(kept["column_labels"][at].max()) <= len(tree.column_cuts()), "column labels")
-        numbers = (tree.n_cuts, *tree.count_kinds(kept["row_labels"][at], kept["column_labels"][at]))
+        numbers = (tree.n_cuts, *tree.count_groups(kept["row_labels"][at], kept["column_labels"][at]))
         for name, count in zip(COUNTS, numbers, strict=True):
             require(kept[name][at] == count, name)
 

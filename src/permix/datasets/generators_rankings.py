@@ -128,7 +128,7 @@ def make_mallows_mixture(
     Parameters
     ----------
     n_samples, n_items, n_components : int
-    dispersion : float or one per component
+    dispersion : float or one per group
         φ in P(r) ∝ φ^d(r, center), between 0 and 1.
     observed : {"full", "top", "pairs"}
         What the data show of each ranking: all of it; its first ``top`` items, the rest below; or
@@ -279,7 +279,7 @@ def make_angle_mixture(
     Parameters
     ----------
     n_samples, n_items, n_components : int
-    concentration : float or one per component
+    concentration : float or one per group
         κ, not negative.
     weights : array, optional
         Mixture weights, equal by default.

@@ -101,9 +101,7 @@ SCHEMA = Schema(
         "clusters/sizes": field("int64", "clusters", where=fields.positive),
         "clusters/centers": field("int32", "clusters", "items", where=fields.permutations),
         "clusters/theta": field("real", "clusters", "stages", where=fields.not_negative),
-        "clusters/labels": field(
-            "int32", "cluster draws", "observations", where=fields.below("observations")
-        ),
-        "clusters/concentration": field("real", "cluster draws", where=fields.finite),
+        "clusters/labels": field("int32", "group draws", "observations", where=fields.below("observations")),
+        "clusters/concentration": field("real", "group draws", where=fields.finite),
     },
 )

@@ -133,7 +133,7 @@ class MondrianState:
         axis, cuts, times = self.preorder()
         rows, columns = self.intervals(0), self.intervals(1)
         log_likelihood = self.log_likelihood()
-        n_row_clusters, n_column_clusters, n_blocks = self.partition().count_kinds(rows, columns)
+        n_row_clusters, n_column_clusters, n_blocks = self.partition().count_groups(rows, columns)
         return {
             "row_labels": rows,
             "column_labels": columns,
