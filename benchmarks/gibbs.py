@@ -69,7 +69,7 @@ def run() -> list[dict[str, object]]:
         ours = best_time(lambda: state.sweep(rng), 30)
         n_visits = 1000
         naive = best_time(lambda: numpy_visits(X, truth.copy(), rng, n_visits), 3) * n / n_visits
-    what = "Gibbs sweep, 10,000 × 40 × 40 clusters"
+    what = "Gibbs sweep, 10,000 × 40 × 40 groups"
     return [
         {
             "what": what,

@@ -275,7 +275,7 @@ def test_scorer_knows_the_best_and_the_loss():
     made = liang_data.gaussian_clusters(500, 10, 4, seed=6, n_held_out=400)
     scorer = dp_mixture.Scorer(made)
     found = scorer.found(1.0, made.labels, scorer.true_density - 0.25, "")
-    assert (found["rand"], found["clusters"]) == (1.0, 4)
+    assert (found["rand"], found["groups"]) == (1.0, 4)
     assert found["loss"] == pytest.approx(0.25)
     assert scorer.best > 0.9
     assert scorer.rand(np.arange(500) % 4) < 0.05

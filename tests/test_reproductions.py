@@ -300,7 +300,7 @@ def test_figure_4_panels_follow_the_sizes():
     )
     assert {name: list(panel) for name, panel in outcome.series.items()} == {
         "items": ["4"],
-        "components": ["1", "2"],
+        "groups": ["1", "2"],
         "draws": ["50"],
     }
     assert all(0.8 < value < 1.2 for value in outcome.series["draws"]["50"])

@@ -161,13 +161,13 @@ def run(sizes: Sizes) -> Outcome:
         agree = float(np.mean((odds > 0) == (status == 1)))
         errors = fitted.normalizer_errors_
         remarks.append(
-            f"{rule}: {100 * max(agree, 1 - agree):.0f} % of the tumors in the cluster of their status; "
+            f"{rule}: {100 * max(agree, 1 - agree):.0f} % of the tumors in the group of their status; "
             f"the approximate "
             f"normalizer is off by {', '.join(f'{float(e):+.1f}' for e in errors)} nats."
         )
         series[rule] = {name: _curve(status, score) for name, score in scores.items()}
     return Outcome(
-        "Figure 14: AUC for the receptor status, clusters found without it (larger cluster = positive)",
+        "Figure 14: AUC for the receptor status, groups found without it (larger group = positive)",
         [
             "genes",
             "angle",
