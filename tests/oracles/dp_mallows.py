@@ -29,7 +29,7 @@ from tests.reference.permutations import stage_code
 
 List = tuple[int, ...]
 # Probability of a partition given by its canonical labels.
-PartitionLaw = Callable[[Sequence[int]], float]
+PartitionRule = Callable[[Sequence[int]], float]
 # ln of the integral over one decay, a function of (a, b, m).
 Integral = Callable[[float, float, int], float]
 
@@ -71,17 +71,17 @@ def decay_distribution(x: float, a: float, b: float, m: int) -> float:
 # Distributions of partitions.
 
 
-def dirichlet_process(concentration: float) -> PartitionLaw:
+def dirichlet_process(concentration: float) -> PartitionRule:
     rule = dirichlet_process_rule(concentration)
     return lambda labels: sequential_probability(labels, rule)
 
 
-def pitman_yor(concentration: float, discount: float) -> PartitionLaw:
+def pitman_yor(concentration: float, discount: float) -> PartitionRule:
     rule = pitman_yor_rule(concentration, discount)
     return lambda labels: sequential_probability(labels, rule)
 
 
-def gamma_dirichlet_process(shape: float, rate: float) -> PartitionLaw:
+def gamma_dirichlet_process(shape: float, rate: float) -> PartitionRule:
     """Concentration drawn from a gamma distribution and integrated out."""
     distribution = stats.gamma(shape, scale=1 / rate)
 
@@ -146,7 +146,7 @@ class Enumeration:
 
     lists: tuple[List, ...]
     n_items: int
-    prior: PartitionLaw = dataclasses.field(default_factory=lambda: dirichlet_process(1.0))
+    prior: PartitionRule = dataclasses.field(default_factory=lambda: dirichlet_process(1.0))
     strength: float = 1.0
     rates: float | tuple[float, ...] = 1.0
     integral: Integral = log_integral

@@ -33,7 +33,7 @@ Distribution = dict[Labels, float]
 
 # How the next clustering is drawn given an order and the present one; how an order is drawn.
 Step = Callable[[Order, Labels], Distribution]
-OrderLaw = Callable[[Labels], dict[Order, float]]
+OrderDistribution = Callable[[Labels], dict[Order, float]]
 
 # ln score of the segment that holds positions first ... last of an order.
 Score = Callable[[int, int], float]
@@ -291,7 +291,7 @@ class Augmented:
     # chains
 
     def transition_matrix(
-        self, step: Callable[[Order, Labels], Distribution], orders: OrderLaw | None = None
+        self, step: Callable[[Order, Labels], Distribution], orders: OrderDistribution | None = None
     ) -> np.ndarray:
         """Rows: draw an order given the clustering, then let ``step`` draw the next clustering."""
         index = {labels: row for row, labels in enumerate(self.partitions)}
