@@ -213,7 +213,7 @@ def test_predict_says_where_newcomers_belong(run, fit, model, newcomers, tmp_pat
     np.testing.assert_allclose([float(row["new"]) for row in rows], model.predict_novelty(new), **close)
     scores = [float(row["log_probability"]) for row in rows]
     np.testing.assert_allclose(scores, model.score_samples(new), **close)
-    assert f"mean log predictive: {float(model.score(new)):.4g}" in out
+    assert f"mean log probability: {float(model.score(new)):.4g}" in out
     report = json.loads(run("predict", fit, newcomers, *NEW, "--json")[1])
     assert report["mean_log_probability"] == pytest.approx((scores[0] + 3 * scores[1]) / 4, abs=1e-6)
     assert len(report["rows"]) == 2
