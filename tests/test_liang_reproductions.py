@@ -289,7 +289,7 @@ def test_permix_is_compared_with_scikit_learn(capsys):
         400, 8, 3, peers=("sklearn", "bnpy"), pythons={"bnpy": sys.executable}, settings=settings
     )
     row = rows[0]
-    assert (row["what"], row["peer"]) == ("400 × 8, 3 clusters", "sklearn")
+    assert (row["what"], row["peer"]) == ("400 × 8, 3 groups", "sklearn")
     ours, theirs = (float(value) for value in str(row["held-out loss"]).split(" / "))
     assert ours < theirs
     assert row["ratio"] == pytest.approx(row["reference"] / row["ours"])

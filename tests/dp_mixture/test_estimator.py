@@ -217,7 +217,7 @@ def test_suspicious_settings_are_remarked():
     ids = pd.DataFrame({"person": [f"p{i}" for i in range(30)], "vote": ["yes", "no"] * 15})
     with pytest.warns(PermixWarning, match=r"every row has a different answer in column 1, such as 'p0'"):
         quick("categorical").fit(ids)
-    with pytest.warns(PermixWarning, match="50 components are more than the 4 rows"):
+    with pytest.warns(PermixWarning, match="50 groups are more than the 4 rows"):
         quick(prior=permix.FiniteDirichlet(50)).fit(np.eye(4))
 
 

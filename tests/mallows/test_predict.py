@@ -387,7 +387,7 @@ def test_an_agent_who_contradicts_every_component():
     agents = Preferences.from_pairs([("ok", "egg", "eel"), ("anna", "eel", "egg")], items=items)
     assert score_samples(components, agents)[0].tolist() == [0.0, -np.inf]
     for ask in (predict_proba, predict_pairwise, complete, sample_completions):
-        with pytest.raises(DataError, match=r"'anna'\) contradicts every component"):
+        with pytest.raises(DataError, match=r"'anna'\) contradicts every group"):
             ask(components, agents)
     np.testing.assert_array_equal(complete(components, agents[:1]).orders, [[0, 1, 2]])
 

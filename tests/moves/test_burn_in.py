@@ -130,7 +130,7 @@ def test_data_must_be_seated(move):
     X = np.zeros((5, 1))
     family = Gaussian().resolve(X)
     state = MixtureState(family, family.encode(X), 5, DirichletProcess(1.0))
-    with pytest.raises(DataError, match="every datum in a cluster"):
+    with pytest.raises(DataError, match="every datum in a group"):
         move.step(np.random.default_rng(0), state)
 
 

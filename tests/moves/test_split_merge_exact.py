@@ -302,7 +302,7 @@ def test_impossible_data_stay_where_they_are(variant, start, numbers):
 
 def test_every_datum_must_be_seated():
     state = state_of("gaussian-isotropic", PRIORS["dp"], 5)
-    with pytest.raises(DataError, match="every datum in a cluster"):
+    with pytest.raises(DataError, match="every datum in a group"):
         SplitMerge().step(np.random.default_rng(14), state)
 
 

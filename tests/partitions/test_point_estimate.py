@@ -258,7 +258,7 @@ def test_power_distribution_draws():
 
 def test_repr_is_readable():
     text = repr(point_estimate([[0, 0, 1], [0, 0, 1]], random_state=1))
-    assert "3 observations in 2 clusters" in text
+    assert "3 observations in 2 groups" in text
     assert "variation of information" in text
 
 

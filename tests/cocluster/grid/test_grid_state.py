@@ -177,7 +177,7 @@ def test_restored_chain_goes_on_after_room_was_made():
 def test_lines_are_not_grouped_by_lines_in_no_cluster():
     _, state = state_of("categorical")
     state.axis("columns").unseat()
-    with pytest.raises(DataError, match="in clusters"):
+    with pytest.raises(DataError, match="in groups"):
         state.side("rows")
 
 
