@@ -130,7 +130,7 @@ def run(sizes: Sizes) -> Outcome:
     }
     reached = np.asarray(fit.restart_log_likelihoods) / len(train)
     return Outcome(
-        "Table 1: six sushi clusters",
+        "Table 1: six sushi groups",
         ["", "paper π, φ", "our π, φ", "distance", "paper's center", "our center"],
         rows,
         [
@@ -142,7 +142,7 @@ def run(sizes: Sizes) -> Outcome:
             f"{', '.join(f'{value:.2f}' for value in refined.dispersions)}.",
             f"The {len(reached)} starts reached {reached.min():.4f} to {reached.max():.4f}, median "
             f"{np.median(reached):.4f}; ours goes on from the best of them.",
-            "Distance is the Kendall distance between the two centers, of 45 pairs; clusters are matched "
+            "Distance is the Kendall distance between the two centers, of 45 pairs; groups are matched "
             "so that its sum is smallest.",
             "The weights printed in the paper sum to 1.01.",
         ],

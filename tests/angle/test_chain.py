@@ -211,7 +211,7 @@ def test_components_have_the_posterior(inference, normalizer):
         move.step(rng, state)
         labels[draw], weights[draw], kappas[draw] = state.labels, state.weights, state.kappas
     grid = oracle.Grid(3, PAIRS, prior, normalizer, low=1e-2, high=60.0, n_kappa=300, n_sphere=60)
-    every, probabilities, _ = grid.labellings(0.7)
+    every, probabilities, _ = grid.labelings(0.7)
     mean, error = oracle.batch_means(together(labels))
     exact = probabilities @ together(every)
     assert np.abs((mean - exact) / error).max() < oracle.LARGEST_Z
@@ -224,7 +224,7 @@ def test_components_have_the_posterior(inference, normalizer):
     # Twins: components alike in what they say, and another prior of the weights.
     flat = np.abs((oracle.batch_means(together(labels))[0] - 0.5) / oracle.batch_means(together(labels))[1])
     assert flat.max() > 2 * oracle.LARGEST_Z
-    other = grid.labellings(30.0)[1] @ together(every)
+    other = grid.labelings(30.0)[1] @ together(every)
     mean, error = oracle.batch_means(together(labels))
     assert np.abs((mean - other) / error).max() > 1.2 * oracle.LARGEST_Z
 
@@ -235,7 +235,7 @@ def test_components_have_the_posterior(inference, normalizer):
 def log_likelihood(tilts, rows, normalizer):
     """Ln P(rows), all compatible rankings summed."""
     t = len(tilts)
-    weights = np.exp(oracle.standardised(t) @ tilts)
+    weights = np.exp(oracle.standardized(t) @ tilts)
     total = sum(np.log(weights[oracle.compatible(t, *row)].sum()) for row in rows)
     if normalizer == "exact":
         return float(total - len(rows) * oracle.exact_log_sum(tilts))
@@ -280,7 +280,7 @@ def test_shares_of_components_by_sweeps():
         "exact",
     )
     weights = np.exp(
-        components.tilts @ oracle.standardised(4).T - oracle.exact_log_sum(components.tilts)[:, None]
+        components.tilts @ oracle.standardized(4).T - oracle.exact_log_sum(components.tilts)[:, None]
     )
     joint = np.array(
         [

@@ -89,7 +89,7 @@ def test_probabilities_are_bayes_rule(inference, class_weights, planted):
         share = (members.n_agents + 1) / 242 if class_weights == "shares" else 0.5
         if inference == "em":
             tilts = alone.concentrations_[0] * alone.directions_[0]
-            density = np.exp(oracle.standardised(5) @ tilts - oracle.exact_log_sum(tilts))
+            density = np.exp(oracle.standardized(5) @ tilts - oracle.exact_log_sum(tilts))
         else:
             density = np.exp(alone.score_samples(every))
         joint.append(share * density)
@@ -115,7 +115,7 @@ def test_incomplete_rankings_are_summed_over(planted):
     joint = np.empty((3, 2))
     for k in range(2):
         tilts = model.concentrations_[k] * model.directions_[k]
-        density = np.exp(oracle.standardised(5) @ tilts - oracle.exact_log_sum(tilts))
+        density = np.exp(oracle.standardized(5) @ tilts - oracle.exact_log_sum(tilts))
         for row, mask in enumerate(masks):
             joint[row, k] = model.class_prior_[k] * density[oracle.compatible(5, *mask)].sum()
     np.testing.assert_allclose(model.predict_proba(rows), joint / joint.sum(axis=1, keepdims=True), atol=1e-6)

@@ -95,7 +95,7 @@ def test_fit_finds_the_kinds_and_agrees_with_python(run, votes, model, made, ful
     assert "tea ≻ coffee" in out
     assert "<svg" in picture.read_text()
     rows = table_in(labels)
-    assert list(rows[0]) == ["agent", "group", "probability"]
+    assert list(rows[0]) == ["agent", "group", "how_sure"]
     assert [int(row["group"]) - 1 for row in rows] == model.labels_.tolist()
     assert permix.adjusted_rand(model.labels_, made.labels) > 0.8
 
@@ -243,7 +243,7 @@ def test_wrong_use_is_refused(run, votes, tmp_path):
             [votes, "-k", 2, "--inference", "sir", "--candidates", 99],
             "--inference sir runs chains on these data; leave out --candidates",
         ),
-        ([votes, "-k", 500], "--components 500 is more than the 120 agents"),
+        ([votes, "-k", 500], "--groups 500 is more than the 120 agents"),
         ([votes, "--select", "1-2", "--criterion", "bic", "--rule", "one-se"], "--rule one-se needs errors"),
         ([tmp_path / "none.csv", "-k", 2], "no file"),
     ):

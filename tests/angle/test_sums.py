@@ -103,7 +103,7 @@ def mixture(t, k, kappa=6.0):
 def enumerated(components, data):
     """Log-likelihood and Σ p E[y | list], Σ p of the E-step, over all full rankings that agree."""
     t = components.n_items
-    y = oracle.standardised(t)
+    y = oracle.standardized(t)
     joint = np.exp(y @ components.tilts.T + components.offsets)
     log_likelihood, sums, masses = (
         0.0,
@@ -159,7 +159,9 @@ def test_balanced_sums_on_the_way_lead_to_the_exact_maximum(kind, monkeypatch):
     monkeypatch.setattr(
         angle_ascent,
         "climb",
-        lambda law, *rest: calls.append(law.components.normalizer) or real(law, *rest),
+        lambda distribution, *rest: (
+            calls.append(distribution.components.normalizer) or real(distribution, *rest)
+        ),
     )
     found = fitted(data, 3, tol=1e-10, max_iter=3000)
     assert calls == ["balanced"] * 10 + ["exact"]
@@ -170,7 +172,7 @@ def test_balanced_sums_on_the_way_lead_to_the_exact_maximum(kind, monkeypatch):
 
 def test_seeds_of_top_lists_are_mean_scores():
     lists = Rankings.from_orders([[2], [1, 0], [0, 1, 2, 3]], n_items=4)
-    y = oracle.standardised(4)
+    y = oracle.standardized(4)
     for row, n, found in zip(lists.orders, lists.lengths, angle_data.TopLists(lists).dense(), strict=True):
         mean = y[oracle.compatible(4, tuple(row[:n].tolist()), True)].mean(axis=0)
         np.testing.assert_allclose(found, mean / np.linalg.norm(mean), atol=1e-12)

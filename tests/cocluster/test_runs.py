@@ -254,7 +254,7 @@ def test_every_prior_takes_every_family(kind, family):
 def test_mixed_membership(X):
     fitted = quiet_fit(model("mixed"), X)
     assert fitted.n_row_clusters_ <= 3
-    assert fitted.posterior_["posterior"]["row_memberships"].dims == ("chain", "draw", "row", "row_cluster")
+    assert fitted.posterior_["posterior"]["row_memberships"].dims == ("chain", "draw", "row", "row_group")
     np.testing.assert_allclose(fitted.predict_cells_proba().sum(axis=-1), 1.0)
     # One draw by hand.
     posterior = fitted.posterior_["posterior"]

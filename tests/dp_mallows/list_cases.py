@@ -1,4 +1,4 @@
-"""Small mixtures of generalized Mallows models for tests of their moves, and chains against laws."""
+"""Small mixtures of generalized Mallows models for tests of their moves, and chains against distributions."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def deviations(visits, partitions, chances, n_batches=50):
 
 
 # An exact chain exceeds this many standard errors of one of twenty events in fewer than one of ten thousand
-# runs (Student's law with 49 degrees of freedom, since standard errors are estimates).
+# runs (Student's distribution with 49 degrees of freedom, since standard errors are estimates).
 MOST_DEVIATIONS = 5.5
 
 

@@ -188,7 +188,7 @@ def visit_matrix(enumeration, model, agent):
     """Probabilities of one visit from and to every (partition, centers)."""
     states = [(labels, centers) for labels, centers, _ in enumeration.joint()]
     index = {state: k for k, state in enumerate(states)}
-    new_centers = enumeration.center_law([agent])
+    new_centers = enumeration.center_distribution([agent])
     matrix = np.zeros((len(states), len(states)))
     state = placed(model, *states[0])
 
@@ -238,12 +238,12 @@ def test_visits_leave_the_joint_posterior_invariant(alpha, discount, strength, r
 
 
 @pytest.mark.parametrize("agent", range(3))
-def test_new_centers_have_the_law_of_lemma_7(agent):
+def test_new_centers_have_the_distribution_of_lemma_7(agent):
     """Agents are taken out and seated in clusters of their own; the center is a draw given the list."""
     enumeration = Enumeration(THREE, 3, strength=0.5, rates=(2.0, 1.0))
     model = model_of(THREE, 3, DirichletProcess(1e9), 0.5, (2.0, 1.0))
-    law = enumeration.center_law([agent])
-    orders = {order: k for k, order in enumerate(law)}
+    distribution = enumeration.center_distribution([agent])
+    orders = {order: k for k, order in enumerate(distribution)}
     counts = np.zeros(len(orders))
     state = placed(model, (0, 0, 0), [(0, 1, 2)])
     for seed in range(4000):
@@ -251,12 +251,12 @@ def test_new_centers_have_the_law_of_lemma_7(agent):
         visit(state, agent, seed)
         assert state.n_clusters == 2
         counts[orders[tuple(state.centers()[state.labels[agent]].tolist())]] += 1
-    exact = np.array(list(law.values()))
+    exact = np.array(list(distribution.values()))
     assert total_variation(counts / 4000, exact) < total_variation_bound(exact, 4000)
     assert total_variation(counts / 4000, np.full(6, 1 / 6)) > total_variation_bound(np.full(6, 1 / 6), 4000)
 
 
-# Assigning all at once, with centers and pins that stay: the law of the others' clusters is known.
+# Assigning all at once, with centers and pins that stay: the distribution of the others' clusters is known.
 
 
 class Pins(np.random.Generator):
@@ -383,7 +383,7 @@ def test_split_merge_proposals_are_taken_both_ways():
 
 @pytest.mark.parametrize("name", CASES)
 def test_climbing_raises_the_log_joint(name):
-    """An optimiser, and called one."""
+    """An optimizer, and called one."""
     rng = np.random.default_rng(8)
     state = CASES[name].state()
     climb = Climb()
@@ -405,7 +405,7 @@ def test_climbing_raises_the_log_joint(name):
     assert ["climb" in parts for parts in names] == [True, True, False]
 
 
-def test_beta_gibbs_as_published_has_another_law():
+def test_beta_gibbs_as_published_has_another_distribution():
     enumeration = posterior("dp")
     move = Cycle(published_moves())
     visits = visits_of(CASES["dp"].state(sampler="beta-gibbs"), move, enumeration.partitions, 6000, 3)
@@ -516,8 +516,8 @@ def exact_predictive(model, totals, counts, skips):
     return value
 
 
-def visit_law(model, labels, centers, agent, seeds):
-    """Exact and compiled law of one visit given everybody else's place, and where it went in so many tries.
+def visit_distribution(model, labels, centers, agent, seeds):
+    """Exact and compiled probabilities of one visit given all others' places, and where it went in trials.
 
     Options are the clusters of the others, then a cluster of its own. Returns their exact probabilities, the
     matrix of proposals from each option, that of accepted moves, frequencies from option 0, and refusals.
@@ -581,11 +581,11 @@ def test_visits_with_shared_bins_are_corrected(seed):
     assert model.bins.n_exact < N_MANY
     labels = np.array([0, 1, 2, 0, 0, 1, 1, 2, 2])
     centers = [rng.permutation(N_MANY) for _ in range(4)]
-    exact, proposals, taken, frequencies, refused = visit_law(model, labels, centers, 0, 4000)
+    exact, proposals, taken, frequencies, refused = visit_distribution(model, labels, centers, 0, 4000)
     np.testing.assert_allclose(exact @ taken, exact, atol=1e-7)
     flow = exact[:, None] * taken
     np.testing.assert_allclose(flow, flow.T, atol=1e-7)
-    # Uncorrected, it would be another law; the compiled visit follows the corrected one.
+    # Uncorrected, it would be another distribution; the compiled visit follows the corrected one.
     assert np.abs(exact @ proposals - exact).max() > 1e-4
     assert total_variation(frequencies, taken[0]) < total_variation_bound(taken[0], 4000)
     expected = (proposals[0] - taken[0])[1:].sum()
@@ -605,7 +605,7 @@ def test_visits_to_large_clusters_are_exact(discount):
     model = model_of(lists, 20, PitmanYor(1.0, discount) if discount else DirichletProcess(1.0))
     assert model.bins.n_exact == 20
     for agent in range(0, 45, 4):
-        exact, proposals, taken, _, refused = visit_law(model, labels, centers, agent, 1)
+        exact, proposals, taken, _, refused = visit_distribution(model, labels, centers, agent, 1)
         np.testing.assert_allclose(proposals, np.tile(exact, (len(exact), 1)), rtol=1e-6, atol=1e-9)
         np.testing.assert_allclose(taken, proposals, atol=1e-15)
         assert refused == 0

@@ -11,7 +11,7 @@ from permix.dp_mallows.results import ClusterSummaries, weighted_quantiles
 from permix.errors import DataError
 from permix.partitions import Gamma
 from tests.dp_mallows.cases import LISTS, fit_of, members_of
-from tests.dp_mallows.test_predict import relabelled
+from tests.dp_mallows.test_predict import relabeled
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_cluster_table(fit):
         assert table["share"][e] == pytest.approx(np.mean(sizes) / len(fit.labels))
         assert table["size_low"][e] == pytest.approx(np.quantile(sizes, 0.05))
         assert table["size_high"][e] == pytest.approx(np.quantile(sizes, 0.95))
-        assert table["together"][e] == pytest.approx(np.mean(held))
+        assert table["how_sure"][e] == pytest.approx(np.mean(held))
         _, theta = by_members(fit, e)
         skips = [
             np.average(np.arange(4 - j), weights=np.exp(-row[j] * np.arange(4 - j)))
@@ -123,7 +123,7 @@ def test_theta_table_counts_the_lists_that_reach_a_stage(fit):
 
 
 def test_names_of_draws_clusters_do_not_matter(fit):
-    other = relabelled(fit, np.arange(4), [(1, 0), (2, 0, 1), (1, 0)])
+    other = relabeled(fit, np.arange(4), [(1, 0), (2, 0, 1), (1, 0)])
     first, second = ClusterSummaries(fit), ClusterSummaries(other)
     np.testing.assert_allclose(first.theta, second.theta)
     np.testing.assert_allclose(first.expected_ranks, second.expected_ranks)

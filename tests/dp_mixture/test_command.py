@@ -51,7 +51,7 @@ def test_fit_and_summary(run, points, tmp_path):
     report = json.loads(run("summary", fit, "--json")[1])
     assert report["group_sizes"] == [30, 20]
     assert report["columns"] == ["height", "weight"]
-    assert report["diagnostics"]["n_clusters"]["mean"] >= 2
+    assert report["diagnostics"]["n_groups"]["mean"] >= 2
     assert run("summary", fit)[1] == run("info", fit)[1]
     model = permix.load(fit)
     assert model.feature_names_in_.tolist() == ["height", "weight"]
@@ -74,7 +74,7 @@ def test_same_seed_same_answer(run, points, tmp_path):
     ("options", "clusters"),
     [
         (["--family", "gaussian", "--noise-scale", "1", "--prior-scale", "6"], 2),
-        (["--prior", "finite", "--components", "3"], 2),
+        (["--prior", "finite", "--groups", "3"], 2),
         (["--prior", "pitman-yor", "--discount", "0.1", "--concentration", "0.5"], 2),
         (["--prior", "dp", "--concentration", "0.5"], 2),
         (["--prior", "mfm", "--rate", "2"], 2),
@@ -344,7 +344,7 @@ def test_predictions_need_the_fitted_columns(run, points, tmp_path):
     new.write_text("weight,height\n5,5\n-5,-5\n")
     rows = json.loads(run("predict", fit, new, "--json")[1])["rows"]
     assert [row["group"] for row in rows] == [2, 1]
-    assert {"row", "group", "probability", "new"} == set(rows[0])
+    assert {"row", "group", "how_sure", "new"} == set(rows[0])
     new.write_text("weight\n5\n")
     assert "no column 'height'" in run("predict", fit, new)[2]
     assert run("predict", fit, new, "--layout", "orders")[0] == 2
@@ -360,7 +360,7 @@ def test_rows_that_are_alike_get_one_answer(sparse_rows, tmp_path):
         n=6,
         n_clusters=3,
         labels=np.array([0, 1, 0, 0, 1, 2]),
-        confidence=np.array([0.9, 0.5, 0.6, 0.7, 0.5, 1]),
+        how_sure=np.array([0.9, 0.5, 0.6, 0.7, 0.5, 1]),
     )
     answer = labels(fit, table)
     assert list(answer.rows) == [

@@ -73,7 +73,7 @@ def test_finds_what_is_there(fitted, blobs):
     assert labels.dims == ("chain", "draw", "observation")
     assert labels.shape == (2, 60, 80)
     assert labels.dtype == np.uint8
-    assert {"n_clusters", "log_joint"} <= set(fitted.posterior_["posterior"].data_vars)
+    assert {"n_groups", "log_joint"} <= set(fitted.posterior_["posterior"].data_vars)
     assert {"r_hat", "ess_bulk"} <= set(fitted.diagnostics().columns)
     groups = fitted.summary()
     assert groups["size"].tolist() == [40, 25, 15]
@@ -217,7 +217,7 @@ def test_suspicious_settings_are_remarked():
     ids = pd.DataFrame({"person": [f"p{i}" for i in range(30)], "vote": ["yes", "no"] * 15})
     with pytest.warns(PermixWarning, match=r"every row has a different answer in column 1, such as 'p0'"):
         quick("categorical").fit(ids)
-    with pytest.warns(PermixWarning, match="50 components are more than the 4 rows"):
+    with pytest.warns(PermixWarning, match="50 groups are more than the 4 rows"):
         quick(prior=permix.FiniteDirichlet(50)).fit(np.eye(4))
 
 
@@ -334,7 +334,7 @@ def test_chains_that_never_move_say_so():
     X = np.concatenate([np.zeros((40, 1)), np.full((40, 1), 16.0)]) + np.random.default_rng(1).normal(
         size=(80, 1)
     )
-    frozen = quick(permix.Gaussian(), moves="permutation", burn_in_moves="permutation", init="one-cluster")
+    frozen = quick(permix.Gaussian(), moves="permutation", burn_in_moves="permutation", init="one-group")
     with pytest.warns(permix.errors.PermixWarning, match="refused at every step"):
         frozen.fit(X)
 

@@ -55,7 +55,7 @@ def enumerated(components, relations):
 
 
 COMPONENTS = mixture([0.6, 0.4], [(2, 0, 3, 1), (1, 3, 2, 0)], np.array([0.5, 0.25]))
-POSETS = [relation for relation in oracle.labelled_posets(4) if relation]
+POSETS = [relation for relation in oracle.labeled_posets(4) if relation]
 
 
 def averaged_statistics(em, components, n_rounds):
@@ -99,7 +99,7 @@ def test_exact_e_step():
 
 
 def expected_log_likelihood(statistics, k, center, decay, n):
-    """What the M-step maximises for one component: equation 30 with blocks summed out."""
+    """What the M-step maximizes for one component: equation 30 with blocks summed out."""
     from permix.kernels.mallows import log_normalizer
 
     rank = np.argsort(center)

@@ -126,7 +126,7 @@ def test_history(errors):
 
 def test_number_of_groups():
     table = {
-        "n_components": [1, 2, 3],
+        "n_groups": [1, 2, 3],
         "train": [-5.0, -4.0, -3.5],
         "validation": [-5.1, -4.2, -4.4],
         "standard_error": [0.1, 0.1, 0.2],
@@ -139,12 +139,12 @@ def test_number_of_groups():
     assert "best: 2" in [text.get_text() for text in axes.get_legend().get_texts()]
     legend = plots.choice(SimpleNamespace(table=table, chosen=1)).get_legend()
     assert {"best: 2", "chosen: 1"} <= {text.get_text() for text in legend.get_texts()}
-    with pytest.raises(DataError, match="n_components"):
+    with pytest.raises(DataError, match="n_groups"):
         plots.choice({"train": [1.0]})
 
 
 def test_pictures_go_into_axes_that_are_there():
-    table = {"n_components": [1], "train": [-5.0], "validation": [-5.1], "standard_error": [0.1]}
+    table = {"n_groups": [1], "train": [-5.0], "validation": [-5.1], "standard_error": [0.1]}
     for draw, what in ((plots.choice, table), (plots.history, a_fit("abc", 2))):
         axes = draw(what)
         assert draw(what, ax=axes) is axes

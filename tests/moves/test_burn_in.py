@@ -21,7 +21,7 @@ from permix.sampling import run_chains
 
 
 @dataclass
-class Labour(Move):
+class Labor(Move):
     """Does nothing, and says how much work that was."""
 
     name: str
@@ -39,28 +39,28 @@ def names(info):
 
 
 def test_cheap_moves_are_repeated_once_burn_in_has_taught_it():
-    move = Balanced([Labour("dear", 120.0), Labour("cheap", 30.0), Labour("free", 0.0), Labour("dust", 0.1)])
+    move = Balanced([Labor("expensive", 120.0), Labor("cheap", 30.0), Labor("free", 0.0), Labor("dust", 0.1)])
     learning = move.during_burn_in()
     assert move.exact
     assert not learning.exact
     rng = np.random.default_rng(0)
-    assert names(move.step(rng, None)) == ["dear", "cheap", "free", "dust"]  # nothing learned yet
+    assert names(move.step(rng, None)) == ["expensive", "cheap", "free", "dust"]  # nothing learned yet
     learning.step(rng, None)
     info = move.step(rng, None)
-    assert names(info) == ["dear", *["cheap"] * 4, "free", *["dust"] * MOST_REPEATS]
+    assert names(info) == ["expensive", *["cheap"] * 4, "free", *["dust"] * MOST_REPEATS]
     assert info.work == pytest.approx(120.0 + 4 * 30.0 + MOST_REPEATS * 0.1)
 
 
 def test_a_schedule_stays_as_it_was_when_burn_in_ended():
-    labour = Labour("cheap", 10.0)
-    move = Balanced([Labour("dear", 20.0), labour])
+    labor = Labor("cheap", 10.0)
+    move = Balanced([Labor("expensive", 20.0), labor])
     learning = move.during_burn_in()
     learning.step(None, None)
-    labour.work = 1.0
-    assert names(move.step(None, None)) == ["dear", "cheap", "cheap"]
+    labor.work = 1.0
+    assert names(move.step(None, None)) == ["expensive", "cheap", "cheap"]
     for _ in range(200):
         learning.step(None, None)
-    assert names(move.step(None, None)) == ["dear", *["cheap"] * 20]
+    assert names(move.step(None, None)) == ["expensive", *["cheap"] * 20]
 
 
 def test_compound_moves_learn_through_their_parts():
@@ -130,7 +130,7 @@ def test_data_must_be_seated(move):
     X = np.zeros((5, 1))
     family = Gaussian().resolve(X)
     state = MixtureState(family, family.encode(X), 5, DirichletProcess(1.0))
-    with pytest.raises(DataError, match="every datum in a cluster"):
+    with pytest.raises(DataError, match="every datum in a group"):
         move.step(np.random.default_rng(0), state)
 
 
@@ -150,12 +150,12 @@ def test_a_move_may_be_changed_between_steps():
 
 
 @pytest.mark.parametrize("max_turns", [0, 3])
-@pytest.mark.parametrize("init", ["one-cluster", "sequential", 50])
+@pytest.mark.parametrize("init", ["one-group", "sequential", 50])
 def test_projections_find_clusters_from_anywhere(init, max_turns):
     rng = np.random.default_rng(3)
-    centres = rng.normal(0.0, 4.0, (12, 8))
+    centers = rng.normal(0.0, 4.0, (12, 8))
     truth = rng.integers(0, 12, 600)
-    X = centres[truth] + rng.standard_normal((600, 8))
+    X = centers[truth] + rng.standard_normal((600, 8))
     family = Gaussian().resolve(X)
     state = MixtureState(family, family.encode(X), 600, DirichletProcess(1.0))
     state.set_labels(truth)
@@ -223,10 +223,10 @@ def test_optimizers_are_named_when_refused(moves):
 
 
 def test_an_opening_changes_over_after_its_steps():
-    opening = Opening(Labour("first", 1.0), 2, Labour("then", 1.0))
+    opening = Opening(Labor("first", 1.0), 2, Labor("then", 1.0))
     assert [opening.step(None, None).name for _ in range(4)] == ["first", "first", "then", "then"]
-    again = Opening(Labour("first", 1.0), 2, Labour("then", 1.0))
-    again.restore(Opening(Labour("first", 1.0), 2, Labour("then", 1.0)).checkpoint())
+    again = Opening(Labor("first", 1.0), 2, Labor("then", 1.0))
+    again.restore(Opening(Labor("first", 1.0), 2, Labor("then", 1.0)).checkpoint())
     assert again.step(None, None).name == "first"
     again.restore(opening.checkpoint())
     assert again.step(None, None).name == "then"
@@ -274,7 +274,7 @@ def test_moves_without_memory_refuse_a_foreign_checkpoint():
 def test_starts():
     rng = np.random.default_rng(6)
     state = some_state(prior=DirichletProcess(3.0))
-    seat_all_data(rng, state, "one-cluster")
+    seat_all_data(rng, state, "one-group")
     assert state.n_clusters == 1
     seat_all_data(rng, state, 7)
     assert state.n_clusters == 7

@@ -111,7 +111,7 @@ def test_frequencies_reject_a_broken_prior(prior):
 
 
 def test_learned_concentration_mixes_over_its_prior():
-    """With α ~ Gamma, the law of partitions is the mixture of those at fixed α, by quadrature."""
+    """With α ~ Gamma, the distribution of partitions is the mixture of those at fixed α, by quadrature."""
     family, X = CASES["gaussian-isotropic"]
     gamma = Gamma(2.0, 1.5)
     grid = np.linspace(0.005, 14.0, 700)
@@ -139,4 +139,4 @@ def test_learned_concentration_mixes_over_its_prior():
     bound = total_variation_bound(pi, N_SWEEPS / 4)
     assert total_variation(frequencies_of(move, 3), pi) < bound
     state.concentration = 4.0
-    assert total_variation(frequencies_of(Gibbs(), 4), pi) > bound  # never updated: the wrong law
+    assert total_variation(frequencies_of(Gibbs(), 4), pi) > bound  # never updated: the wrong distribution

@@ -132,7 +132,7 @@ def test_steps_reject_moves_with_a_mistake(name, monkeypatch):
         return np.any(counts[matrix == 0.0]) or chi_square_probability(counts, matrix) < 1e-6
 
     def uncorrected(order, labels):
-        proposal = model.proposal_law(order, *beam)
+        proposal = model.proposal_distribution(order, *beam)
         return proposal if labels in proposal else {labels: 1.0}
 
     assert twin_is_rejected(Uncorrected("beam", **SETTINGS), model.transition_matrix(uncorrected))
@@ -143,14 +143,14 @@ def test_steps_reject_moves_with_a_mistake(name, monkeypatch):
 
 
 def escape(model, order, labels, slope, width, tolerance):
-    law = dict.fromkeys([*model.proposal_law(order, slope, width, tolerance), labels], 0.0)
+    distribution = dict.fromkeys([*model.proposal_distribution(order, slope, width, tolerance), labels], 0.0)
     k = max(labels) + 1
-    for new, probability in model.proposal_law(order, slope, width, tolerance).items():
+    for new, probability in model.proposal_distribution(order, slope, width, tolerance).items():
         k_new = max(new) + 1
         accept = min(1.0, np.exp(model.head(k_new) - model.head(k) - slope * (k_new - k)))
-        law[new] += probability * accept
-        law[labels] += probability * (1.0 - accept)
-    return law
+        distribution[new] += probability * accept
+        distribution[labels] += probability * (1.0 - accept)
+    return distribution
 
 
 def test_steps_reject_a_slope_that_keeps_adapting():

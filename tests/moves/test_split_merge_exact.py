@@ -88,8 +88,8 @@ def chance_of(visits, matrix):
     counts = np.zeros(matrix.shape, dtype=np.int64)
     np.add.at(counts, (visits[:-1], visits[1:]), 1)
     n_exits = counts.sum(axis=1, keepdims=True)
-    law = binom(n_exits, np.clip(matrix, 0.0, 1.0))
-    tails = np.minimum(law.cdf(counts), law.sf(counts - 1))
+    distribution = binom(n_exits, np.clip(matrix, 0.0, 1.0))
+    tails = np.minimum(distribution.cdf(counts), distribution.sf(counts - 1))
     return 2.0 * tails[n_exits[:, 0] > 0].min() * matrix.size
 
 
@@ -177,7 +177,7 @@ def test_learned_concentration_mixes_over_its_prior():
 
     move = SETS["sequential"]
     assert distance(Cycle([move, Concentration()]), gamma.mean) < 1.0
-    assert distance(move, 4.0) > 1.0  # never updated: the wrong law
+    assert distance(move, 4.0) > 1.0  # never updated: the wrong distribution
 
 
 # --- what a step leaves behind -------------------------------------------------------------------
@@ -302,7 +302,7 @@ def test_impossible_data_stay_where_they_are(variant, start, numbers):
 
 def test_every_datum_must_be_seated():
     state = state_of("gaussian-isotropic", PRIORS["dp"], 5)
-    with pytest.raises(DataError, match="every datum in a cluster"):
+    with pytest.raises(DataError, match="every datum in a group"):
         SplitMerge().step(np.random.default_rng(14), state)
 
 

@@ -17,7 +17,7 @@ def induced(tree, rows, columns):
 
 
 def features_of(tree):
-    """Numbers whose means tell one law of trees from another."""
+    """Numbers whose means tell one distribution of trees from another."""
     n = tree.n_blocks
     cut = tree.n_cuts > 0
     times = tree.times()

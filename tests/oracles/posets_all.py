@@ -22,7 +22,7 @@ def closure(pairs, n):
     return frozenset(relation)
 
 
-def labelled_posets(n):
+def labeled_posets(n):
     """All of them: 19 on 3 items, 219 on 4. Each unordered pair is open, one way or the other."""
     pairs = list(combinations(range(n), 2))
     found = []
@@ -65,7 +65,7 @@ def is_partitioned(relation, n):
 
 
 def geometric(dispersions):
-    """Insertion weights φ^(i - place), normalised; one dispersion, or one for each step."""
+    """Insertion weights φ^(i - place), normalized; one dispersion, or one for each step."""
 
     def weight(i, place):
         phi = dispersions if np.isscalar(dispersions) else dispersions[i]
@@ -85,21 +85,21 @@ def probability(order, center, weight):
 
 
 def posterior(relation, center, weight):
-    """P(v) and the law of orderings given v; the law is None where P(v) = 0."""
+    """P(v) and the distribution of orderings given v; the distribution is None where P(v) = 0."""
     joint = {order: probability(order, center, weight) for order in linear_extensions(relation, len(center))}
     total = sum(joint.values())
     return total, {order: p / total for order, p in joint.items()} if total > 0 else None
 
 
-def amp_law(relation, center, weight):
-    """Algorithm 1 of Lu & Boutilier, every branch followed, by lists; its law is equation 15.
+def amp_distribution(relation, center, weight):
+    """Algorithm 1 of Lu & Boutilier, every branch followed, by lists; its distribution is equation 15.
 
     Where all allowed places have weight zero (dispersion 0), the lowest one is taken: the limit.
     """
-    law = {(): 1.0}
+    distribution = {(): 1.0}
     for i, item in enumerate(center):
         grown = {}
-        for order, mass in law.items():
+        for order, mass in distribution.items():
             low = max((order.index(a) + 1 for a in order if (a, item) in relation), default=0)
             high = min((order.index(b) for b in order if (item, b) in relation), default=i)
             weights = [weight(i, place) for place in range(low, high + 1)]
@@ -109,21 +109,21 @@ def amp_law(relation, center, weight):
             for place, share in zip(range(low, high + 1), weights, strict=True):
                 longer = (*order[:place], item, *order[place:])
                 grown[longer] = grown.get(longer, 0.0) + mass * share / total
-        law = grown
-    return law
+        distribution = grown
+    return distribution
 
 
-def pairwise(law, n):
+def pairwise(distribution, n):
     matrix = np.zeros((n, n))
-    for order, mass in law.items():
+    for order, mass in distribution.items():
         for a, b in combinations(order, 2):
             matrix[a, b] += mass
     return matrix
 
 
-def rank_marginals(law, n):
+def rank_marginals(distribution, n):
     matrix = np.zeros((n, n))
-    for order, mass in law.items():
+    for order, mass in distribution.items():
         for rank, item in enumerate(order):
             matrix[item, rank] += mass
     return matrix

@@ -250,7 +250,7 @@ def test_certain_draws_and_tiny_problems():
     assert point_estimate(np.zeros((2, 0), int)).labels.shape == (0,)
 
 
-def test_power_law_draws():
+def test_power_distribution_draws():
     draws = PitmanYor(2.0, 0.6).sample(200, 1, size=12)
     found = point_estimate(draws, random_state=1, n_runs=2)
     assert found.expected_loss <= found.best_draw_loss
@@ -258,7 +258,7 @@ def test_power_law_draws():
 
 def test_repr_is_readable():
     text = repr(point_estimate([[0, 0, 1], [0, 0, 1]], random_state=1))
-    assert "3 observations in 2 clusters" in text
+    assert "3 observations in 2 groups" in text
     assert "variation of information" in text
 
 

@@ -347,7 +347,7 @@ def test_numpy_numbers_are_stored_as_plain_ones():
         (lambda: prior_from_description({"prior": "Mondrian"}), "must be one of"),
         (lambda: prior_from_description([1]), "must be one of"),
         (
-            lambda: prior_from_description({"prior": "PitmanYor", "colour": 1}),
+            lambda: prior_from_description({"prior": "PitmanYor", "color": 1}),
             "does not describe a PitmanYor",
         ),
         (

@@ -35,7 +35,7 @@ def planted(n_components, n=600, **options):
 def test_the_planted_number_is_found(truth, options):
     found = select_components(planted(truth, **options), range(1, 6), random_state=0, **QUICK)
     assert found.one_standard_error == truth
-    table = found.table.set_index("n_components")
+    table = found.table.set_index("n_groups")
     # Fewer components than there are lose more than chance could explain.
     for k in range(1, truth):
         assert table["difference"][k] < -5 * table["difference_error"][k]
@@ -55,9 +55,9 @@ def test_the_table_says_what_can_be_recomputed():
     data = planted(2)
     train, test = data.split(0.25, 3)
     found = select_components(train, [3, 1, 2, 2], validation=test, random_state=0, **QUICK)
-    assert found.table["n_components"].tolist() == [1, 2, 3]
+    assert found.table["n_groups"].tolist() == [1, 2, 3]
     assert list(found.table.columns) == [
-        "n_components",
+        "n_groups",
         "train",
         "validation",
         "standard_error",
@@ -69,7 +69,7 @@ def test_the_table_says_what_can_be_recomputed():
     ]
     assert (found.n_train, found.n_validation, found.n_folds) == (450, 150, 1)
     model = found.model
-    row = found.table.set_index("n_components").loc[found.best]
+    row = found.table.set_index("n_groups").loc[found.best]
     assert model.n_components == found.best
     assert row["validation"] == pytest.approx(model.score(test))
     assert row["train"] == pytest.approx(model.score(train))
@@ -201,7 +201,7 @@ def test_what_was_done_is_kept_when_the_user_stops(monkeypatch, how):
     with pytest.warns(PermixWarning, match="kept what was finished: 1, 2 group"):
         found = select_components(planted(2, n=200), range(1, 6), random_state=0, refit=True, **QUICK)
     assert found.interrupted
-    assert found.table["n_components"].tolist() == [1, 2]
+    assert found.table["n_groups"].tolist() == [1, 2]
     assert found.model.n_components == 2
     assert "larger numbers were not tried" in repr(found)
     with pytest.warns(PermixWarning, match="kept what was finished"):

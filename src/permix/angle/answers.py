@@ -72,7 +72,7 @@ def groups(fit: AngleFit, data: NewData, question: Question) -> Answer:
     shares = row_probabilities(fit.components, rankings)
     answer = membership(agents, shares, rankings.counts, wide=question.wide)
     densities, _ = fit.predictive.log_densities(rankings)
-    place = answer.columns.index("probability") + 1
+    place = answer.columns.index("how_sure") + 1
     rows = (
         [*row[:place], round(float(density), 6), *row[place:]]
         for row, density in zip(answer.rows, densities, strict=True)

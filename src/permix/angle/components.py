@@ -40,7 +40,7 @@ class AngleComponents:
         concentrations = np.array(self.concentrations, float)
         k, t = len(weights), len(self.items)
         if weights.ndim != 1 or k == 0 or directions.shape != (k, t) or concentrations.shape != (k,):
-            raise DataError("weights, directions and concentrations must have one row for each component")
+            raise DataError("weights, directions and concentrations must have one row for each group")
         if not (weights.min() >= 0.0 and abs(weights.sum() - 1.0) < 1e-6):
             raise DataError("weights must be 0 or more and sum to one")
         if not (concentrations.min() >= 0.0 and concentrations.max() < np.inf):

@@ -74,7 +74,7 @@ def maximize(
         else:
             if fresh:
                 break
-            inverse, fresh = _inverse_hessian(tilts), True  # what was learnt misleads
+            inverse, fresh = _inverse_hessian(tilts), True  # what was learned misleads
             continue
         change = trial - tilts
         bend = slope - (mean - expected)  # positive along the change, since the function is concave

@@ -92,7 +92,7 @@ class AngleSelection(Selectable):
         off = table[far & (table["normalizer"] == "vmf")]
         if off.empty:
             return None
-        numbers = ", ".join(map(str, off["n_components"]))
+        numbers = ", ".join(map(str, off["n_groups"]))
         known = off["normalizer_error"].abs().max()
         how_far = "" if np.isnan(known) else f" by up to {known:.2f} nats"
         return Message(

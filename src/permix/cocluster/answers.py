@@ -95,9 +95,9 @@ def column_labels(fit: BlockFit, cells: Cells) -> Answer:
 
 def _labels(fit: BlockFit, what: Side) -> Answer:
     found = groups_of(fit, what)
-    confidence = np.round(found.confidence, 4).tolist()
-    rows = zip(found.names, (found.labels + 1).tolist(), confidence, strict=True)
-    return Answer(f"Groups of {what}s", [what, "group", "confidence"], list(rows))
+    sure = np.round(found.how_sure, 4).tolist()
+    rows = zip(found.names, (found.labels + 1).tolist(), sure, strict=True)
+    return Answer(f"Groups of {what}s", [what, "group", "how_sure"], list(rows))
 
 
 # -- predictions -----------------------------------------------------------------------------------
@@ -133,8 +133,8 @@ def groups(fit: BlockFit, data: NewData, question: Question) -> Answer:
     )
     return Answer(
         f"{count_of(new.n_rows, 'new row')}: most probable group, given that it is one of these, and the "
-        "log probability of the cells",
-        ["row", "group", "probability", "log_probability", *(f"p{k + 1}" for k in range(shown))],
+        f"{_words(fit)} of the cells",
+        ["row", "group", "how_sure", fit.family.log_name, *(f"p{k + 1}" for k in range(shown))],
         rows,
     )
 
@@ -156,8 +156,12 @@ def score(fit: BlockFit, data: NewData, question: Question) -> Answer:
     )
     report = held_out_report(fit, cells, float(scores.mean()))
     facts = {name: report[name] for name in report if name not in ("cells", "base_perplexities")}
-    title = f"Log probability of {count_of(cells.n_cells, 'cell')} of the fitted rows"
-    return Answer(title, ["row", "column", "value", "log_probability"], rows, facts=facts)
+    title = f"{_words(fit).capitalize()} of {count_of(cells.n_cells, 'cell')} of the fitted rows"
+    return Answer(title, ["row", "column", "value", fit.family.log_name], rows, facts=facts)
+
+
+def _words(fit: BlockFit) -> str:
+    return fit.family.log_name.replace("_", " ")
 
 
 def _notice(text: str) -> None:

@@ -252,7 +252,7 @@ def estimates(
     """Return point estimates of rows and of columns, or which draw is nearest to all others."""
     if settings.prior == "mondrian":
         return None, None, nearest_draw(draws, settings, shape)
-    names = [(f"{what}_labels", f"n_{what}_clusters") for what in ("row", "column")]
+    names = [(f"{what}_labels", f"n_{what}_groups") for what in ("row", "column")]
     rows, columns = (nearest_partition(draws, settings, *each) for each in names)
     return rows, columns, None
 

@@ -202,10 +202,16 @@ class CoClusterParameters(BlockParameters):
         positional=True,
     )
     n_row_clusters: int | None = declare(
-        None, Whole(1, MOST_GROUPS, special=(None,)), "dirichlet: number of groups of rows."
+        None,
+        Whole(1, MOST_GROUPS, special=(None,)),
+        "dirichlet: number of groups of rows.",
+        flag="--row-groups",
     )
     n_column_clusters: int | None = declare(
-        None, Whole(1, MOST_GROUPS, special=(None,)), "dirichlet: number of groups of columns."
+        None,
+        Whole(1, MOST_GROUPS, special=(None,)),
+        "dirichlet: number of groups of columns.",
+        flag="--column-groups",
     )
     membership: Literal["hard", "mixed"] = declare(
         "hard",

@@ -121,7 +121,7 @@ class ListPredictive:
 
     # What a list is worth.
 
-    def log_predictive(self, rankings: Rankings) -> tuple[Array, Array]:
+    def log_probability(self, rankings: Rankings) -> tuple[Array, Array]:
         """Return ln P(list) of every row for a new agent, and its Monte Carlo error over draws.
 
         Each row counts once, whatever its count. The error takes draws as independent.
@@ -133,7 +133,7 @@ class ListPredictive:
             errors[rows] = _error_of_mean(ratio)
         return values[inverse], errors[inverse]
 
-    def mean_log_predictive(self, rankings: Rankings) -> Estimate:
+    def mean_log_probability(self, rankings: Rankings) -> Estimate:
         """Return the mean of ln P(list) over agents, with its Monte Carlo error over draws."""
         orders, lengths, inverse = distinct(rankings)
         agents = np.bincount(inverse, weights=rankings.counts, minlength=len(orders)) / rankings.n_agents

@@ -24,7 +24,7 @@ from permix.moves.recipe import describe_burn_in, moves_of
 from permix.moves.start import Start, check_start, seat_all_data, start_of_chain
 from permix.moves.state import MixtureState, score_empty
 from permix.partitions import FiniteDirichlet, PartitionPrior
-from permix.partitions.geometry import assignment_confidence
+from permix.partitions.geometry import how_sure
 from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.estimated import EstimatedPartition, nearest_partition
@@ -72,9 +72,9 @@ class MixtureFit(EstimatedPartition):
         return self.family.parameters(stats, self.n_clusters)
 
     @cached_property
-    def confidence(self) -> Array:
+    def how_sure(self) -> Array:
         """How sure the label of each row is: the mean probability that it is with its fellow members."""
-        return np.asarray(assignment_confidence(self.draws.arrays["labels"], self.labels))
+        return np.asarray(how_sure(self.draws.arrays["labels"], self.labels))
 
 
 def fit_mixture(
@@ -85,9 +85,9 @@ def fit_mixture(
     prior = as_prior(settings.prior)
     n = int(table.shape[0])
     if n == 0:
-        raise DataError("there are no rows to cluster")
+        raise DataError("there are no rows to group")
     if isinstance(prior, FiniteDirichlet) and prior.n > n:
-        warnings.warn(f"{prior.n} components are more than the {n} rows", PermixWarning, stacklevel=2)
+        warnings.warn(f"{prior.n} groups are more than the {n} rows", PermixWarning, stacklevel=2)
     check_start(settings.init, n, prior)
     with naming_columns(feature_names):
         candidates = family.candidates(table)

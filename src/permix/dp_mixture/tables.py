@@ -25,10 +25,10 @@ def report(fit: MixtureFit) -> dict[str, Any]:
         **fit_tables.chains_report(fit.draws),
         "groups": fit.n_clusters,
         "group_sizes": fit.cluster_sizes.tolist(),
-        "how_sure": [float(fit.confidence[fit.labels == k].mean()) for k in range(fit.n_clusters)],
+        "how_sure": [float(fit.how_sure[fit.labels == k].mean()) for k in range(fit.n_clusters)],
         "group_parameters": {name: values.tolist() for name, values in fit.cluster_parameters.items()},
         "main_parameter": fit.family.main_parameter,
-        "posterior_number_of_groups": fit_tables.posterior_of_number(fit.draws.arrays["n_clusters"]),
+        "posterior_number_of_groups": fit_tables.posterior_of_number(fit.draws.arrays["n_groups"]),
         "loss": fit.estimate.loss,
     }
 

@@ -43,6 +43,7 @@ N_COMPONENTS: Any = declare(
     1,
     Whole(1),
     "Number of groups. :func:`permix.select_components` chooses it by held-out likelihood.",
+    flag="--groups",
     short="-k",
     positional=True,
 )

@@ -8,7 +8,7 @@ move serve every family. A slot that holds no datum is a valid, empty cluster: i
 prior predictive and its marginal likelihood is 1.
 
 Arrays are stored with the cluster as their last axis wherever a datum is scored against all
-clusters at once: the inner loop then runs over clusters and vectorises.
+clusters at once: the inner loop then runs over clusters and vectorizes.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class GaussianStats(NamedTuple):
     log_jacobian: float  # -Σ ln noise_scale: back to the user's units
     counts: np.ndarray  # (capacity,)
     sums: np.ndarray  # (d, capacity)
-    means: np.ndarray  # (d, capacity) posterior mean of the cluster's centre
+    means: np.ndarray  # (d, capacity) posterior mean of the cluster's center
     spread: np.ndarray  # (capacity,) Σ ‖x - x̄‖² within the cluster, kept by Welford's update
     half_precision: np.ndarray  # (1 or d, capacity) 1/(2 predictive variance)
     log_height: np.ndarray  # (capacity,) log of the predictive density at its mode

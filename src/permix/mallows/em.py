@@ -238,7 +238,7 @@ class MallowsEM:
     # M-step.
 
     def m_step(self, components: MallowsComponents, statistics: Statistics) -> MallowsComponents:
-        """Maximise over weights, centers and dispersions, in this order (theorem 23)."""
+        """Maximize over weights, centers and dispersions, in this order (theorem 23)."""
         centers, decays = components.centers.copy(), components.decays.copy()
         most = -math.log(self.settings.min_dispersion)
         for k in range(components.n_components):

@@ -109,7 +109,7 @@ class MixturePosterior:
         rough = np.flatnonzero((self.errors * (self.log_joint > largest - 3.0)).max(axis=1) > 0.9)
         if len(rough):
             warnings.warn(
-                f"the probabilities of components are rough for {len(rough)} of {self.n_agents} rows, "
+                f"the probabilities of groups are rough for {len(rough)} of {self.n_agents} rows, "
                 f"{self.profile.preferences.row_name(int(rough[0]))} among them: a few particles "
                 "carry all the weight; pass a larger n_samples",
                 PermixWarning,
@@ -123,7 +123,7 @@ class MixturePosterior:
         impossible = np.flatnonzero(self.log_joint.max(axis=1) == -np.inf)
         if len(impossible):
             raise DataError(
-                f"{self.profile.preferences.row_name(int(impossible[0]))} contradicts every component: no "
+                f"{self.profile.preferences.row_name(int(impossible[0]))} contradicts every group: no "
                 f"ranking of positive probability agrees with what it says ({len(impossible)} such row(s)). "
                 "Leave it out, or use a mixture whose dispersions are above 0"
             )

@@ -98,7 +98,7 @@ def _relocated(
             again = MallowsEM(em.profile, em.settings, stream_key(rng))
             moved = _moved(em, best.components, rng)
             attempts.append(partial(again.climb, moved, n_stochastic=N_STOCHASTIC_AGAIN))
-        runs = run_all("moving components", attempts)
+        runs = run_all("moving groups", attempts)
         best = max([best, *runs], key=lambda run: run.log_likelihood)
         if interrupts.interrupted:
             break

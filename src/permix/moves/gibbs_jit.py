@@ -52,7 +52,7 @@ def gibbs_sweep(
     """Visit data in ``order`` from ``start`` on; returns (next position, number of clusters, data moved).
 
     Stops early, before the next datum, when all slots are taken: the caller makes room and calls again.
-    A position of -1 - i says that datum i has probability zero everywhere. Data labelled -1 are in no
+    A position of -1 - i says that datum i has probability zero everywhere. Data labeled -1 are in no
     cluster yet; a sweep seats them, so a sweep over unseated data is sequential prediction.
     """
     n_moved = 0

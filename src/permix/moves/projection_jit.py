@@ -43,7 +43,7 @@ def order_along(stats, data, direction, scales, n_turns, labels, sizes, n_cluste
 
 @inlined
 def turn(stats, data, order, first, last, scales, projections, direction):
-    """Project a cluster's data on the sum of its vectors weighed by their present, centred projections."""
+    """Project a cluster's data on the sum of its vectors weighed by their present, centered projections."""
     mean = 0.0
     for place in range(first, last):
         mean += projections[order[place]] / (last - first)

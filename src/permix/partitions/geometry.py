@@ -123,8 +123,8 @@ def similarity_matrix(draws: npt.ArrayLike) -> npt.NDArray[np.float32]:
     return out
 
 
-def assignment_confidence(draws: npt.ArrayLike, labels: npt.ArrayLike) -> FloatArray:
-    """How sure the group of each observation is.
+def how_sure(draws: npt.ArrayLike, labels: npt.ArrayLike) -> FloatArray:
+    """Return how sure the group of each observation is.
 
     The posterior probability that the observation shares a group with another member of its
     group in ``labels``, averaged over those members. For an observation that is alone: the
@@ -144,8 +144,8 @@ def assignment_confidence(draws: npt.ArrayLike, labels: npt.ArrayLike) -> FloatA
 
     Examples
     --------
-    >>> from permix.partitions import assignment_confidence
-    >>> assignment_confidence([[0, 0, 0, 1], [0, 0, 1, 1]], [0, 0, 0, 1])
+    >>> from permix.partitions import how_sure
+    >>> how_sure([[0, 0, 0, 1], [0, 0, 1, 1]], [0, 0, 0, 1])
     array([0.75, 0.75, 0.5 , 0.5 ])
     """
     from permix.partitions.geometry_jit import add_agreement
@@ -153,10 +153,10 @@ def assignment_confidence(draws: npt.ArrayLike, labels: npt.ArrayLike) -> FloatA
     all_draws = as_draws(draws)
     partition = check_partition(labels, all_draws.shape[1])
     sizes = np.bincount(partition)
-    confidence = np.zeros(len(partition))
+    agreement = np.zeros(len(partition))
     for draw in all_draws:
-        add_agreement(partition, sizes, draw, n_clusters_of(draw), confidence)
-    return confidence / len(all_draws)
+        add_agreement(partition, sizes, draw, n_clusters_of(draw), agreement)
+    return agreement / len(all_draws)
 
 
 # --- shared with the point estimate and the credible ball ---------------------------------------

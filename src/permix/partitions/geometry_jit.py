@@ -133,7 +133,7 @@ def similarity_rows(draws, first, last, tile, out):
     """Add to ``out`` in how many draws observations i (first .. last - 1) and j <= i share a cluster.
 
     ``draws`` (at most 65,535 of them) has the observations contiguous, so that the innermost loop
-    runs over them and vectorises; a tile of counts stays in the cache while the draws pass by.
+    runs over them and vectorizes; a tile of counts stays in the cache while the draws pass by.
     Both triangles are written; ranges of i may run in different threads.
     """
     counts = np.empty((last - first, tile), draws.dtype)
@@ -155,7 +155,7 @@ def similarity_rows(draws, first, last, tile, out):
 
 
 @kernel
-def add_agreement(labels, sizes, draw, n_clusters, confidence):
+def add_agreement(labels, sizes, draw, n_clusters, agreement):
     """Add, for each observation, the fraction of its cluster's other members beside it in ``draw``.
 
     An observation alone in its cluster counts 1 where the draw leaves it alone too.
@@ -171,8 +171,8 @@ def add_agreement(labels, sizes, draw, n_clusters, confidence):
             counts[draw[i]] += 1
         for i in members:
             if sizes[cluster] == 1:
-                confidence[i] += alone[draw[i]] == 1
+                agreement[i] += alone[draw[i]] == 1
             else:
-                confidence[i] += (counts[draw[i]] - 1) / (sizes[cluster] - 1)
+                agreement[i] += (counts[draw[i]] - 1) / (sizes[cluster] - 1)
         for i in members:
             counts[draw[i]] = 0

@@ -68,7 +68,7 @@ class PointEstimate:
         sizes = ", ".join(map(str, sorted(self.sizes.tolist(), reverse=True)[:10]))
         more = ", ..." if self.n_clusters > 10 else ""
         return (
-            f"PointEstimate: {len(self.labels)} observations in {self.n_clusters} clusters\n"
+            f"PointEstimate: {len(self.labels)} observations in {self.n_clusters} groups\n"
             f"  sizes          {sizes}{more}\n"
             f"  expected loss  {self.expected_loss:.6g} ({name})\n"
             f"  best draw      {self.best_draw_loss:.6g}"
@@ -174,7 +174,7 @@ def point_estimate(
     best = replace(best, best_draw=distinct[candidates[np.argmin(totals)]])
     if limit is None and best.n_clusters == capacity < n:
         warnings.warn(
-            f"the estimate uses all {capacity} clusters that the search allows by default; "
+            f"the estimate uses all {capacity} groups that the search allows by default; "
             f"point_estimate(draws, max_clusters=...) allows more",
             PermixWarning,
             stacklevel=2,

@@ -199,7 +199,7 @@ class PartitionPrior(ABC):
         if array.size == 0:
             array = np.zeros(0, np.int64)
         elif array.ndim != 1 or not np.issubdtype(array.dtype, np.integer) or array.min() < 1:
-            raise DataError(f"sizes must be positive whole numbers, one for each cluster, not {sizes!r}")
+            raise DataError(f"sizes must be positive whole numbers, one for each group, not {sizes!r}")
         weights = self._log_weights(array.astype(np.int64))
         if normalized:
             weights -= np.logaddexp.reduce(weights)

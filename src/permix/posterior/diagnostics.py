@@ -35,7 +35,7 @@ DIGITS = 10
 
 
 def summary(tree: xr.DataTree | Draws, var_names: Sequence[str] | None = None) -> pd.DataFrame:
-    """Summarise every scalar quantity over all chains, or those of ``var_names``.
+    """Summarize every scalar quantity over all chains, or those of ``var_names``.
 
     One row per quantity: ``mean``, ``sd``, ``eti89_lb`` and ``eti89_ub`` (89 % equal-tailed interval),
     ``ess_bulk`` and ``ess_tail`` (effective sample sizes), ``r_hat`` (rank-normalized, split), ``mcse_mean``

@@ -27,7 +27,7 @@ class ByCriterion:
         fit = finished_fit(self.model, self.data, settings)
         value, parameters = self.model.criterion(self.criterion, fit, self.data)
         row = {
-            "n_components": settings.n_components,
+            "n_groups": settings.n_components,
             "log_likelihood": float(fit.log_likelihood),
             self.criterion: value,
             "parameters": parameters,
@@ -45,7 +45,7 @@ class ByCriterion:
 
     def best(self, table: pd.DataFrame) -> int:
         """Return the number with the smallest criterion."""
-        return int(table["n_components"][int(np.argmin(table[self.criterion]))])
+        return int(table["n_groups"][int(np.argmin(table[self.criterion]))])
 
     def within_error(self, table: pd.DataFrame) -> None:
         """Return nothing: a criterion has no standard error."""

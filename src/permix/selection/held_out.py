@@ -38,7 +38,7 @@ class HeldOut:
             fits.append(finished_fit(self.model, train, settings))
             scored.append(self.model.score(fits[-1], test, self.score_seed))
         columns = {
-            "n_components": settings.n_components,
+            "n_groups": settings.n_components,
             "train": sum(float(fit.log_likelihood) for fit in fits) / self.n_train,
             "n_iter": max(n_iterations(fit) for fit in fits),
             "converged": all(fit.converged for fit in fits),
@@ -67,18 +67,18 @@ class HeldOut:
                 "difference": difference,
                 "difference_error": difference_error + (0.0 if trial is best else unknown),
             }
-            first = {name: trial.columns[name] for name in ("n_components", "train")}
+            first = {name: trial.columns[name] for name in ("n_groups", "train")}
             rows.append(first | measured | trial.columns)
         return pd.DataFrame(rows)
 
     def best(self, table: pd.DataFrame) -> int:
         """Return the number with the largest mean."""
-        return int(table["n_components"][int(np.argmax(table["validation"]))])
+        return int(table["n_groups"][int(np.argmax(table["validation"]))])
 
     def within_error(self, table: pd.DataFrame) -> int:
         """Return the smallest number not worse than the best by more than the difference's error."""
         near = table["difference"] + table["difference_error"].fillna(0.0) >= 0.0
-        return int(table["n_components"][near].min())
+        return int(table["n_groups"][near].min())
 
 
 def finished_fit(model: Selectable, data: Any, settings: Any) -> Any:

@@ -70,14 +70,14 @@ class ComponentSelection:
 
     Notes
     -----
-    Columns of ``table``: ``n_components``; ``train`` and ``validation``, mean log-likelihood of an agent
+    Columns of ``table``: ``n_groups``; ``train`` and ``validation``, mean log-likelihood of an agent
     that was fitted and of one that was not; ``standard_error`` of ``validation``, over agents and Monte
     Carlo draws together; ``monte_carlo_error``, the part of it that is due to random numbers (256
     particles per row, 64 for angle-based models); ``difference`` to the best value and
     ``difference_error``, paired; ``n_iter`` and ``converged`` of the fits. Errors are NaN where a single row
     was held out.
 
-    For a criterion: ``n_components``; ``log_likelihood`` of all data at the point estimates; a column with
+    For a criterion: ``n_groups``; ``log_likelihood`` of all data at the point estimates; a column with
     the name of the criterion; ``parameters`` in it, effective ones for DIC and WAIC; ``n_iter``,
     ``converged``.
 
@@ -110,10 +110,10 @@ class ComponentSelection:
         if self.criterion == "held-out":
             who = f"{self.n_folds} folds" if self.n_folds > 1 else f"{self.n_validation:,} agents held out"
             found = f"best {self.best}, within one standard error {self.one_standard_error} ({who})"
-            columns = ["n_components", "train", "validation", "standard_error", "difference"]
+            columns = ["n_groups", "train", "validation", "standard_error", "difference"]
         else:
             found = f"best {self.best} by {self.criterion.upper()} ({self.n_train:,} agents)"
-            columns = ["n_components", "log_likelihood", self.criterion, "parameters"]
+            columns = ["n_groups", "log_likelihood", self.criterion, "parameters"]
         columns += part(MODELS[self.estimator].selection).shown(self.table)
         shown = self.table[columns].to_string(index=False, float_format="{:.3f}".format)
         note = "\n  stopped by the user: larger numbers were not tried" if self.interrupted else ""
@@ -278,7 +278,7 @@ def _affordable(model: Selectable, folds: list[tuple[Any, Any]], seed: int) -> l
 
 
 def _warn_of_fits(report: pd.DataFrame, model: Selectable, asked: Any) -> None:
-    unsettled = report["n_components"][~report["converged"]]
+    unsettled = report["n_groups"][~report["converged"]]
     if len(unsettled):
         said = f"the fit did not converge with {', '.join(map(str, unsettled))} group(s); raise "
         warnings.warn(ConvergenceWarning(cut_short(said, asked.max_iter)), stacklevel=3)

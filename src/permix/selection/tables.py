@@ -29,13 +29,13 @@ def selection_report(selection: ComponentSelection) -> dict[str, Any]:
 def print_selection(selection: ComponentSelection) -> None:
     """Show every number of groups with what it was judged by: people held out, or a criterion."""
     table, name = selection.table, selection.criterion
-    shown: dict[str, list[Any]] = {"groups": table["n_components"].tolist()}
+    shown: dict[str, list[Any]] = {"groups": table["n_groups"].tolist()}
     if name == "held-out":
         who = f"{selection.n_train:,} fitted and {selection.n_validation:,} held out"
         if selection.n_folds > 1:
             who = f"each of {selection.n_validation:,} agents held out once, in {selection.n_folds} parts"
         title = f"Log-likelihood of an agent, {who}"
-        others = table["n_components"] != selection.best
+        others = table["n_groups"] != selection.best
         shown["fitted"] = [f"{value:.4f}" for value in table["train"]]
         shown["held out"] = [f"{value:.4f}" for value in table["validation"]]
         shown["difference to best"] = _known(table["difference"].where(others), ".4f")

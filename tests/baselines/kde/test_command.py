@@ -35,8 +35,8 @@ def test_predict_summary_and_sample(run, new, tmp_path):
         for row in ROWS
     ]
     expected = np.log(np.exp(bumps).mean(axis=0))
-    np.testing.assert_allclose([row["log_density"] for row in answer["rows"]], expected)
-    assert answer["mean_log_density"] == pytest.approx(expected.mean())
+    np.testing.assert_allclose([row["log_probability"] for row in answer["rows"]], expected)
+    assert answer["mean_log_probability"] == pytest.approx(expected.mean())
     report = json.loads(run("summary", fit, "--json")[1])
     assert report["model"] == "MallowsKDE"
     assert report["dispersion"] == pytest.approx(0.4)

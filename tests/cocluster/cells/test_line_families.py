@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from permix.cocluster.cells.blocks_jit import count_law
+from permix.cocluster.cells.blocks_jit import count_prior
 from permix.cocluster.cells.line_counts_jit import CELLS, SLOT, START, TOTALS
 from permix.cocluster.cells.line_family import LineCountFamily, LineMomentFamily, line_family
 from permix.cocluster.cells.line_moments_jit import fill_moment_tables
@@ -50,12 +50,12 @@ class Case:
         matrix = encoded(cells, self.X)
         self.family = line_family(matrix, 24)
         if short and matrix.family.has_levels:
-            law = count_law(cells.pseudo_count, np.array([cells.n_slots]), 1)
-            self.family = LineCountFamily(matrix.by_row, law, 24)
+            prior = count_prior(cells.pseudo_count, np.array([cells.n_slots]), 1)
+            self.family = LineCountFamily(matrix.by_row, prior, 24)
         elif short:
             tables = np.empty(3), np.empty(4 if name == "poisson" else 0)
-            fill_moment_tables(matrix.law, *tables)
-            self.family = LineMomentFamily(matrix.by_row, matrix.law, 24, tables)
+            fill_moment_tables(matrix.block_prior, *tables)
+            self.family = LineMomentFamily(matrix.by_row, matrix.block_prior, 24, tables)
         self.scale = matrix.family.prior_scale if name == "gaussian" else None
         self.poisson = name == "poisson"
         self.data = grouped_lines(self.family, GROUPS)

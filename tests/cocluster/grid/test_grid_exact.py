@@ -153,7 +153,7 @@ def test_frequencies_reject_broken_twins(name, flaw):
 
 
 def test_chain_of_rows_alone_keeps_columns():
-    """Given the columns, rows follow their conditional law."""
+    """Given the columns, rows follow their conditional distribution."""
     name = "categorical"
     state = grid_of(name, "dp")
     columns = (0, 1, 0)
@@ -166,7 +166,7 @@ def test_chain_of_rows_alone_keeps_columns():
 
 
 def test_learned_concentrations_mix_over_their_priors():
-    """With α ~ Gamma for rows, the law of partitions is the mixture of those at fixed α, by quadrature."""
+    """With α ~ Gamma for rows, partitions are distributed as a mixture of those at fixed α, by quadrature."""
     _, naive, X = CASES["categorical"]
     gamma = Gamma(2.0, 1.5)
     grid = np.linspace(0.005, 14.0, 700)
@@ -195,7 +195,7 @@ def test_learned_concentrations_mix_over_their_priors():
     record = state.record()
     assert record["row_concentration"] == state.rows.concentration
     assert "column_concentration" not in record
-    # Never updated, at a concentration far from its prior: the wrong law.
+    # Never updated, at a concentration far from its prior: the wrong distribution.
     state.rows.concentration = 12.0
     frequencies, n_effective = frequencies_of(MOVES["gibbs"], state, pairs, N_STEPS, seed=4)
     assert total_variation(frequencies, pi) > total_variation_bound(pi, n_effective)

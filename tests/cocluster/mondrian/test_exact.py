@@ -9,7 +9,7 @@ import pytest
 
 from permix.cocluster.cells.base_lines_jit import base_lines
 from permix.cocluster.cells.block_sums_jit import log_blocks
-from permix.cocluster.cells.blocks_jit import count_law
+from permix.cocluster.cells.blocks_jit import count_prior
 from permix.cocluster.cells.encoded_matrix import encode_matrix
 from permix.cocluster.cells.families import cell_family
 from permix.cocluster.mondrian.moves import (
@@ -58,7 +58,7 @@ def naive_log_likelihood(family, blocks, forget=None):
             sums = np.bincount(np.array(inside, dtype=int), minlength=matrix.family.n_slots)[None]
         else:
             sums = np.array([[sum(inside), sum(code * code for code in inside)]], dtype=float)
-        total += log_blocks(matrix.law, n, sums)
+        total += log_blocks(matrix.block_prior, n, sums)
     return total
 
 
@@ -144,7 +144,7 @@ def base_data():
     columns = np.column_stack([np.arange(3)] * 2)
     tables = [BASES[0], BASES[1] + 3]
     sides = base_lines(rows, columns, tables)
-    return MondrianData(count_law(0.4, np.array([3, 3]), 6), *sides, 2, 3, 6, np.int64)
+    return MondrianData(count_prior(0.4, np.array([3, 3]), 6), *sides, 2, 3, 6, np.int64)
 
 
 def base_log_likelihood(blocks):

@@ -1,6 +1,6 @@
 """One step of each Mondrian move, from exact draws: nothing may change on average.
 
-States are drawn from the prior by algorithm 1 and weighed by their likelihood, so their weighted law is the
+States are drawn from the prior by algorithm 1 and weighed by their likelihood, so that they stand for the
 posterior; a move that leaves it invariant leaves the weighted mean of every feature where it was. Draws are
 independent, so the standard errors are exact.
 """
@@ -34,8 +34,8 @@ class Stretch(Move):
 
 class Shift(Move):
     def step(self, rng, state):
-        law, tree = state.data.law, state.tree
-        made = shift_cuts(rng, 8, law, state.budget, tree, state.spare, state.lines, state.places)
+        prior, tree = state.data.block_prior, state.tree
+        made = shift_cuts(rng, 8, prior, state.budget, tree, state.spare, state.lines, state.places)
         return Info("shift", 8, made)
 
 

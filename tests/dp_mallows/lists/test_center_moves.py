@@ -87,11 +87,11 @@ class Cluster:
                 counts[j] += weight
         return totals, counts
 
-    def law_given_decays(self):
+    def distribution_given_decays(self):
         energies = np.array([THETA @ self.statistics(order)[0] for order in ORDERS])
         return np.exp(-energies - logsumexp(-energies))
 
-    def law(self):
+    def distribution(self):
         """Decays integrated out."""
         scores = []
         for order in ORDERS:
@@ -138,10 +138,10 @@ def conditional(pi, rest, item):
 @WAYS
 @pytest.mark.parametrize("shift", range(N_ITEMS))
 @pytest.mark.parametrize("case", CASES)
-def test_reinsertion_has_the_exact_conditional_law(case, shift, walk):
+def test_reinsertion_has_the_exact_conditional_distribution(case, shift, walk):
     """The energies that are left are those of the item moved last; every item has its turn to be that."""
     made = Cluster(case, shift=shift, walk=walk)
-    pi = made.law_given_decays()
+    pi = made.distribution_given_decays()
     assert made.mentions.mentioned.tolist() == made.mentioned
     item = made.mentioned[-1]
     seen = set()
@@ -161,7 +161,7 @@ def test_reinsertion_has_the_exact_conditional_law(case, shift, walk):
 @pytest.mark.parametrize("case", CASES)
 def test_reinsertion_goes_where_its_probabilities_say(case, walk):
     made = Cluster(case, walk=walk)
-    pi = made.law_given_decays()
+    pi = made.distribution_given_decays()
     start = INDEX[(1, 4, 0, 3, 2)]
     expected = np.zeros(len(ORDERS))
     expected[start] = 1.0
@@ -194,9 +194,9 @@ def moved_stagewise(made, order, places, exact):
 
 @WAYS
 @pytest.mark.parametrize("case", CASES)
-def test_stagewise_law_and_its_correction(case, walk):
+def test_stagewise_distribution_and_its_correction(case, walk):
     made = Cluster(case, walk=walk)
-    pi = made.law_given_decays()
+    pi = made.distribution_given_decays()
     normalizers = np.array([log_normalizers(made, order) for order in ORDERS])
     energies = np.array([THETA @ made.statistics(order)[0] for order in ORDERS])
     q = np.exp(-energies - normalizers)
@@ -205,7 +205,7 @@ def test_stagewise_law_and_its_correction(case, walk):
     matrix = q * acceptance
     matrix[np.diag_indices(len(ORDERS))] += 1.0 - matrix.sum(axis=1)
     np.testing.assert_allclose(pi @ matrix, pi, atol=1e-12)
-    # The compiled move has this law and takes as many proposals.
+    # The compiled move has this distribution and takes as many proposals.
     n_draws = 6000
     for exact, row in ((True, matrix[17]), (False, q)):
         taken = []
@@ -224,7 +224,7 @@ def test_stagewise_law_and_its_correction(case, walk):
 @pytest.mark.parametrize("case", CASES)
 def test_stagewise_within_a_window(case, low, high, walk):
     made = Cluster(case, walk=walk)
-    pi = made.law_given_decays()
+    pi = made.distribution_given_decays()
     start = (2, 0, 4, 1, 3)
     options = [(*start[:low], *inner, *start[high:]) for inner in permutations(start[low:high])]
     numbers = np.array([INDEX[option] for option in options])
@@ -247,9 +247,9 @@ def test_stagewise_within_a_window(case, low, high, walk):
 
 
 def test_lemma_2_is_not_exact():
-    """The uncorrected move from the exact law leads away from it; the corrected one does not."""
+    """The uncorrected move from the exact distribution leads away from it; the corrected one does not."""
     made = Cluster("in all")
-    pi = made.law_given_decays()
+    pi = made.distribution_given_decays()
     n_draws = 20_000
     starts = np.random.default_rng(0).choice(len(ORDERS), n_draws, p=pi)
     bound = total_variation_bound(pi, n_draws)
@@ -261,7 +261,7 @@ def test_lemma_2_is_not_exact():
         assert (total_variation(after(move, starts), pi) < bound) == exact
 
 
-def test_windows_do_not_favour_places():
+def test_windows_do_not_favor_places():
     stream = new_stream()
     open_stream(stream, 1, 2, 3, 4)
     for n in (2, 3, 7):
@@ -354,9 +354,9 @@ PRIORS |= {"fractions": (3.0, (0.3, 1.0, 2.0, 1.5)), "in all": (1.0, (1.0, 1.0, 
 
 
 @pytest.mark.parametrize("case", PRIORS)
-def test_update_leaves_the_law_of_centers_and_decays_invariant(case):
+def test_update_leaves_the_distribution_of_centers_and_decays_invariant(case):
     made = Cluster(case, *PRIORS[case])
-    pi = made.law()
+    pi = made.distribution()
     n_draws = 6000
     starts = np.random.default_rng(1).choice(len(ORDERS), n_draws, p=pi)
     numbers, decays = moved_by(made, "exact", 1, starts)
@@ -377,7 +377,7 @@ def test_update_leaves_the_law_of_centers_and_decays_invariant(case):
 
 
 def test_decays_are_left_as_draws_given_the_center():
-    """Wherever the update began: each falls evenly into the quantiles of its law."""
+    """Wherever the update began: each falls evenly into the quantiles of its distribution."""
     made = Cluster("in all")
     n_draws = 800
     numbers, decays = moved_by(made, "exact", 1, [INDEX[(3, 1, 4, 0, 2)]] * n_draws)
@@ -393,7 +393,7 @@ def test_decays_are_left_as_draws_given_the_center():
 @pytest.mark.parametrize(("case", "n_rounds"), [("mixed", 8), ("unmentioned", 4)])
 def test_update_forgets_where_it_began(case, n_rounds):
     made = Cluster(case)
-    pi = made.law()
+    pi = made.distribution()
     numbers, _ = moved_by(made, "exact", n_rounds, [INDEX[(4, 3, 2, 1, 0)]] * 4000)
     frequencies = np.bincount(numbers, minlength=len(ORDERS)) / 4000
     assert total_variation(frequencies, pi) < total_variation_bound(pi, 4000)
@@ -403,15 +403,15 @@ def test_update_shuffles_what_nobody_mentions():
     made = Cluster("one short list")
     numbers, _ = moved_by(made, "exact", 1, [INDEX[(4, 3, 2, 1, 0)]] * 4000)
     others = [tuple(item for item in ORDERS[number] if item != 3) for number in numbers]
-    law = np.full(24, 1 / 24)
+    distribution = np.full(24, 1 / 24)
     frequencies = np.array([others.count(order) for order in permutations((0, 1, 2, 4))]) / 4000
-    assert total_variation(frequencies, law) < total_variation_bound(law, 4000)
+    assert total_variation(frequencies, distribution) < total_variation_bound(distribution, 4000)
 
 
 @pytest.mark.parametrize("how", ["beta-gibbs", "slice-gibbs"])
-def test_published_updates_have_another_law(how):
+def test_published_updates_have_another_distribution(how):
     made = Cluster("in all")
-    pi = made.law()
+    pi = made.distribution()
     n_draws = 20_000
     starts = np.random.default_rng(2).choice(len(ORDERS), n_draws, p=pi)
     numbers, _ = moved_by(made, how, 10, starts)

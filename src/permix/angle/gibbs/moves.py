@@ -42,7 +42,7 @@ N_CANDIDATES = 100
 N_NODES = 256
 # Metropolis steps of κθ in each iteration under the exact normalizer, and under the balanced one.
 EXACT_STEPS, BALANCED_STEPS = 40, 12
-# The same, an odd number, before an exact sum decides about them where such sums are expensive.
+# The same, an odd number, before one exact sum accepts or rejects them, where such sums are expensive.
 PROPOSING_STEPS = 13
 # Most steps to the balanced maximum, around which the cheaper posterior is made.
 CENTER_STEPS = 50
@@ -142,7 +142,7 @@ class MetropolisTilts(Move):
 
 
 class DelayedTilts(Move):
-    """Let Metropolis steps under a cheaper posterior propose, and one exact sum decide.
+    """Propose by Metropolis steps under a cheaper posterior; accept or reject by one exact sum.
 
     The cheaper posterior has the balanced sum, plus the difference to the exact one expanded to first order
     at the balanced maximum, which depends on the rankings alone.

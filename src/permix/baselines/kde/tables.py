@@ -24,7 +24,7 @@ def report(fit: KDEFit) -> dict[str, Any]:
         "closed_form": fit.is_exact,
         "interrupted": fit.interrupted,
         "cross_validation": [
-            dict(zip(("dispersion", "log_density_per_agent"), tried, strict=True))
+            dict(zip(("dispersion", "log_probability_per_agent"), tried, strict=True))
             for tried in fit.tried.tolist()
         ],
     }
@@ -40,13 +40,13 @@ def show(report: dict[str, Any], title: str) -> None:
     )
     tried = report["cross_validation"]
     if tried:
-        values = [row["log_density_per_agent"] for row in tried]
+        values = [row["log_probability_per_agent"] for row in tried]
         best = int(np.argmax(values))
         shown = _thinned([row["dispersion"] for row in tried], best)
         some = f", {len(shown)} of the {len(tried)} dispersions tried" if len(shown) < len(tried) else ""
         print_table(
-            f"Log-density of an agent left out{some}",
-            ["dispersion", "log-density", "remark"],
+            f"Log probability of an agent left out{some}",
+            ["dispersion", "log probability", "remark"],
             [[tried[i]["dispersion"], values[i], "best" if i == best else ""] for i in shown],
         )
         if some:

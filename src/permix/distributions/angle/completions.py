@@ -120,11 +120,9 @@ def sample_completions(
     n_sweeps = whole_number("n_sweeps", n_sweeps, 1)
     chosen = np.zeros(len(rankings), np.int64) if labels is None else np.asarray(labels)
     if chosen.shape != (len(rankings),) or chosen.dtype.kind not in "iu":
-        raise DataError(f"labels must be {len(rankings)} whole numbers, the component of each row")
+        raise DataError(f"labels must be {len(rankings)} whole numbers, the group of each row")
     if len(chosen) and not (chosen.min() >= 0 and chosen.max() < len(table)):
-        raise DataError(
-            f"labels go from {chosen.min()} to {chosen.max()}; tilts has {len(table)} component(s)"
-        )
+        raise DataError(f"labels go from {chosen.min()} to {chosen.max()}; tilts has {len(table)} group(s)")
     chosen = chosen.astype(np.int64)
     key = stream_key(random_state)
     n_items = rankings.n_items
@@ -144,13 +142,13 @@ def _tilts(tilts: object, rankings: Rankings) -> Array:
     table = np.array(tilts, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != rankings.n_items or not len(table):
         raise DataError(
-            f"tilts has shape {table.shape}; it needs a row per component and {rankings.n_items} columns, "
+            f"tilts has shape {table.shape}; it needs a row per group and {rankings.n_items} columns, "
             "one per item"
         )
     if not np.isfinite(table).all():
         component, item = np.argwhere(~np.isfinite(table))[0]
         raise DataError(
-            f"tilts: component {component} has {table[component, item]} for "
+            f"tilts: group {component} has {table[component, item]} for "
             f"item {rankings.items[item]!r}; every number must be finite"
         )
     return table

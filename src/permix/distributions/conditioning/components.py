@@ -27,7 +27,7 @@ class MallowsComponents(OverItems):
         centers, weights, decays = self.centers, self.weights, self.decays
         n_items, k = len(self.items), len(weights)
         if weights.ndim != 1 or k == 0 or centers.shape != (k, n_items) or decays.shape != (k,):
-            raise DataError("weights, centers and decays must have one row for each component")
+            raise DataError("weights, centers and decays must have one row for each group")
         if not (np.sort(centers, axis=1) == np.arange(n_items)).all():
             raise DataError("every center must list every item once")
         if not (weights >= 0.0).all() or not np.isclose(weights.sum(), 1.0):
