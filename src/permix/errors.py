@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 _NOT_GIVEN = ...  # the same object after a journey between processes
@@ -92,6 +93,8 @@ def _restored(kind: type[_Said], args: tuple[Any, ...], facts: dict[str, Any]) -
 class PermixError(_Said):
     """Base of all errors permix raises on purpose."""
 
+    exit_code = 1  # of a command; 2 where nothing but its options is wrong
+
 
 class DataError(PermixError, ValueError):
     """The data are not what they should be: the message says which row, why, and the way out.
@@ -113,12 +116,24 @@ class ParameterError(DataError):
         Its name.
     """
 
-    def __init__(self, parameter: str, value: object, must: str) -> None:
+    exit_code = 2
+
+    def __init__(self, parameter: str, value: object, must: str, *why: str | Argument) -> None:
         # None is a value of the library; on the command line an option is left out.
         kept = must.removesuffix(" or None").rstrip(",")
         rest = Wording(must[len(kept) :], "")
-        super().__init__(Argument(parameter, value), f" must be {kept}", rest)
+        super().__init__(Argument(parameter, value), f" must be {kept}", rest, *why)
         self.parameter = parameter
+
+
+@contextmanager
+def about_parameters() -> Iterator[None]:
+    """Say of errors raised here that they are about parameters alone: no data were looked at."""
+    try:
+        yield
+    except DataError as error:
+        error.exit_code = ParameterError.exit_code
+        raise
 
 
 class CellError(DataError):

@@ -136,7 +136,8 @@ def test_wishes_that_would_do_nothing_are_refused(votes, settings, match):
 
 def test_methods_of_scores_are_checked(votes):
     fitted = {
-        name: quietly(permix.AngleMixture(inference=name, **QUICK).fit, votes) for name in ("em", "sir")
+        "em": quietly(permix.AngleMixture().fit, votes),
+        "sir": quietly(permix.AngleMixture(inference="sir", **QUICK).fit, votes),
     }
     with pytest.raises(DataError, match="method='foo'"):
         fitted["sir"].score_samples(votes, method="foo")

@@ -144,6 +144,9 @@ class Choice(Check):
     def must_be(self) -> str:
         return " or ".join(_written(word) for word in self.words)
 
+    def parse(self, text: str) -> Any:
+        return next((word for word in self.words if word == text.casefold()), text)
+
 
 @dataclass(eq=False, kw_only=True)
 class Switch(Check):

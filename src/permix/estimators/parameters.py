@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from permix.errors import DataError, ParameterError
+from permix.errors import DataError, ParameterError, about_parameters
 from permix.estimators.checks import Check, Choice, Folder, Seed, Switch, Threads, Whole
 
 
@@ -91,9 +91,10 @@ class Parameters:
     def __init__(self, *args: Any, **given: Any) -> None:
         values = signature_of(self.declared).bind(*args, **given)
         values.apply_defaults()
-        for name, value in values.arguments.items():
-            object.__setattr__(self, name, self._checked(name, value))
-        self.check_together()
+        with about_parameters():
+            for name, value in values.arguments.items():
+                object.__setattr__(self, name, self._checked(name, value))
+            self.check_together()
 
     def _checked(self, name: str, value: Any) -> Any:
         try:
