@@ -1,4 +1,8 @@
-"""The exceptions permix raises on purpose; every one carries a message meant for the user."""
+"""The exceptions permix raises on purpose; every one carries a message meant for the user.
+
+Messages count rows, columns and groups from 1, and name the line of a file where there is one. What counts
+from 0 is called an index, or the message says so.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +49,9 @@ class Wording(NamedTuple):
         return self.option
 
 
+Part = str | Argument | Wording
+
+
 class Message(str):
     """A message that names arguments: text as usual, and once more in the words of the command line.
 
@@ -57,9 +64,9 @@ class Message(str):
     one column too many; name it by --count-column
     """
 
-    parts: tuple[str | Argument | Wording, ...]
+    parts: tuple[Part, ...]
 
-    def __new__(cls, *parts: str | Argument | Wording) -> Message:
+    def __new__(cls, *parts: Part) -> Message:
         """Join the parts; arguments are written as the library has them."""
         self = super().__new__(
             cls, "".join(part if isinstance(part, str) else part.in_python() for part in parts)
@@ -75,7 +82,7 @@ class Message(str):
 class _Said(Exception):
     """Takes a message, or the parts of a :class:`Message`."""
 
-    def __init__(self, *parts: str | Argument | Wording) -> None:
+    def __init__(self, *parts: Part) -> None:
         super().__init__(*parts if len(parts) < 2 else (Message(*parts),))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -118,11 +125,11 @@ class ParameterError(DataError):
 
     exit_code = 2
 
-    def __init__(self, parameter: str, value: object, must: str, *why: str | Argument) -> None:
-        # None is a value of the library; on the command line an option is left out.
-        kept = must.removesuffix(" or None").rstrip(",")
-        rest = Wording(must[len(kept) :], "")
-        super().__init__(Argument(parameter, value), f" must be {kept}", rest, *why)
+    def __init__(self, parameter: str, value: object, must: str | Wording) -> None:
+        if isinstance(must, str):
+            # None is a value of the library; on the command line an option is left out.
+            must = Wording(must, must.removesuffix(" or None").rstrip(","))
+        super().__init__(Argument(parameter, value), " must be ", must)
         self.parameter = parameter
 
 

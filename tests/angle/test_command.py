@@ -238,7 +238,10 @@ def test_wrong_use_is_refused(run, votes, tmp_path):
             [votes, "-k", 2, "--inference", "sir", "--candidates", 99],
             "--inference sir runs chains on these data; leave out --candidates",
         ),
-        ([votes, "--select", "1-2", "--draws", 9], "em climbs and draws nothing on these data; leave out --d"),
+        (
+            [votes, "--select", "1-2", "--draws", 9],
+            "em climbs and draws nothing on these data",
+        ),
         ([votes, "--select", "1-2", "--criterion", "dic"], "--criterion dic averages over a posterior"),
         ([votes, "--select", "1-2", "--criterion", "bic", "--rule", "one-se"], "--rule one-se needs errors"),
     ):

@@ -542,7 +542,7 @@ def test_bad_data_are_named():
         model.fit(np.array([[0.5, 1.5, 2.5]]))
     with pytest.raises(ValueError, match="NaN"):
         model.fit(np.array([[0.0, np.nan, 1.0]]))
-    with pytest.raises(DataError, match=r"row 1 .*listed twice"):
+    with pytest.raises(DataError, match=r"row 2: .*listed twice"):
         model.fit(np.array([[0, 1, 2], [1, 1, 2]]))
     with pytest.raises(DataError, match="no rows"):
         model.fit(Rankings.from_orders(np.empty((0, 3), int), n_items=3))

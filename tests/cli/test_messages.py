@@ -88,7 +88,7 @@ FIT = {
         ("dp-mixture", ["--prior", "dp", "--concentration", -1], "--concentration must be positive, not -1"),
         ("dp-mixture", ["--prior", "pitman-yor", "--discount", 2], "--discount must be at least 0"),
         ("dp-mixture", ["--rate", 0], "--rate must be positive"),
-        ("dp-mixture", ["--prior", "finite", "-k", 0], "--components must be a whole number"),
+        ("dp-mixture", ["--prior", "finite", "-k", 0], "the number of groups must be a whole number"),
         ("dp-mixture", ["--family", "round"], '--family round must be "gaussian-niw" or'),
         ("cocluster", ["--row-clusters", 3], "it belongs to --prior dirichlet"),
         ("cocluster", ["--concentration", 0], "--concentration 0.0 must be a positive number, gamma(SHAPE,R"),
@@ -156,12 +156,9 @@ def test_a_consensus_that_is_not_the_only_one(run, folder):
         votes = permix.read(folder / name)
         other = permix.Rankings.from_orders([found["another_as_good"]], items=votes.items)
         assert found["another_as_good"] != found["ranking"]
+        named = " ≻ ".join(found["another_as_good"])
         assert permix.distance_matrix(other, votes).sum() == found["disagreements"]
-        out = run("consensus", name)[1]
-        assert (
-            f"not the only one: other rankings have as few disagreements, such as {' ≻ '.join(other.items[i] for i in other.orders[0])}"
-            in out
-        )
+        assert f"other rankings have as few disagreements, such as {named}" in run("consensus", name)[1]
 
 
 def test_columns_of_a_matrix_are_left_out(run, folder):

@@ -119,7 +119,7 @@ def _loaded(file: Path, way_out: str) -> tuple[Model, Any, ModelCommand]:
 
 def show_fit(file: Path, as_json: bool) -> None:
     """Print what a fitted model found."""
-    _, fit, command = _loaded(file, f"permix info {file} describes votes, and permix fit makes models of data")
+    _, fit, command = _loaded(file, f"permix info {file} describes votes, permix fit makes models of data")
     report = command.function("report")(fit)
     if as_json:
         print_json({"file": str(file), **report})

@@ -106,7 +106,7 @@ class Parameters:
             raise
         except (TypeError, ValueError, OverflowError, AttributeError) as error:
             # A value so odd that looking at it fails: an array where a word should be, a broken __eq__.
-            raise ParameterError(name, value, self.declared[name].check.allowed()) from error
+            raise self.declared[name].check.refusal(name, value) from error
 
     def check_together(self) -> None:
         """Refuse combinations that make no sense; subclasses say which."""

@@ -58,7 +58,8 @@ def _thinned(dispersions: list[float], best: int) -> list[int]:
 
     Of those that look alike in a table, one: the search ends with many that are nearly the best.
     """
-    looks = {cell_text(value): i for i, value in enumerate(dispersions)} | {cell_text(dispersions[best]): best}
+    looks = {cell_text(value): i for i, value in enumerate(dispersions)}
+    looks[cell_text(dispersions[best])] = best
     order = sorted(looks.values(), key=dispersions.__getitem__)
     if len(order) <= MAX_TRIED:
         return order
