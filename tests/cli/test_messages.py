@@ -122,6 +122,50 @@ def test_words_may_be_capitals(run, folder):
     assert run("consensus", "votes.csv", "--method", "BORDA", "--json")[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "options", "words"),
+    [
+        ("v.csv", "who,a,b\nx,5,3\ny,2,2\n", [], "--layout ranks and leave out the others with --ignore"),
+        (
+            "v.csv",
+            "a,b\n7,9\n2,1\n",
+            [],
+            "are read with --layout ratings; tables of answers",
+        ),
+        ("v.csv", "a,b,c\nx,y,1\ny,x,2\n", ["--layout", "orders"], "pos1, pos2"),
+        ("v.csv", "user,voter,pos1\na,b,x\n", [], "could both be the agent; name it with --agent-column\n"),
+        ("v.csv", "a,b,c\n1,2,9\n2,1,8\n", ["--layout", "ranks"], "are left out with --ignore\n"),
+        (
+            "v.csv",
+            "a,b\n1,x\n2,1\n",
+            ["--layout", "ranks"],
+            "no ranks are left out with --ignore\n",
+        ),
+        ("v.soc", "", [], "but the body has 5; correct the file\n"),
+        ("v.soc", "", ["--layout", "orders"], "--layout says nothing about a PrefLib file, as v.soc is"),
+    ],
+)
+def test_words_of_python_are_not_said(run, folder, name, text, options, words):
+    header = "# DATA TYPE: soc\n# NUMBER ALTERNATIVES: 2\n# NUMBER VOTERS: 4\n"
+    names = "# ALTERNATIVE NAME 1: a\n# ALTERNATIVE NAME 2: b\n5: 1,2\n"
+    (folder / name).write_text(text or header + names)
+    code, _, err = run("info", name, *options)
+    assert (code, words in err) == (1 + ("says nothing" in words), True), err
+    assert not re.search(r"permix\.[A-Z]|\w=|items=", err), err
+
+
+def test_rows_are_counted_from_one(run, folder):
+    """The second row has a tie, and is called the second in Python too."""
+    (folder / "ties.toc").write_text(
+        "# DATA TYPE: toc\n# NUMBER ALTERNATIVES: 3\n# ALTERNATIVE NAME 1: a\n# ALTERNATIVE NAME 2: b\n"
+        "# ALTERNATIVE NAME 3: c\n1: 1,2,3\n1: 1,{2,3}\n"
+    )
+    code, _, err = run("fit", "dp-mallows", "ties.toc", "-o", "fit.permix")
+    assert (code, "row 2 ties" in err) == (1, True), err
+    with pytest.raises(permix.errors.DataError, match=r"^row 2 ties"):
+        permix.DPMallowsMixture().fit(permix.read(folder / "ties.toc"))
+
+
 # -- files in each other's place -------------------------------------------------------------------
 
 
