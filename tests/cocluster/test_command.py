@@ -496,7 +496,7 @@ def test_levels_in_their_order(run, tmp_path):
     assert code == 2
     assert "--levels yes,,no must be the possible values, separated by commas" in err
     code, _, err = run(*command, "--levels", "1,2", "--family", "poisson")
-    assert code == 1
+    assert code == 2
     assert "--levels belongs to --family categorical, not to poisson" in err
     assert levels_of('"a, b",c', is_text=True) == ("a, b", "c")
 

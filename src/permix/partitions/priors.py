@@ -332,7 +332,7 @@ class PitmanYor(_TwoParameter):
 
     def __post_init__(self) -> None:
         if isinstance(self.concentration, Gamma):
-            number = " must be a number; only a Dirichlet process can learn it"
+            number = " must be a number; only DirichletProcess can learn it"
             raise DataError(_field(self, "concentration"), number)
         _store_number(self, "concentration")
         discount = _store_number(self, "discount")
