@@ -142,6 +142,7 @@ SHARED: Mapping[str, Option] = {
     "quiet": Option(bool, "No progress display.", ("--quiet", "-q")),
     "json": Option(bool, "Print JSON for machines instead of tables."),
 }
+CRITERION = "select: compare by agents held out (the default), or by a criterion on all."
 SELECTION: Mapping[str, Option] = {
     "select": Option(
         str,
@@ -158,7 +159,6 @@ SELECTION: Mapping[str, Option] = {
     "folds": Option(
         int, "select: hold everybody out once, in so many parts; default: one quarter of all.", least=2
     ),
-    "criterion": Option(str, "select: compare by agents held out (the default), or by a criterion on all."),
 }
 
 
@@ -197,9 +197,7 @@ def add_fit_command(app: typer.Typer, command: ModelCommand) -> None:
     options: dict[str, Option] = {**command.options, **command.fit_options}
     options |= SELECTION if command.select else {}
     if len(command.select) > 1:
-        options["criterion"] = SELECTION["criterion"]._replace(choices=command.select)
-    else:
-        options.pop("criterion", None)  # there is nothing to choose
+        options["criterion"] = Option(str, CRITERION, choices=command.select)
     for name, about in command.declared.items():
         if about.flag_of(name) and name not in command.options:
             if command.variant is not None and name == command.variant.needs:

@@ -111,7 +111,7 @@ def _candidates(command: ModelCommand, values: Mapping[str, Any]) -> list[int] |
     if not command.select:
         return None
     if values["select"] is None:
-        for name in SELECTION:
+        for name in (*SELECTION, "criterion"):
             if values.get(name) is not None:
                 raise typer.BadParameter(f"--{name} belongs to --select")
         if values["n_components"] is None:
