@@ -182,7 +182,7 @@ def sweeps(n_rows: int = 5000, n_items: int = 100, n_sweeps: int = 1000) -> Iter
     for kind, listed, unlisted in (("subset", shown, "unknown"), ("top", lists[:, :10], "below")):
         rankings = Rankings.from_orders(listed.tolist(), n_items=n_items, unlisted=unlisted)
         for n_components in (1, 2):
-            settings = {"n_components": n_components, "n_chains": 1}
+            settings = {"n_components": n_components}
             quiet = model(**settings, n_draws=2, n_burn_in=0)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

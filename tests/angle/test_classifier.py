@@ -17,19 +17,16 @@ import permix
 from permix import AngleClassifier, AngleMixture, Rankings
 from permix.errors import DataError, PermixWarning
 from permix.runtime.seeds import seed_sequence
-from tests.estimators.conventions import CANNOT_APPLY_TO_CLASSIFIERS, by_name
+from tests.estimators.conventions import CANNOT_APPLY_TO_CLASSIFIERS, by_name, few_draws
 from tests.oracles import angle as oracle
 
 INFERENCES = ("vi", "em", "sir", "quadrature")
 
 
 def quick(**options):
-    return AngleClassifier(
-        **(
-            {"random_state": 0, "progress": False, "n_init": 2, "n_draws": 40, "n_burn_in": 10}
-            | by_name(options)
-        )
-    )
+    class_weights = {name: options.pop(name) for name in ("class_weights",) if name in options}
+    values = {"random_state": 0, "progress": False, "n_init": 2} | class_weights
+    return AngleClassifier(**(values | few_draws(options, n_draws=40, n_burn_in=10)))
 
 
 def silently(model, X, y):

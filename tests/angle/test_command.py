@@ -228,13 +228,8 @@ def test_wrong_use_is_refused(run, votes, tmp_path):
         ([votes, "-k", 2, "--criterion", "dic"], "--criterion belongs to --select"),
         ([votes], "say how many groups with -k"),
         ([votes, "-k", 2, "--picture", "x.txt"], "pictures end in"),
-        ([votes, "-k", 2, "--inference", "gibbs"], "'gibbs' is not one of"),
+        ([votes, "-k", 2, "--inference", "gibbs"], '--inference gibbs must be "em" or "sir"'),
         ([votes, "-k", 2, "--prior-rate", -1], "--prior-rate -1.0 must be a positive number"),
-    ):
-        code, _, err = run("fit", "angle", *arguments, *base)
-        said = " ".join(err.replace("│", " ").split())
-        assert (code, words in said) == (2, True), said
-    for arguments, words in (
         ([votes, "-k", 2, "--inference", "vi"], "ask for it with --normalizer vmf, or use --inference em"),
         ([votes, "-k", 2, "--draws", 9], "em climbs and draws nothing on these data; leave out --draws"),
         ([votes, "-k", 2, "--chains", 3], "em climbs and draws nothing on these data; leave out --chains"),
@@ -243,8 +238,17 @@ def test_wrong_use_is_refused(run, votes, tmp_path):
             [votes, "-k", 2, "--inference", "sir", "--candidates", 99],
             "--inference sir runs chains on these data; leave out --candidates",
         ),
-        ([votes, "-k", 500], "--groups 500 is more than the 120 agents"),
+        (
+            [votes, "--select", "1-2", "--draws", 9],
+            "em climbs and draws nothing on these data",
+        ),
+        ([votes, "--select", "1-2", "--criterion", "dic"], "--criterion dic averages over a posterior"),
         ([votes, "--select", "1-2", "--criterion", "bic", "--rule", "one-se"], "--rule one-se needs errors"),
+    ):
+        code, _, err = run("fit", "angle", *arguments, *base)
+        assert (code, words in err) == (2, True), err
+    for arguments, words in (
+        ([votes, "-k", 500], "--groups 500 is more than the 120 agents"),
         ([tmp_path / "none.csv", "-k", 2], "no file"),
     ):
         code, _, err = run("fit", "angle", *arguments, *base)
@@ -332,8 +336,8 @@ def test_interrupted_climbs_and_chains_are_kept(run, votes, lists, tmp_path, mon
 
     import permix.angle.answers as module
 
-    real = module.fit_angle
-    monkeypatch.setattr(module, "fit_angle", lambda *given: replace(real(*given), interrupted=True))
+    real = module.fit_as_asked
+    monkeypatch.setattr(module, "fit_as_asked", lambda *given: replace(real(*given), interrupted=True))
     fit = tmp_path / "f.permix"
     code, out, err = run("fit", "angle", votes, "-k", 2, "-o", fit)
     assert code == 130
@@ -346,7 +350,7 @@ def test_interrupted_climbs_and_chains_are_kept(run, votes, lists, tmp_path, mon
     assert code == 130
     assert "the same command goes on from" in err
     assert (tmp_path / "g.permix.chains").is_dir()
-    monkeypatch.setattr(module, "fit_angle", real)
+    monkeypatch.setattr(module, "fit_as_asked", real)
     code, out, err = run("fit", "angle", lists, "-k", 1, "--inference", "sir", "-o", fit, *SHORT)
     assert code == 0, err
     assert "found chains" in err
@@ -355,7 +359,7 @@ def test_interrupted_climbs_and_chains_are_kept(run, votes, lists, tmp_path, mon
     def stopped(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "fit_angle", stopped)
+    monkeypatch.setattr(module, "fit_as_asked", stopped)
     code, _, err = run("fit", "angle", votes, "-k", 2, "-o", tmp_path / "h.permix")
     assert (code, "before there was anything to keep" in err) == (130, True)
 

@@ -24,7 +24,7 @@ from permix.angle.components import AnglePrior, cap_of, largest_concentration
 from permix.angle.data import AngleData
 from permix.angle.parameters import AngleParameters
 from permix.errors import ConvergenceWarning, DataError, PermixWarning
-from tests.estimators.conventions import CANNOT_APPLY_TO_CLUSTERERS, by_name
+from tests.estimators.conventions import CANNOT_APPLY_TO_CLUSTERERS, few_draws
 from tests.oracles import angle as oracle
 
 INFERENCES = ("vi", "em", "sir", "quadrature")
@@ -32,8 +32,9 @@ PULLED = {"inference": "sir", "prior_strength": 1.0}
 
 
 def quick(n_components=1, **options):
-    values = {"random_state": 0, "progress": False, "n_init": 3, "n_draws": 30, "n_burn_in": 10}
-    return AngleMixture(n_components, **(values | by_name(options)))
+    options |= {"n_components": n_components}
+    values = {"random_state": 0, "progress": False, "n_init": 3}
+    return AngleMixture(**(values | few_draws(options, n_draws=30, n_burn_in=10)))
 
 
 def silently(model, data):
@@ -305,7 +306,7 @@ def test_counts_are_agents(planted, inference):
 def test_a_posterior_has_intervals_and_em_has_none(planted):
     part = planted.data[:80]
     for inference in ("vi", "sir", "quadrature"):
-        model = silently(quick(2, inference=inference, n_draws=60), part)
+        model = silently(quick(2, inference=inference), part)
         table = model.consensus(0.8)
         assert list(table.columns) == [
             "group",
@@ -541,7 +542,7 @@ def test_bad_data_are_named():
         model.fit(np.array([[0.5, 1.5, 2.5]]))
     with pytest.raises(ValueError, match="NaN"):
         model.fit(np.array([[0.0, np.nan, 1.0]]))
-    with pytest.raises(DataError, match=r"row 1 .*listed twice"):
+    with pytest.raises(DataError, match=r"row 2: .*listed twice"):
         model.fit(np.array([[0, 1, 2], [1, 1, 2]]))
     with pytest.raises(DataError, match="no rows"):
         model.fit(Rankings.from_orders(np.empty((0, 3), int), n_items=3))

@@ -19,6 +19,7 @@ from permix.angle.data import AngleData
 from permix.angle.parameters import AngleParameters
 from permix.distributions.angle.scores import standard_scores
 from permix.errors import DataError
+from tests.estimators.conventions import few_draws
 from tests.oracles import angle as oracle
 
 
@@ -51,10 +52,10 @@ def total(model, t, rows, unlisted):
 
 
 def fitted(data, k, **options):
-    options = {"random_state": 0, "progress": False, "n_draws": 60, "n_burn_in": 40} | options
+    options = few_draws({"n_components": k, **options}, data, n_draws=60, n_burn_in=40)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return AngleMixture(k, **options).fit(data)
+        return AngleMixture(**options, random_state=0, progress=False).fit(data)
 
 
 @pytest.mark.parametrize("kind", ["full", "lists", "subsets"])

@@ -300,16 +300,21 @@ def test_numbers_have_no_levels(run, files, tmp_path):
 @pytest.mark.parametrize(
     ("options", "exit_code", "said"),
     [
-        (["--budget", 2], 1, "--budget 2.0 would change nothing with --prior dp; it belongs to --prior mond"),
-        (["--prior", "mondrian", "--concentration", 2], 1, "it belongs to --prior dp and 'dirichlet'"),
-        (["--prior", "dirichlet"], 1, "--prior dirichlet needs --row-groups; with --prior dp the data"),
+        (["--budget", 2], 2, "--budget 2.0 would change nothing with --prior dp; it belongs to --prior mond"),
+        (["--prior", "mondrian", "--concentration", 2], 2, "it belongs to --prior dp and 'dirichlet'"),
+        (["--prior", "dirichlet"], 2, "--prior dirichlet needs --row-groups; with --prior dp the data"),
         (["--prior", "dirichlet", "--ensemble", 3], 2, '--prior dirichlet must be "dp" or "mondrian"'),
         (["--label-pseudo-count", 2], 2, "--label-pseudo-count says nothing without --ensemble"),
         (["--membership", "mixed", "--ensemble", 3], 2, "--membership says nothing with --ensemble"),
-        (["--membership", "mixed"], 1, "it belongs to --prior dirichlet"),
-        (["--concentration", "1:2:3"], 1, "ROWS:COLUMNS"),
-        (["--concentration", "many"], 1, "gamma(SHAPE,RATE)"),
+        (["--membership", "mixed"], 2, "it belongs to --prior dirichlet"),
+        (["--concentration", "1:2:3"], 2, "ROWS:COLUMNS"),
+        (["--concentration", "many"], 2, "gamma(SHAPE,RATE)"),
         (["--plot", "blocks.txt"], 2, "pictures end in"),
+        (["--row-groups", 3], 2, "it belongs to --prior dirichlet"),
+        (["--concentration", -1], 2, "--concentration -1.0 must be"),
+        (["--prior", "other"], 2, '--prior other must be "dp" or "dirichlet" or "mondrian"'),
+        (["--family", "poisson", "--levels", "1,2"], 2, "--levels belongs to --family categorical"),
+        (["--family", "categorical", "--levels", "1,nan"], 2, "got nan"),
     ],
 )
 def test_options_that_do_not_go_together(run, files, tmp_path, options, exit_code, said):
@@ -491,7 +496,7 @@ def test_levels_in_their_order(run, tmp_path):
     assert code == 2
     assert "--levels yes,,no must be the possible values, separated by commas" in err
     code, _, err = run(*command, "--levels", "1,2", "--family", "poisson")
-    assert code == 1
+    assert code == 2
     assert "--levels belongs to --family categorical, not to poisson" in err
     assert levels_of('"a, b",c', is_text=True) == ("a, b", "c")
 

@@ -350,7 +350,7 @@ def test_bad_data_are_named():
     model = quick(1)
     with pytest.raises(DataError, match="holds float64 values"):
         model.fit(np.array([[0.5, 1.5]]))
-    with pytest.raises(DataError, match=r"row 1 .*listed twice"):
+    with pytest.raises(DataError, match=r"row 2: .*listed twice"):
         model.fit(np.array([[0, 1], [1, 1]]))
     with pytest.raises(ValueError, match="2D array"):
         model.fit(np.array([0, 1, 2]))

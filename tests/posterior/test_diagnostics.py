@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from permix.cli.fit_tables import chains_report, print_if_not_converged
 from permix.errors import ConvergenceWarning, DataError
 from permix.posterior import summary, to_datatree, warn_if_chains_disagree
 from permix.posterior.diagnostics import largest_allowed, noise_ceiling, r_hat
@@ -173,6 +174,23 @@ def test_summary_notes() -> None:
     ]
     assert table.loc["stuck", "r_hat"] == math.inf
     assert table.loc["stuck", "ess_bulk"] < 5
+
+
+def test_reports_say_what_the_warning_says(capsys) -> None:
+    """Whatever is warned of stands before all else in a report, in the same words."""
+    rng = np.random.default_rng(9)
+    apart = rng.normal(size=(2, 200)) + np.array([[0.0], [0.7]])
+    draws = Draws({"near": rng.normal(size=(2, 200)), "apart": apart})
+    with pytest.warns(ConvergenceWarning) as told:
+        found = warn_if_chains_disagree(draws)
+    assert 1.05 < found["apart"] < 1.5
+    print_if_not_converged(chains_report(draws))
+    said = capsys.readouterr().out
+    assert said == f"NOT CONVERGED. {told[0].message.args[0].as_options()}\n\n"
+    assert "apart (R-hat" in said
+    assert "near" not in said
+    print_if_not_converged(chains_report(Draws({"near": draws.arrays["near"]})))
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize("size", [1e-100, 1.0, 1e100])

@@ -27,7 +27,7 @@ COMMAND = ModelCommand(
         "pairwise": Answering(("top", "samples", "seed")),
     },
     draws=True,
-    select=True,
+    select=("held-out", "dic", "waic", "bic", "aic"),
     measures=True,
     options={
         "criteria": Option(

@@ -9,7 +9,7 @@ import numpy as np
 from permix.angle import completions as angle_completions
 from permix.angle import results as angle_results
 from permix.angle.data import as_rankings
-from permix.angle.fit import AngleFit, fit_angle
+from permix.angle.fit import AngleFit, fit_as_asked
 from permix.angle.parameters import AngleParameters
 from permix.angle.predictive import Method
 from permix.angle.rows import row_log_probabilities, row_probabilities
@@ -89,7 +89,7 @@ class AngleMixture(DrawsMixin, FiniteRankingMixture, parameters=AngleParameters)
     """
 
     _read = staticmethod(as_rankings)
-    _fit_to = staticmethod(fit_angle)
+    _fit_to = staticmethod(fit_as_asked)
     _warn_of = staticmethod(angle_results.warn_of)
     _n_samples = 400
 

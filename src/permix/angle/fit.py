@@ -125,6 +125,17 @@ class AngleFit:
         return [Estimate(float(error) - shift, error.standard_error) for error, shift in found]
 
 
+def way_of(rankings: Rankings, settings: AngleParameters) -> str:
+    """Say how a fit to these rankings goes; see :meth:`AngleParameters.way_for`."""
+    return settings.way_for(rankings.n_items, rankings.is_full, are_top_lists(rankings))
+
+
+def fit_as_asked(rankings: Rankings, settings: AngleParameters) -> AngleFit:
+    """Fit; parameters that a fit to these rankings does not use are refused."""
+    settings.refuse_unused(way_of(rankings, settings))
+    return fit_angle(rankings, settings)
+
+
 def fit_angle(rankings: Rankings, settings: AngleParameters) -> AngleFit:
     """Fit a mixture of angle-based models to rankings as ``as_rankings`` returns them."""
     data = AngleData(rankings, settings.n_jobs)
@@ -133,7 +144,7 @@ def fit_angle(rankings: Rankings, settings: AngleParameters) -> AngleFit:
         raise DataError(asked, f" is more than the {data.n_agents} agents; ask for fewer")
     settings.normalizer_for(data.n_items)  # refuses before any work
     AnglePrior.of(settings, data.items)  # the same
-    way = settings.way_for(data.n_items, data.is_full, are_top_lists(rankings))
+    way = way_of(rankings, settings)
     if settings.store is not None and way != "chains":
         raise DataError("store keeps chains while they run, and this fit has none; leave store out")
     ways = {"climb": _ascent, "sweeps": _stochastic_em, "chains": _chains, "draws": _direct}

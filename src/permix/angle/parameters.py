@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from permix.errors import Argument, DataError
+from permix.errors import Argument, DataError, about_parameters
 from permix.estimators.checks import Check, Choice, Real, Whole
 from permix.estimators.parameters import N_COMPONENTS, ChainParameters, RunParameters, declare
 
@@ -165,13 +165,14 @@ class AngleParameters(ChainParameters):
             return "climb"
         return "chains" if self.n_components > 1 or self.normalizer_for(n_items) != "vmf" else "draws"
 
-    def refuse_unused(self, way: str) -> None:
-        """Refuse chosen numbers of draws where a fit goes another way and takes none."""
+    def refuse_unused(self, *ways: str) -> None:
+        """Refuse chosen numbers of draws where fits go other ways and take none."""
         goes = {"climb": "climbs and draws nothing", "chains": "runs chains", "draws": "draws independently"}
-        for name, ways in SERVES.items():
-            if way not in ways and not self.is_default(name):
-                why = f" {goes.get(way, 'runs sweeps')} on these data; leave out "
-                raise DataError(Argument("inference", self.inference), why, Argument(name))
+        for name, users in SERVES.items():
+            if not self.is_default(name) and not set(ways) & set(users):
+                why = f" {goes.get(ways[0], 'runs sweeps')} on these data; leave out "
+                with about_parameters():
+                    raise DataError(Argument("inference", self.inference), why, Argument(name))
 
     def rate_for(self, n_items: int) -> float:
         """Return the rate of the prior of κ for so many items; concentrations grow with their number."""

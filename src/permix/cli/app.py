@@ -47,7 +47,7 @@ def build() -> typer.Typer:
     find_plug_ins()
     common: dict[str, Any] = {
         "no_args_is_help": True,
-        "rich_markup_mode": "markdown",
+        "rich_markup_mode": None,
         "pretty_exceptions_enable": False,
     }
     app = typer.Typer(

@@ -61,7 +61,8 @@ def run_predict(
     **values: Any,
 ) -> None:
     """Say what a fitted model makes of new data."""
-    model, found, command = _loaded(fit)
+    first = file if file is not None and file.suffix == ".permix" else "MODEL.permix"
+    model, found, command = _loaded(fit, f"the model comes first, as in permix predict {first} {fit}")
     who = model.named
     if not command.answers:
         raise DataError(f"{fit} is {who}, which predicts nothing")
@@ -101,16 +102,15 @@ def run_predict(
             give_rankings(rankings, agents, output, json)
 
 
-def _loaded(file: Path) -> tuple[Model, Any, ModelCommand]:
-    """Return a file's model, fit and command; notice a file of votes where the model should be."""
+def _loaded(file: Path, way_out: str) -> tuple[Model, Any, ModelCommand]:
+    """Return a file's model, fit and command; notice a file of data where the model should be."""
     from permix.data.io.text_files import PREFLIB, TABLES, plain_suffix
     from permix.estimators.archive import read_model
 
-    if plain_suffix(file) in (*PREFLIB, *TABLES) and file.is_file() and not zipfile.is_zipfile(file):
-        raise DataError(
-            f"{file} holds data, not a fitted model; the model comes first, as in permix predict "
-            f"MODEL.permix {file.name}, and permix info describes data"
-        )
+    kinds = dict.fromkeys(PREFLIB, "a PrefLib file of votes") | dict.fromkeys(TABLES, "a table of data")
+    kind = kinds.get(plain_suffix(file))
+    if kind is not None and file.is_file() and not zipfile.is_zipfile(file):
+        raise DataError(f"{file} is {kind}, not a fitted model; {way_out}")
     model, fit = read_model(file)
     if not model.command:
         raise DataError(f"{file} is {model.named}, which only the library uses: permix.load(path)")
@@ -119,7 +119,7 @@ def _loaded(file: Path) -> tuple[Model, Any, ModelCommand]:
 
 def show_fit(file: Path, as_json: bool) -> None:
     """Print what a fitted model found."""
-    _, fit, command = _loaded(file)
+    _, fit, command = _loaded(file, f"permix info {file} describes votes, permix fit makes models of data")
     report = command.function("report")(fit)
     if as_json:
         print_json({"file": str(file), **report})
@@ -133,7 +133,7 @@ def run_sample(
     """Draw new rankings or rows from a fitted model."""
     if output is not None:
         check_targets([output], [fit], force)
-    model, found, command = _loaded(fit)
+    model, found, command = _loaded(fit, "permix fit makes one of data, and permix sample draws from that")
     if not command.draws:
         raise DataError(f"{fit} is {model.named}, from which nothing can be drawn")
     if length is not None and not command.draws_lengths:

@@ -23,7 +23,7 @@ from permix.cocluster.tables import held_out_report
 from permix.data.cells import Cells
 from permix.data.cells_checks import Names, match_numbers
 from permix.data.io.text_files import plain_suffix
-from permix.errors import Argument, DataError, ParameterError, PermixWarning
+from permix.errors import Argument, DataError, ParameterError, PermixWarning, about_parameters
 
 # Probabilities of this many levels or groups stand side by side where no file was asked for.
 MAX_COLUMNS = 8
@@ -52,10 +52,11 @@ def _with_levels(cells: Cells, settings: Any, levels: str | None, held_out: bool
     """Check all cells before anything runs, and take the levels from all of them, also those held out."""
     family = settings.cell_family()
     if levels is not None:
-        if family.name != "categorical":
-            owner = Argument("family", "categorical")
-            raise DataError(Argument("levels"), " belongs to ", owner, f", not to {family.name}")
-        family = CategoricalCells(settings.pseudo_count, levels=levels_of(levels, cells.is_text))
+        with about_parameters():
+            if family.name != "categorical":
+                owner = Argument("family", "categorical")
+                raise DataError(Argument("levels"), " belongs to ", owner, f", not to {family.name}")
+            family = CategoricalCells(settings.pseudo_count, levels=levels_of(levels, cells.is_text))
     with naming_cells(cells):
         resolved = family.resolve(cells.values)
         resolved.encode(cells.values)

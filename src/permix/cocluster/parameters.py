@@ -41,6 +41,7 @@ class FamilyCheck(Choice):
 
     def __init__(self) -> None:
         super().__init__(*CELL_FAMILIES)
+        self.option = super().must_be()
 
     def convert(self, value: Any) -> Any:
         from permix.cocluster.cells.families import CellFamily
@@ -64,6 +65,7 @@ class ConcentrationCheck(Concentration):
     """A positive number or a Gamma prior, or one for rows and one for columns."""
 
     noun = "float, Gamma, or a pair of these"
+    option = "a positive number, gamma(SHAPE,RATE) to learn it, or two of these, ROWS:COLUMNS"
 
     def convert(self, value: Any) -> Any:
         if hasattr(value, "tolist"):

@@ -21,7 +21,7 @@ from permix.distributions.generalized.generalized_mallows import list_lengths
 from permix.dp_mallows.draws import ClusterDraws
 from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.lists.scores_jit import ListTables
-from permix.errors import DataError
+from permix.errors import ParameterError
 from permix.estimators.agent_answers import refuse_too_large
 from permix.runtime.seeds import RandomState, generator, stream_key
 from permix.runtime.threads import over_rows
@@ -249,7 +249,7 @@ class ListPredictive:
             return self.n_items if longest >= self.n_items - 1 else longest
         asked = whole_number("length", length, 1)
         if asked > self.n_items:
-            raise DataError(f"length={asked} is more than the {self.n_items} items")
+            raise ParameterError("length", asked, f"from 1 to {self.n_items}, the number of items")
         return asked
 
     def _over(self, rows_kernel: Any, work: tuple[Any, ...], n_rows: int, steps: Array) -> None:

@@ -19,7 +19,6 @@ from permix.dp_mallows.fit import DPMallowsFit
 from permix.dp_mallows.predict import rank_table
 from permix.errors import DataError
 from permix.estimators.wording import listed
-from permix.posterior.diagnostics import largest_allowed, r_hat
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -213,10 +212,6 @@ class ClusterSummaries:
             )
         if fit.draws.interrupted:
             said.append(f"stopped by the user after {fit.draws.n_draws} draws of each chain")
-        scalars = {name: x.astype(float) for name, x in fit.draws.arrays.items() if x.ndim == 2}
-        apart = [name for name, x in scalars.items() if r_hat(x) > largest_allowed(x)]
-        if apart:
-            said.append(f"the chains disagree on {listed(apart)}: more burn-in or draws are needed")
         single = int((fit.cluster_sizes == 1).sum())
         if single:
             said.append(

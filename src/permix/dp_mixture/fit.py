@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.dp_mixture.parameters import DPMixtureParameters, as_family, as_prior
-from permix.errors import CellError, DataError, PermixWarning
+from permix.errors import Argument, CellError, DataError, PermixWarning
 from permix.families import Family
 from permix.families.contract_jit import seat_all
 from permix.moves import describe_move
@@ -97,12 +97,9 @@ def fit_mixture(
         family = _most_probable(candidates, data, n, prior, settings)
     for column, doubt in family.doubts(data)[:1]:
         name = repr(feature_names[column]) if feature_names else str(column + 1)
-        warnings.warn(
-            f"column {name}: {doubt}. Set prior_mean, prior_scale and noise_scale in the units of the data, "
-            "or use the family gaussian-niw, which takes its scales from the data.",
-            PermixWarning,
-            stacklevel=3,
-        )
+        scales = (Argument("prior_mean"), ", ", Argument("prior_scale"), " and ", Argument("noise_scale"))
+        niw = " in the units of the data, or use the family gaussian-niw, which takes them from the data."
+        warnings.warn(PermixWarning(f"column {name}: {doubt}. Set ", *scales, niw), stacklevel=3)
     burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in, n)
     draws = run_chains(
         _first_states(family, data, n, prior, settings.init, settings.n_chains),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from permix.cli.command import Option, Source
+from permix.cli.command import IGNORE, Option, Source
 from permix.errors import Argument, DataError
 from permix.registries import FAMILIES
 
@@ -21,7 +21,7 @@ TABLES = Source(
             "Whether the first line of a CSV file names the columns [default: what it looks like].",
             ("--header/--no-header",),
         ),
-        "ignore": Option(list[str], "Column of a CSV file to leave out; may be repeated."),
+        "ignore": IGNORE,
     },
     "permix.dp_mixture.table_source:read_table",
 )

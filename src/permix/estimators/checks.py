@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from permix.errors import DataError, ParameterError
+from permix.errors import DataError, ParameterError, Wording
 
 # Whole numbers beyond this do not fit the arrays that count with them.
 MOST = 2**63 - 1
@@ -27,6 +27,7 @@ class Check:
     """What a parameter may be. ``special`` are values accepted as they are, such as None or "auto"."""
 
     special: tuple[Any, ...] = ()
+    option = ""  # what the value must be in the words of the command line, where these are others
     noun = ""  # what the value is, for the parameter lists of docstrings; by default all that is accepted
 
     def __call__(self, name: str, value: Any) -> Any:
@@ -37,8 +38,13 @@ class Check:
                 return special
         checked = self.convert(value)
         if checked is NotImplemented:
-            raise ParameterError(name, value, self.allowed())
+            raise self.refusal(name, value)
         return checked
+
+    def refusal(self, name: str, value: Any) -> ParameterError:
+        """Return the error that says what the value must be, in Python and on the command line."""
+        allowed = self.allowed()
+        return ParameterError(name, value, Wording(allowed, self.option) if self.option else allowed)
 
     def convert(self, value: Any) -> Any:
         """Return the value in its own type, or ``NotImplemented`` where it is none that may be."""
@@ -144,6 +150,9 @@ class Choice(Check):
     def must_be(self) -> str:
         return " or ".join(_written(word) for word in self.words)
 
+    def parse(self, text: str) -> Any:
+        return next((word for word in self.words if word == text.casefold()), text)
+
 
 @dataclass(eq=False, kw_only=True)
 class Switch(Check):
@@ -163,6 +172,7 @@ class Seed(Check):
     """Anything that starts a random stream. Files keep whole numbers; streams cannot be written down."""
 
     special = (None,)
+    option = "a whole number, 0 or more"
 
     def convert(self, value: Any) -> Any:
         import numpy as np
@@ -223,6 +233,7 @@ class Concentration(Check):
     """A number, or a Gamma prior that learns it."""
 
     noun = "float or Gamma"
+    option = "a number or gamma(SHAPE,RATE)"
 
     def convert(self, value: Any) -> Any:
         from permix.partitions import Gamma

@@ -44,6 +44,9 @@ class Selectable(abc.ABC):
         """Return its value, and the (maybe effective) number of parameters in it."""
         raise NotImplementedError
 
+    def check_settings(self, table: Any, settings: Sequence[Any]) -> None:  # noqa: B027 (some use all)
+        """Refuse parameters that no fit to such data uses, from the fewest groups to the most."""
+
     def affordable(self, table: Any, rng: np.random.Generator) -> Any:
         """Return the table, or a random part of the agents where scoring all takes too long."""
         return table

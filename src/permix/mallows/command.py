@@ -25,5 +25,5 @@ COMMAND = ModelCommand(
         "pairwise": Answering(("top", "samples", "seed")),
     },
     draws=True,
-    select=True,
+    select=("held-out",),
 )

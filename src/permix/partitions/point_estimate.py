@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from permix.errors import DataError, PermixWarning
+from permix.errors import DataError, PermixWarning, Wording
 from permix.partitions.geometry import FloatArray, Loss, loss_scale, loss_table, losses_to
 from permix.partitions.labels import IntArray, as_draws, canonical_labels
 from permix.runtime.interrupts import Interrupts
@@ -173,12 +173,9 @@ def point_estimate(
     best = min(results, key=lambda result: result.expected_loss)
     best = replace(best, best_draw=distinct[candidates[np.argmin(totals)]])
     if limit is None and best.n_clusters == capacity < n:
-        warnings.warn(
-            f"the estimate uses all {capacity} groups that the search allows by default; "
-            f"point_estimate(draws, max_clusters=...) allows more",
-            PermixWarning,
-            stacklevel=2,
-        )
+        more = Wording("; point_estimate(draws, max_clusters=...) allows more", "; there may be more")
+        said = f"the estimate uses all {capacity} groups that the search allows by default"
+        warnings.warn(PermixWarning(said, more), stacklevel=2)
     return best
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 
 from permix.data.agent_table import AgentTable
-from permix.errors import Argument, ConvergenceWarning, DataError, PermixWarning
+from permix.errors import Argument, ConvergenceWarning, DataError, PermixWarning, about_parameters
 from permix.estimators.checks import Choice, Whole
 from permix.estimators.registry import MODELS, Model, part
 from permix.estimators.selectable import Selectable
@@ -199,6 +199,7 @@ def select_components(
     if getattr(asked, "store", None) is not None:
         many = "store keeps the chains of one fit, but here there are many; leave it out, and pass it to "
         raise DataError(f"{many}{about.name} with the number that was chosen")
+    selectable.check_settings(table, [asked.replaced(n_components=k) for k in (numbers[0], numbers[-1])])
     judge: HeldOut | ByCriterion
     if criterion == "held-out":
         others = None if validation is None else selectable.read(validation, table.items)
@@ -207,7 +208,8 @@ def select_components(
         if judge.n_validation < 2:
             raise DataError("one agent alone says nothing about errors; hold out at least two")
     else:
-        _refuse_for_criteria(criterion, rule, validation, test_size, n_folds)
+        with about_parameters():
+            _refuse_for_criteria(criterion, rule, validation, test_size, n_folds)
         selectable.check_criterion(criterion, table, asked)
         judge = ByCriterion(selectable, table, criterion)
     most = judge.fewest

@@ -301,11 +301,11 @@ def test_bad_parameters(theta, beyond, message):
 @pytest.mark.parametrize(
     ("lengths", "message"),
     [
-        (0, "cannot list 0 items"),
-        (5, "cannot list 5 items; lengths are from 1 to 4"),
+        (0, "lengths=0 must be from 1 to 4"),
+        (5, "lengths=5 must be from 1 to 4"),
         ([1, 2], r"one for each of the 3 rows"),
         (1.5, "whole numbers from 1 to 4"),
-        ([1, 9, 2], "row 1 cannot list 9"),
+        ([1, 9, 2], "row 2 cannot list 9"),
     ],
 )
 def test_bad_lengths(lengths, message):

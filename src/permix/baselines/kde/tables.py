@@ -8,7 +8,7 @@ import numpy as np
 
 from permix.baselines.kde.fit import KDEFit
 from permix.cli import fit_tables
-from permix.cli.output import cell_text, print_table
+from permix.cli.output import cell_text, print_table, rounded
 
 # So many of the dispersions that cross-validation tried are shown.
 MAX_TRIED = 12
@@ -47,15 +47,20 @@ def show(report: dict[str, Any], title: str) -> None:
         print_table(
             f"Log probability of an agent left out{some}",
             ["dispersion", "log probability", "remark"],
-            [[tried[i]["dispersion"], values[i], "best" if i == best else ""] for i in shown],
+            [[tried[i]["dispersion"], rounded(values[i], 4), "best" if i == best else ""] for i in shown],
         )
         if some:
             print("--json shows all")
 
 
 def _thinned(dispersions: list[float], best: int) -> list[int]:
-    """About a dozen of the dispersions in increasing order: the best, its neighbors, an even choice else."""
-    order = sorted(range(len(dispersions)), key=dispersions.__getitem__)
+    """About a dozen of the dispersions in increasing order: the best, its neighbors, an even choice else.
+
+    Of those that look alike in a table, one: the search ends with many that are nearly the best.
+    """
+    looks = {cell_text(value): i for i, value in enumerate(dispersions)}
+    looks[cell_text(dispersions[best])] = best
+    order = sorted(looks.values(), key=dispersions.__getitem__)
     if len(order) <= MAX_TRIED:
         return order
     place = order.index(best)

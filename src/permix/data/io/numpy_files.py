@@ -56,7 +56,7 @@ def read_sparse(path: PathLike) -> Any:
         matrix = scipy.sparse.load_npz(path)
         # Whatever is done with it takes a number for every row and for every column.
         if matrix.ndim != 2 or 8 * sum(matrix.shape) > unpacking_limit():
-            raise FileFormatError(f"with shape {matrix.shape} {too_large(unpacking_limit())}")
+            raise FileFormatError(too_large(unpacking_limit(), f"with shape {matrix.shape} "))
         if hasattr(matrix, "check_format"):
             matrix.check_format(full_check=True)
         if matrix.dtype.kind not in "biuf":

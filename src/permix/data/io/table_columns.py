@@ -13,7 +13,7 @@ import numpy as np
 from permix.data.io.column_names import column_places
 from permix.data.io.text_files import PathLike, plain_suffix, shorten
 from permix.data.labels import Array, Label, as_objects, is_missing, repeats, some_names
-from permix.errors import DataError, FileFormatError
+from permix.errors import Argument, DataError, FileFormatError
 
 DELIMITERS = ",\t;|"
 BLANK = frozenset({"", "NA", "NaN", "nan"})
@@ -45,7 +45,7 @@ class Table(NamedTuple):
         for series in known.iter_columns():
             column = np.asarray(series.to_numpy())
             columns.append(column if column.dtype.kind in "iufO" else column.astype(object))
-        return cls(names, columns, lambda row: f"row {row} of the frame (counting from 0)", "the frame")
+        return cls(names, columns, lambda row: f"row {row + 1} of the frame", "the frame")
 
     @classmethod
     def of_lines(cls, path: PathLike, names: list[Label], lines: list[int], rows: list[list[str]]) -> Table:
@@ -80,7 +80,9 @@ class Table(NamedTuple):
         places = self.places(role)
         if len(places) > 1:
             found = " and ".join(repr(self.names[place]) for place in places)
-            raise DataError(f"{self.source}: {found} could both be the {role}; name it with {role}_column=")
+            named = Argument(f"{role}_column")
+            way_out = ("name it with ", named) if role in ("agent", "count") else ("rename the other",)
+            raise DataError(f"{self.source}: {found} could both be the {role}; ", *way_out)
         return places[0] if places else None
 
     def without(self, ignored: Label | Iterable[Label]) -> Table:
