@@ -52,7 +52,7 @@ def test_chains_and_repr():
     ball = credible_ball(DRAWS.reshape(3, 20, 8), np.zeros(8, int), level=0.9)
     assert ball.members.shape == (60,)
     assert "asked for 90.0%" in repr(ball)
-    assert "fewest clusters" in repr(ball)
+    assert "fewest groups" in repr(ball)
 
 
 @pytest.mark.parametrize(
