@@ -222,7 +222,7 @@ def test_completions_of_mixed_ways(only_draws):
     assert table.is_full
     np.testing.assert_array_equal(table.agents[:6], [0, 0, 0, 1, 1, 1])
     row = int(np.argmin(partitioned))
-    with pytest.raises(DataError, match=f"row {row} .* leaves too much open for exact draws"):
+    with pytest.raises(DataError, match=f"row {row + 1} .*leaves too much open for exact draws"):
         sample_completions(components_of(TWO), agents_of(POSETS), 3, "exact")
 
 

@@ -343,5 +343,5 @@ def test_mistakes_are_named(options, message):
 
 
 def test_expensive_rows_have_no_criterion():
-    with pytest.raises(DataError, match=r"row 0.* ranks 3 of 30 items \(40 such rows\).*'held-out'"):
+    with pytest.raises(DataError, match=r"row 1.* ranks 3 of 30 items \(40 such rows\).*'held-out'"):
         select_components(top_lists(40), [1], criterion="dic", random_state=0, **QUICK, **VI)
