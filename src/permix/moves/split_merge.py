@@ -76,7 +76,7 @@ class SplitMerge(Move):
             how = RestrictedGibbs(self.n_scans or USUAL_SCANS)
         prior = state.prior
         workspace = _WORKSPACES.get(state) or _WORKSPACES.setdefault(state, Workspace(state))
-        fixed = (how, state.family.quick_marginal, prior.joining, workspace.totals, prior.opening)
+        fixed = (how, prior.joining, workspace.totals, prior.opening)
         made, accepted, work = 0, 0, 0.0
         while made < self.n_proposals:
             if state.n_clusters == state.capacity:
@@ -93,7 +93,7 @@ class Workspace:
 
     def __init__(self, state: MixtureState) -> None:
         self.sides = state.empty_clusters(2)
-        self.union = state.empty_clusters(1)
+        self.union = None if state.family.quick_marginal else state.empty_clusters(1)
         # These do not depend on the concentration.
         self.totals = np.append(0.0, np.cumsum(state.prior.joining[:-1]))
 
