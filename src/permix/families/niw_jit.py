@@ -104,15 +104,26 @@ def _rank_one(factors, k, vector, weight):
 @kernel
 def _distance(factors, means, work, data, i, k, limit):
     """Return (x - m)ᵀΨ_n⁻¹(x - m); of one that is beyond ``limit`` only that it is."""
+    d = work.shape[0]
     squared = 0.0
-    for r in range(work.shape[0]):
+    r = 0
+    # Two rows at a time, so that the processor need not wait for one.
+    while r + 1 < d and not squared > limit:
+        value, next_value = data[i, r] - means[k, r], data[i, r + 1] - means[k, r + 1]
+        for c in range(r):
+            solved = work[c]
+            value -= factors[k, c, r] * solved
+            next_value -= factors[k, c, r + 1] * solved
+        next_value -= factors[k, r, r + 1] * value
+        work[r], work[r + 1] = value, next_value
+        squared += value * value / factors[k, r, r]
+        squared += next_value * next_value / factors[k, r + 1, r + 1]
+        r += 2
+    if r < d and not squared > limit:
         value = data[i, r] - means[k, r]
         for c in range(r):
             value -= factors[k, c, r] * work[c]
-        work[r] = value
         squared += value * value / factors[k, r, r]
-        if squared > limit:
-            break
     return squared
 
 
