@@ -7,6 +7,7 @@ from itertools import chain
 import numpy as np
 import pytest
 
+from permix.families import GaussianNIW
 from permix.families import contract_jit as contract
 from permix.kernels.jit import kernel
 from tests.families.cases import CASES
@@ -49,6 +50,11 @@ def log_marginal(stats, k):
 @kernel
 def log_predictive(stats, data, i, n_clusters, out):
     contract.log_predictive(stats, data, i, n_clusters, out)
+
+
+@kernel
+def log_predictive_above(stats, data, i, n_clusters, out):
+    contract.log_predictive_above(stats, data, i, n_clusters, out)
 
 
 @kernel
@@ -95,11 +101,11 @@ def predictive(stats, data, i, n_clusters):
 
 
 def arrays_of(stats, k):
-    """The last axis of every per-cluster array at cluster k; scratch space left out."""
+    """Every per-cluster array, with clusters along its first or last axis, at cluster k; no scratch space."""
     return {
-        field: value[..., k].copy()
+        field: (value[..., k] if value.shape[-1] == 4 else value[k]).copy()
         for field, value in stats._asdict().items()
-        if isinstance(value, np.ndarray) and value.shape[-1] == 4 and field not in ("work", "vector")
+        if isinstance(value, np.ndarray) and 4 in value.shape and field not in ("work", "vector")
     }
 
 
@@ -112,6 +118,44 @@ def test_predictive_equals_naive(name):
     for i in range(len(labels), len(X)):
         expected = [naive(X[i], rows) for rows in members] + [naive(X[i], X[:0])]
         np.testing.assert_allclose(predictive(stats, data, i, 4), expected, rtol=1e-10, atol=1e-10)
+
+
+@FAMILIES
+def test_what_is_above_a_floor_is_scored(name):
+    """Exactly as without one; below it, either so or minus infinity."""
+    _, _, data, stats = filled(name, [0, 0, 1, 0, 2, 1, 1, 2, 0])
+    for i in range(9, 12):
+        scores = predictive(stats, data, i, 4)
+        for floor in (-np.inf, *(scores - 1e-6), *(scores + 1e-6), np.inf):
+            out = np.full(4, floor)
+            log_predictive_above(stats, data, i, 4, out)
+            above = scores > floor
+            np.testing.assert_array_equal(out[above], scores[above])
+            assert np.all((out[~above] == scores[~above]) | (out[~above] == -np.inf))
+
+
+def test_far_clusters_of_many_dimensions_are_left_early():
+    """Blocks of rows, and what is left out of them, are exact for any number of dimensions."""
+    rng = np.random.default_rng(3)
+    for d in (15, 16, 17, 40):
+        X = rng.normal(size=(60, d)) @ rng.normal(size=(d, d)) + np.repeat([[0.0], [4.0]], 30, axis=0)
+        family = GaussianNIW().resolve(X)
+        data, stats = family.encode(X), family.statistics(2)
+        labels = np.repeat(np.arange(2, dtype=np.int32), 30)
+        labels[::10] = -1
+        contract.seat_all(stats, data, labels, 2)
+        n_left = 0
+        for i in range(0, 60, 10):
+            scores = predictive(stats, data, i, 2)
+            out = np.full(2, scores.max() - 5.0)
+            log_predictive_above(stats, data, i, 2, out)
+            left = scores < scores.max() - 5.0
+            n_left += left.sum()
+            np.testing.assert_array_equal(out, np.where(left, -np.inf, scores))
+        assert n_left > 0
+        naive = naive_predictive(family)
+        expected = [naive(X[0], X[labels == k]) for k in range(2)]
+        np.testing.assert_allclose(predictive(stats, data, 0, 2), expected, rtol=1e-9)
 
 
 @FAMILIES

@@ -12,8 +12,10 @@ from permix.errors import DataError
 from permix.families import Gaussian
 from permix.moves import Balanced, Cycle, Gibbs, Info, Move, Permutation, Projection, SplitMerge
 from permix.moves.balance import MOST_REPEATS, LearningBalance, Opening
+from permix.moves.gibbs import work_of_sweep
 from permix.moves.permutation import LearningPermutation
 from permix.moves.recipe import MAX_CLIMBS, moves_of
+from permix.moves.split_merge import LEAST_SHARE, PATIENCE
 from permix.moves.start import check_start, seat_all_data
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess, FiniteDirichlet, Gamma, adjusted_rand
@@ -191,6 +193,33 @@ def test_projections_are_refused_after_burn_in():
         Permutation(order="projection")
 
 
+# --- splits and merges ---------------------------------------------------------------------------
+
+
+def test_splits_and_merges_take_no_more_work_than_sweeps():
+    """As much where they are accepted, a tenth where none was for long; fixed once burn-in is over."""
+    rng = np.random.default_rng(8)
+    for scale, accepted, share in ((0.3, True, 1.0), (1e6, False, LEAST_SHARE)):
+        X = np.repeat([[-scale], [scale]], 150, axis=0) + rng.normal(size=(300, 1))
+        family = Gaussian(noise_scale=1.0, prior_scale=max(scale, 1.0)).resolve(X)
+        state = MixtureState(family, family.encode(X), 300, DirichletProcess(1.0))
+        state.set_labels(np.repeat([0, 1], 150))
+        move = SplitMerge(n_proposals=None)
+        learning = move.during_burn_in()
+        assert not learning.exact
+        for _ in range(4 * PATIENCE):
+            state.sweep(rng)
+            learning.step(rng, state)
+        rate, works = move.rate, []
+        for _ in range(400):
+            state.sweep(rng)
+            info = move.step(rng, state)
+            works.append(info.work / work_of_sweep(state))
+            assert accepted or not info.accepted
+        assert move.rate == rate
+        assert share / 3 < np.mean(works) < 3 * share
+
+
 # --- the recipe ----------------------------------------------------------------------------------
 
 
@@ -201,7 +230,7 @@ def test_auto_climbs_first_and_is_exact_afterwards():
     assert burn_in.n_steps == MAX_CLIMBS
     assert any(isinstance(part, Projection) for part in burn_in.first.moves)
     assert moves_of("auto", "auto", 10)[0].n_steps == 5
-    assert moves_of("auto", "gibbs", 10)[0].moves[0] == Gibbs()
+    assert moves_of("auto", "gibbs", 10)[0].first.moves[0] == Gibbs()
     assert moves_of(["auto"], "auto", 10)[1] == move
 
 
@@ -234,7 +263,7 @@ def test_an_opening_changes_over_after_its_steps():
 
 def test_what_was_learned_survives_a_checkpoint():
     def fresh():
-        move = Balanced([Gibbs(), SplitMerge(n_proposals=1), Permutation()])
+        move = Balanced([Gibbs(), SplitMerge(n_proposals=None), Permutation()])
         return move, Opening(Gibbs(), 3, move.during_burn_in())
 
     def run(move, burn_in, state, rng, steps):
@@ -260,6 +289,7 @@ def test_what_was_learned_survives_a_checkpoint():
     rng.bit_generator.state = saved[3]
     np.testing.assert_array_equal(run(again, again_in_burn_in, other, rng, range(8, 20)), expected)
     assert again.repeats == move.repeats
+    assert again.moves[1].rate == move.moves[1].rate != 1.0
     assert isinstance(again_in_burn_in.then, LearningBalance)
 
 

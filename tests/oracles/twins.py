@@ -99,6 +99,15 @@ def _log_predictive(stats, data, i, n_clusters, out):
     return None
 
 
+@overload(contract.log_predictive_above)
+def _log_predictive_above(stats, data, i, n_clusters, out):
+    if _is_twin(stats):
+        return lambda stats, data, i, n_clusters, out: contract.log_predictive(
+            stats, data, i, n_clusters, out
+        )
+    return None
+
+
 @overload(contract.log_predictive_without)
 def _log_predictive_without(stats, data, i, k):
     if is_instance(stats, TemperedStats):

@@ -100,7 +100,7 @@ def fit_mixture(
         scales = (Argument("prior_mean"), ", ", Argument("prior_scale"), " and ", Argument("noise_scale"))
         niw = " in the units of the data, or use the family gaussian-niw, which takes them from the data."
         warnings.warn(PermixWarning(f"column {name}: {doubt}. Set ", *scales, niw), stacklevel=3)
-    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in, n)
+    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in)
     draws = run_chains(
         _first_states(family, data, n, prior, settings.init, settings.n_chains),
         move,
@@ -145,7 +145,7 @@ def _most_probable(
     length that depends on burn-in alone, so that a run which is continued or made longer chooses the same.
     """
     n_steps = min(settings.n_burn_in // 12, MAX_TRIAL_STEPS)
-    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in, n)
+    burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in)
     trials = run_chains(
         [state for family in candidates for state in _first_states(family, data, n, prior, "both", 2)],
         move,

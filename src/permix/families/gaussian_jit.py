@@ -244,4 +244,10 @@ def _draw(rng, stats, k, out):
         out[j] = (stats.means[j, k] + scale * rng.standard_normal()) * stats.noise_scale[j]
 
 
-contract.use_defaults(GaussianStats, contract.clear_members, contract.project, contract.add_vector)
+contract.use_defaults(
+    GaussianStats,
+    contract.log_predictive_above,
+    contract.clear_members,
+    contract.project,
+    contract.add_vector,
+)

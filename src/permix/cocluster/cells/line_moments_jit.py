@@ -175,7 +175,7 @@ def _log_predictive(stats, data, i, n_clusters, out):
             out[k] += after - stats.values[LOG_BLOCK, group, k]
 
 
-contract.use_defaults(LineMomentStats, contract.extend)
+contract.use_defaults(LineMomentStats, contract.log_predictive_above, contract.extend)
 
 
 @implements(contract.log_predictive_without, LineMomentStats)
