@@ -179,14 +179,9 @@ def loss_scale(loss: str, n: int) -> float:
 
 def losses_to(labels: IntArray, draws: IntArray, loss: str) -> FloatArray:
     """Loss between one canonical partition and each canonical draw."""
-    from permix.partitions.geometry_jit import losses_to_draws
+    from permix.partitions.weighted_draws import WeightedDraws
 
-    n = len(labels)
-    if n == 0:
-        return np.zeros(len(draws))
-    n_clusters = draws.max(axis=1).astype(np.int64) + 1
-    raw = losses_to_draws(labels, n_clusters_of(labels), draws, n_clusters, loss_table(loss, n))
-    return np.maximum(raw, 0.0) / loss_scale(loss, n)
+    return WeightedDraws(draws, np.ones(len(draws)), loss).losses_of(labels)
 
 
 def check_partition(labels: npt.ArrayLike, n: int) -> IntArray:
