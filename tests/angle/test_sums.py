@@ -150,8 +150,36 @@ def test_the_e_step_survives_lists_of_probability_zero():
 
 
 @pytest.mark.parametrize("kind", ["full", "lists"])
-def test_balanced_sums_on_the_way_lead_to_the_exact_maximum(kind, monkeypatch):
-    data = voters(6, kind, 2.0)
+@pytest.mark.parametrize(("t", "k"), [(4, 1), (5, 3), (6, 5)])
+def test_the_way_uphill_is_the_gradient(t, k, kind):
+    data = voters(t, kind)[:40]
+    data = data._replaced(counts=np.random.default_rng(1).integers(1, 5, size=40))
+    components = mixture(t, k)
+    total, sums, masses = enumerated(components, data)
+    y = oracle.standardised(t)
+    expected = np.exp(y @ components.tilts.T - components.log_sums).T @ y
+    made = (angle_data.TopLists if kind == "lists" else AngleData)(data)
+    found = made.uphill(components.tilts, np.log(components.weights), "exact")
+    slope = sums.T - masses[:, None] * expected
+    for mine, other in zip(found, (total, slope, masses), strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-9)
+    # EM's direction, for sums that were not normalized, is another one.
+    assert not np.allclose(found[1], sums.T, atol=0.1)
+
+
+def test_the_way_uphill_survives_tables_that_underflow():
+    components = mixture(6, 2, kappa=5000.0)
+    data = Rankings.from_orders([[int(x)] for x in components.orders[0][::-1]], n_items=6)
+    total, slope, masses = angle_data.TopLists(data).uphill(
+        components.tilts, np.log(components.weights), "exact"
+    )
+    assert np.isfinite(total)
+    assert masses.sum() == pytest.approx(6.0)
+    np.testing.assert_allclose(slope.sum(axis=1), 0.0, atol=1e-9)
+
+
+def test_balanced_sums_on_the_way_lead_to_the_exact_maximum(monkeypatch):
+    data = voters(6, "full", 2.0)
     truth = fitted(data, 3, tol=1e-10, max_iter=3000)
     monkeypatch.setattr(angle_components, "CHEAP_ITEMS", 3)
     calls = []
