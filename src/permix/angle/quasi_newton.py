@@ -1,4 +1,4 @@
-"""Maximum likelihood of mixtures under a proper normalizer: EM's direction, bent by what earlier steps showed.
+"""Maximum likelihood of mixtures by a proper normalizer: EM's direction, bent by what earlier steps showed.
 
 One pass over the data has the log-likelihood and its gradient in tilts and log-weights. Divided by what the
 information would be if all components were known, the gradient is a step of EM, whose pace is set by how much
