@@ -111,9 +111,9 @@ class Likelihood:
                 kappas[g] = 0.0
                 continue
             directions[g] = mean / r
-            cap = cap_of(directions[g], data.scores)
-            kappas[g] = min(newton_concentration(0.5 * (t - 3.0), min(r, 1.0 - 1e-12)), cap)
-            guarded[g] = kappas[g] == cap
+            kappas[g] = newton_concentration(0.5 * (t - 3.0), min(r, 1.0 - 1e-12))
+            cap = cap_of(directions[g], data.scores, kappas[g])
+            kappas[g], guarded[g] = min(kappas[g], cap), kappas[g] >= cap
         parts = (masses / masses.sum(), directions, kappas)
         return Likelihood(AngleComponents(found.items, *parts, found.normalizer), guarded)
 
@@ -185,7 +185,7 @@ def updated(
             from permix.angle.published import published_gamma
 
             shapes[g], rates[g] = published_gamma(order, sums[:, g], masses[g], lengths[g], prior)
-        cap = cap_of(directions[g], scores)
+        cap = cap_of(directions[g], scores, shapes[g] / rates[g])
         if shapes[g] / rates[g] > cap:
             rates[g], guarded[g] = shapes[g] / cap, True
     return VariationalPosterior(shapes, rates, lengths, directions, prior.pseudo_count + masses, guarded)
