@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import signal
 import warnings
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.utils.validation import validate_data
 
 import permix
 from permix import AngleClassifier, AngleMixture, Rankings
+from permix.angle import ascent as angle_ascent
 from permix.errors import DataError, PermixWarning
 from permix.runtime.seeds import seed_sequence
 from tests.estimators.conventions import CANNOT_APPLY_TO_CLASSIFIERS, by_name, few_draws
@@ -162,6 +164,23 @@ def test_same_seed_same_classes(planted):
     np.testing.assert_array_equal(one.predict_proba(part), two.predict_proba(part))
     spawned = seed_sequence(0).spawn(2)
     assert spawned[0].spawn_key != spawned[1].spawn_key  # classes have numbers of their own
+
+
+def test_ctrl_c_ends_all_classes(planted, monkeypatch):
+    seeded, calls = angle_ascent.seeded_tilts, []
+
+    def interrupted(*arguments):
+        calls.append(None)
+        if len(calls) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return seeded(*arguments)
+
+    monkeypatch.setattr(angle_ascent, "seeded_tilts", interrupted)
+    with pytest.warns(PermixWarning, match="interrupted: this is the best so far"):
+        model = quick(n_components=2, n_init=50).fit(planted.data, planted.labels)
+    assert [len(fit.restart_objectives) for fit in model._fit.fits] == [3, 1]
+    assert model.predict_proba(planted.data).shape == (240, 2)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_works_with_scikit_learn(planted):

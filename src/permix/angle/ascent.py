@@ -5,6 +5,8 @@ starts from, and what to make of its sums:
 
 * :class:`Likelihood`: maximum likelihood, equations 2 and 3;
 * :class:`Variational`: the posterior q, algorithms 1 and 2.
+
+Under a proper normalizer EM is bent towards where it goes, see ``quasi_newton``.
 """
 
 from __future__ import annotations
@@ -35,9 +37,6 @@ EXACT_STEPS = 25
 TRIAL_ENTRIES = 200_000
 # Entries of the dense table from which seeds are chosen.
 SEED_ENTRIES = 2_000_000
-# Where exact sums are expensive, starts are tried with balanced ones, and until a pass gains less than this
-# per agent; the best one goes on exactly.
-COARSE_TOL = 1e-5
 # How close to its seed a start puts half of the rankings: the mean cosine.
 START_COSINE = 0.7
 
@@ -82,7 +81,11 @@ class Likelihood:
     def __init__(self, components: AngleComponents, guarded: Array | None = None) -> None:
         self.components = components
         self.guarded = np.zeros(components.n_components, dtype=bool) if guarded is None else guarded
-        self.tilts, self.offsets = components.tilts, components.offsets
+        self.tilts = components.tilts
+
+    @property
+    def offsets(self) -> Array:
+        return self.components.offsets
 
     def objective(self, total: float) -> float:
         return total
@@ -108,9 +111,9 @@ class Likelihood:
                 kappas[g] = 0.0
                 continue
             directions[g] = mean / r
-            cap = cap_of(directions[g], data.scores)
-            kappas[g] = min(newton_concentration(0.5 * (t - 3.0), min(r, 1.0 - 1e-12)), cap)
-            guarded[g] = kappas[g] == cap
+            kappas[g] = newton_concentration(0.5 * (t - 3.0), min(r, 1.0 - 1e-12))
+            cap = cap_of(directions[g], data.scores, kappas[g])
+            kappas[g], guarded[g] = min(kappas[g], cap), kappas[g] >= cap
         parts = (masses / masses.sum(), directions, kappas)
         return Likelihood(AngleComponents(found.items, *parts, found.normalizer), guarded)
 
@@ -182,7 +185,7 @@ def updated(
             from permix.angle.published import published_gamma
 
             shapes[g], rates[g] = published_gamma(order, sums[:, g], masses[g], lengths[g], prior)
-        cap = cap_of(directions[g], scores)
+        cap = cap_of(directions[g], scores, shapes[g] / rates[g])
         if shapes[g] / rates[g] > cap:
             rates[g], guarded[g] = shapes[g] / cap, True
     return VariationalPosterior(shapes, rates, lengths, directions, prior.pseudo_count + masses, guarded)
@@ -195,7 +198,12 @@ def climb(
 
     ``follow`` sees every objective and says whether to go on.
     """
-    history: list[float] = []
+    if isinstance(point, Likelihood) and point.components.normalizer != "vmf":
+        from permix.angle.quasi_newton import rise
+
+        components, history, converged = rise(point.components, data, max_iter, tol, follow)
+        return Run(Likelihood(components), history[-1], history, converged)
+    history = []
     while True:
         total, sums, masses = data.weighed(point.tilts, point.offsets)
         history.append(point.objective(total))
@@ -282,8 +290,8 @@ def _several(data: AngleData, settings: AngleParameters, prior: AnglePrior, disp
     seeds = seed_sequence(settings.random_state).spawn((settings.n_init if k > 1 else 1) + 1)
     rng = np.random.default_rng(seeds[-1])
     trial, quick = data, settings
-    if is_expensive(settings.normalizer_for(data.n_items), data.n_items):
-        quick = settings.replaced(normalizer="balanced", tol=max(settings.tol, COARSE_TOL))
+    if data.is_full and is_expensive(settings.normalizer_for(data.n_items), data.n_items):
+        quick = settings.replaced(normalizer="balanced")  # where exact sums are expensive, the best has them
     if settings.n_init > 1 and len(data.rankings) * data.n_items > 2 * TRIAL_ENTRIES:
         trial = data.some(max(20 * k, TRIAL_ENTRIES // data.n_items), rng)
     scale = data.n_agents / trial.n_agents
@@ -307,10 +315,10 @@ def _several(data: AngleData, settings: AngleParameters, prior: AnglePrior, disp
             if interrupts.stopped:
                 break
         assert best is not None
-        if (trial is not data or quick is not settings) and not interrupts.stopped:
+        if trial is not data or quick is not settings:
             display.begin(f"fitting all {data.n_agents:,} agents")
             point = first_point(best.point.tilts, data, settings, prior)
-            if quick is not settings:
+            if settings.inference == "em":
                 point = Likelihood(replace(point.components, weights=best.point.components.weights))
-            best = climb(point, data, settings.max_iter, settings.tol, follow)
+            best = climb(point, data, settings.max_iter, settings.tol, follow)  # one pass if interrupted
     return Climbed(best, np.array(reached), interrupts.interrupted)

@@ -12,6 +12,7 @@ import numpy as np
 from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
+from permix.distributions.angle.normalizers import log_sum_and_gradient, work_space
 from permix.distributions.angle.scores import standard_scores
 from permix.errors import DataError
 from permix.estimators.preference_input import _over_items
@@ -25,6 +26,8 @@ THREADED_ITEMS = 13
 # What one E-step finds: Σ ln density, Σ p y (items, K) and Σ p (K,); and what else it fills where given.
 Weighed = tuple[float, Array, Array]
 Wanted = Array | None
+# Where a climb stands: Σ ln density, its gradient in the tilts (K, items), and Σ p (K,).
+Uphill = tuple[float, Array, Array]
 
 
 @dataclass(eq=False)
@@ -76,6 +79,14 @@ class AngleData:
 
         return self.added_up(weigh, k)
 
+    def uphill(self, tilts: Array, log_weights: Array, normalizer: str) -> Uphill:
+        """Return the log-likelihood and its gradient in the tilts (K, items), by a proper normalizer."""
+        tables = work_space(normalizer, self.n_items)
+        found = [log_sum_and_gradient(row, self.scores, tables) for row in tilts]
+        log_sums, expected = (np.array(part) for part in zip(*found, strict=True))
+        total, sums, masses = self.weighed(tilts, log_weights - log_sums)
+        return total, sums.T - masses[:, None] * expected, masses
+
     def added_up(self, task: Callable[[tuple[int, int], Array, Array], float], k: int) -> Weighed:
         """Return the sums of all parts, each of which returns a number and adds to sums and masses."""
 
@@ -112,53 +123,81 @@ class AngleData:
 
 
 class TopLists(AngleData):
-    """Full rankings and top lists of few items: one E-step is exact, by a table over subsets for each."""
+    """Full rankings and top lists of few items: one E-step is exact, by tables over subsets of the items."""
 
     def weighed(
         self, tilts: Array, offsets: Array, *, probabilities: Wanted = None, densities: Wanted = None
     ) -> Weighed:
         """One E-step, which finds Σ p E[y | list] in place of Σ p y."""
-        from permix.distributions.angle.lists_jit import add_lists, weigh_lists
-
-        k, t, n = len(offsets), self.n_items, len(self.rankings)
-        listed, lengths = self._arrays
-        rest = np.empty((k, 1 << t))
-        subsets, joint = np.empty((k, n), np.int64), np.empty((k, n))
-
-        def weigh(g: int) -> Any:
-            known = (listed, lengths, np.ascontiguousarray(tilts[g]), self.scores)
-            return weigh_lists(*known, rest[g], subsets[g], joint[g])
-
-        tables = self._of_all(weigh, k)
-        joint += offsets[:, None]
-        largest = joint.max(axis=0)
-        shares = np.exp(joint - largest)
-        totals = shares.sum(axis=0)
-        shares /= totals
-        values = largest + np.log(totals)
+        tables, joint, _ = self._tables(tilts)
+        shares, values = self._shares(joint, offsets)
         if probabilities is not None:
             probabilities[:] = shares.T
         if densities is not None:
             densities[:] = values
         shares *= self.counts
+        sums = self._summed(tilts, tables, shares, np.zeros(len(offsets)))
+        return float(self.counts @ values), sums.T, shares.sum(axis=1)
 
-        def add(g: int) -> Array:
-            sums, scratch = np.zeros(t), (rest[g], subsets[g], np.empty(1 << t))
-            add_lists(listed, lengths, shares[g], self.scores, *tables[g], *scratch, sums)
-            return sums
+    def uphill(self, tilts: Array, log_weights: Array, normalizer: str) -> Uphill:
+        """The same pass has the sum over all rankings and its gradient: that of the empty list."""
+        assert normalizer == "exact"
+        tables, joint, log_totals = self._tables(tilts)
+        shares, values = self._shares(joint, log_weights - log_totals)
+        shares *= self.counts
+        masses = shares.sum(axis=1)
+        return float(self.counts @ values), self._summed(tilts, tables, shares, masses), masses
 
-        return float(self.counts @ values), np.stack(self._of_all(add, k), axis=1), shares.sum(axis=1)
+    def _tables(self, tilts: Array) -> tuple[list[Any], Array, Array]:
+        """Return tables for the components, by fours; ln of the sums that agree with each row; of all."""
+        from permix.distributions.angle.lists_jit import LANES, weigh_lists
+
+        k, t, tilts = len(tilts), self.n_items, np.ascontiguousarray(tilts)
+        joint, log_totals = np.empty((k, len(self.rankings))), np.empty(k)
+
+        def weigh(first: int) -> Any:
+            tables = np.empty((t, t, LANES)), np.empty((1 << t, LANES))
+            weigh_lists(first, *self._lists, tilts, self.scores, *tables, joint, log_totals)
+            return first, *tables
+
+        return self._of_all(weigh, list(range(0, k, LANES))), joint, log_totals
+
+    def _shares(self, joint: Array, offsets: Array) -> tuple[Array, Array]:
+        """Return P(component | row) and ln P(row) of ln weights (components, rows), which are changed."""
+        joint += offsets[:, None]
+        largest = joint.max(axis=0)
+        joint -= largest
+        shares = np.exp(joint, out=joint)
+        totals = shares.sum(axis=0)
+        shares /= totals
+        return shares, largest + np.log(totals)
+
+    def _summed(self, tilts: Array, tables: list[Any], shares: Array, less: Array) -> Array:
+        """Return Σ p E[y | list] less so many E[y] (components, items)."""
+        from permix.distributions.angle.lists_jit import add_lists
+
+        sums, tilts = np.empty(tilts.shape), np.ascontiguousarray(tilts)
+
+        def add(table: Any) -> None:
+            first, factors, rest = table
+            known = (*self._lists, shares, less, tilts, self.scores, factors, rest)
+            add_lists(first, *known, np.empty(rest.shape), sums)
+
+        self._of_all(add, tables)
+        return sums
 
     @cached_property
-    def _arrays(self) -> tuple[Array, Array]:
-        """Items and lengths of the lists, writable: compiled code is specialized for that."""
-        listed = np.array(self.rankings.orders, dtype=np.int32, order="C")
-        return listed, np.array(self.rankings.lengths, dtype=np.int64)
+    def _lists(self) -> tuple[Array, Array, Array]:
+        """Items and lengths of the lists, writable as compiled code is specialized for, and their sets."""
+        from permix.distributions.angle.lists_jit import item_sets
 
-    def _of_all(self, task: Any, k: int) -> list[Any]:
-        if k == 1 or self.n_items < THREADED_ITEMS:
-            return [task(g) for g in range(k)]
-        return run_in_threads(task, list(range(k)), self.n_jobs)
+        listed = np.array(self.rankings.orders, dtype=np.int32, order="C")
+        return listed, np.array(self.rankings.lengths, dtype=np.int64), item_sets(listed)
+
+    def _of_all(self, task: Any, parts: list[Any]) -> list[Any]:
+        if len(parts) == 1 or self.n_items < THREADED_ITEMS:
+            return [task(part) for part in parts]
+        return run_in_threads(task, parts, self.n_jobs)
 
     def total_log_density(self, tilts: Array, offsets: Array) -> float:
         return self.weighed(tilts, offsets)[0]

@@ -16,7 +16,7 @@ from permix.angle.data import AngleData, TopLists, are_top_lists
 from permix.angle.direct import Evidence, resample
 from permix.angle.gibbs.state import AngleChainModel, AngleState
 from permix.angle.gibbs.stochastic_em import stochastic_em
-from permix.angle.parameters import AngleParameters
+from permix.angle.parameters import MOST_EXACT_ITEMS, AngleParameters
 from permix.angle.predictive import MOST_NUMBERS, AnglePosteriorDraws, DirectionPosterior, Predictive
 from permix.angle.rows import joint_log_probabilities, normalized, row_probabilities, shared_by_equal_rows
 from permix.data.labels import Array
@@ -156,13 +156,17 @@ def _fitted(
 ) -> AngleFit:
     """Return a fit with what all ways to it have in common."""
     found.setdefault("agreed", np.zeros(components.n_components, dtype=np.int64))
-    counts, log_likelihood = np.array(data.rankings.counts), _log_likelihood(components, data)
-    return AngleFit(settings, components, counts=counts, log_likelihood=log_likelihood, **found)
+    found.setdefault("counts", np.array(data.rankings.counts))
+    return AngleFit(settings, components, log_likelihood=_log_likelihood(components, data), **found)
 
 
 def _ascent(data: AngleData, settings: AngleParameters) -> AngleFit:
-    if not data.is_full:
-        data = TopLists(data.rankings, data.n_jobs)
+    given = data.rankings
+    which = given.equal_rows() if data.n_items <= MOST_EXACT_ITEMS else np.arange(len(given))
+    first = np.unique(which, return_index=True)[1]
+    counts = np.bincount(which, given.counts).astype(np.int64)
+    once = given[first]._replaced(counts=counts, agents=None) if len(first) < len(given) else given
+    data = (AngleData if data.is_full else TopLists)(once, data.n_jobs)
     climbed = best_of_restarts(data, settings)
     run, point = climbed.run, climbed.run.point
     q = point.posterior if settings.inference == "vi" else None
@@ -176,6 +180,7 @@ def _ascent(data: AngleData, settings: AngleParameters) -> AngleFit:
     probabilities = np.ones((len(data.rankings), settings.n_components))
     if settings.n_components > 1:
         data.weighed(point.tilts[order], point.offsets[order], probabilities=probabilities)
+    probabilities = probabilities[which]
     components = components.taken(order)
     found: dict[str, Any] = {"agreed": _agreed(components, data)} if q is None else {}
     if q is not None:
@@ -186,6 +191,7 @@ def _ascent(data: AngleData, settings: AngleParameters) -> AngleFit:
         components,
         **found,
         probabilities=probabilities,
+        counts=np.array(given.counts),
         history=np.array(run.history),
         restart_objectives=climbed.reached,
         guarded=point.guarded[order],

@@ -228,4 +228,5 @@ class AngleClassifierParameters(RunParameters):
     def of_class(self, random_state: Any) -> AngleParameters:
         """Return the parameters of the model of one class."""
         values = {name: value for name, value in self.as_dict().items() if name in AngleParameters.declared}
-        return AngleParameters(**{**values, "random_state": random_state})
+        # The classifier itself shows progress.
+        return AngleParameters(**{**values, "random_state": random_state, "progress": False})

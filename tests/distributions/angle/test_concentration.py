@@ -228,7 +228,10 @@ def test_the_mode_is_the_largest(case):
     h = 1e-5 * mode
     at = 1.3 * mode
     slope = at * (log_density(case, at + h) - log_density(case, at - h)) / (2 * h) + 1.0  # in ln κ
-    assert posterior(case).slope(at) == pytest.approx(slope, rel=1e-3)
+    first, second = posterior(case).slopes(at)
+    assert first == pytest.approx(slope, rel=1e-3)
+    before, after = (posterior(case).slopes(at * math.exp(step))[0] for step in (-1e-4, 1e-4))
+    assert second == pytest.approx((after - before) / 2e-4, rel=1e-5)
     assert posterior(case).mode(0.5 * mode) == pytest.approx(0.5 * mode)
 
 

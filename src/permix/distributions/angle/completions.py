@@ -9,7 +9,7 @@ import numpy as np
 from permix.data.labels import Array
 from permix.data.rankings import Rankings
 from permix.distributions.angle import completions_jit as jit
-from permix.distributions.angle.lists_jit import LEAST, weigh_lists
+from permix.distributions.angle.lists_jit import LANES, LEAST, item_sets, weigh_lists
 from permix.distributions.angle.scores import standard_scores
 from permix.distributions.base import whole_number
 from permix.errors import DataError
@@ -57,14 +57,14 @@ def log_compatible_sums(
     alone = np.ones(len(rankings), dtype=bool)
     if len(lists):
         listed, lengths, _ = _rows(rankings, lists)
-        rest, subsets = np.empty(1 << n_items), np.empty(len(lists), np.int64)
+        rest, factors = np.empty((1 << n_items, LANES)), np.empty((n_items, n_items, LANES))
+        known, sums = (listed, lengths, item_sets(listed)), np.empty((n_components, len(lists)))
         alone[lists] = False
-        for component, tilt in enumerate(table):
-            sums = np.empty(len(lists))
-            weigh_lists(listed, lengths, tilt, scores, rest, subsets, sums)
-            found[lists, component] = sums
+        for first in range(0, n_components, LANES):
+            weigh_lists(first, *known, table, scores, factors, rest, sums, np.empty(n_components))
             # Where the common table has lost their digits, rows need one of their own.
-            alone[lists] |= rest[subsets] <= LEAST
+            alone[lists] |= (rest[known[2]] <= LEAST).any(axis=1)
+        found[lists] = sums.T
 
     exact = np.flatnonzero(alone & (terms <= MOST_TERMS))
     if len(exact):
