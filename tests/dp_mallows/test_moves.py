@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from permix.dp_mallows import moves as dp_mallows_moves
 from permix.dp_mallows.fit import burn_in_move, sweep_move
-from permix.dp_mallows.lists.assignment_jit import Instantiated, assign, write_heads
+from permix.dp_mallows.lists.assignment_jit import Instantiated, assign
 from permix.dp_mallows.lists.clusters_jit import draw_some_decays
 from permix.dp_mallows.lists.seating_jit import (
     HIGH,
@@ -94,8 +94,9 @@ def posterior(name):
 
 @pytest.fixture(autouse=True)
 def _few_visits(monkeypatch):
-    """Shares of agents are shares also where there are few."""
+    """Shares of agents are shares, and a cluster with anybody who stays is settled, also where few are."""
     monkeypatch.setattr(dp_mallows_moves, "LEAST_VISITS", 0)
+    monkeypatch.setattr(dp_mallows_moves, "SETTLED", 1)
 
 
 # The state.
@@ -429,13 +430,12 @@ class Unpinned(Move):
         number[named] = np.arange(len(named))
         theta = np.empty((model.n_stages, len(named)))
         draw_some_decays(draw_key(rng), model.tables, state.clusters, named, theta)
-        log_heads = np.empty((model.n_stages + 1, len(named)))
         log_shares = np.log(rng.standard_gamma(state.clusters.sizes[named] - model.discount))
-        write_heads(log_shares, model.tables.skips, theta, log_heads)
-        given = Instantiated(np.ascontiguousarray(state.clusters.places[:, named]), theta, log_heads)
+        given = Instantiated(np.ascontiguousarray(state.clusters.places[:, named]), theta, log_shares)
         labels = number[state.labels]
         pinned = np.zeros(state.n, dtype=np.bool_)
-        assign(model.lists, given, pinned, labels, draw_key(rng), 0, len(model.lists.starts) - 1)
+        work = (model.lists, model.tables.skips, given, pinned, labels, draw_key(rng))
+        assign(*work, 0, len(model.lists.starts) - 1)
         state.labels[:] = np.where(labels >= 0, named[labels], state.labels)
         state.count_members()
         state.compact()
@@ -446,6 +446,23 @@ class Unpinned(Move):
 @pytest.mark.parametrize("share", first_in_every_run([0.6, 1.0]))
 def test_pins_are_needed(share):
     assert not chain_agrees("dp", [CollapsedSeating(0.5), Centers(), Unpinned(share)], 4000)
+
+
+class PluggedIn(Move):
+    """Broken twin of visits given decays: plausible decays instead of draws."""
+
+    def step(self, rng, state):
+        visited = rng.random(state.n) < 0.5
+        stay = np.unique(state.labels[~visited])
+        state.clusters.theta[stay], state.clusters.settled[stay] = 1.0, True
+        moved = dp_mallows_moves.seat(rng, state, np.flatnonzero(visited))
+        state.clusters.settled[:] = False
+        return Info("plugged in", int(visited.sum()), moved)
+
+
+def test_decays_of_settled_clusters_are_draws():
+    assert chain_agrees("dp", [Centers(), CollapsedSeating(0.5)], 6000)
+    assert not chain_agrees("dp", [Centers(), PluggedIn()], 6000)
 
 
 def test_learned_concentration():

@@ -19,6 +19,11 @@ from permix.kernels.jit import kernel
 MOST_ITEMS = 32_767
 
 
+def undefined(name):
+    """Say that a contract was called from Python."""
+    raise NotImplementedError(f"{name} is implemented by the type of an argument; call it from compiled code")
+
+
 class TopLists(NamedTuple):
     """Distinct lists in rows of CSR form, and the agents who gave them.
 
