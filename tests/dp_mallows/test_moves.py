@@ -154,7 +154,7 @@ def test_names_of_items_clusters_and_agents_do_not_matter():
 
 
 def visit(state, agent, seed=0):
-    """Visit one agent; returns the log weights it chose from (clusters, then a new one), and the book."""
+    """Visit one agent; returns the weights it chose from (clusters, then a new one), and the book."""
     model = state.model
     rows = model.rows()
     fill_all_rows(rows, model.tables, model.bins, state.clusters, state.n_clusters)
@@ -163,7 +163,7 @@ def visit(state, agent, seed=0):
     book = np.zeros(5, dtype=np.int64)
     book[OCCUPIED] = book[HIGH] = state.n_clusters
     n_before = state.n_clusters
-    logs = seat_in_turn(
+    weights = seat_in_turn(
         stream,
         state.concentration,
         model.discount,
@@ -179,7 +179,7 @@ def visit(state, agent, seed=0):
     )
     assert book[POSITION] == 1
     state.compact()
-    return logs[: n_before + 1], book
+    return weights[: n_before + 1], book
 
 
 THREE = ((0, 1, 2), (2,), (1, 0))
@@ -199,10 +199,9 @@ def visit_matrix(enumeration, model, agent):
 
     for row, (labels, centers) in enumerate(states):
         put(state, labels, centers)
-        logs, _ = visit(state, agent, row)
+        weights, _ = visit(state, agent, row)
         check_statistics(state)
         found = tuple(canonical_labels(state.labels).tolist())
-        weights = np.exp(logs - logs.max())
         weights /= weights.sum()
         reached = set()
         for k, weight in enumerate(weights):
@@ -430,8 +429,9 @@ class Unpinned(Move):
         number[named] = np.arange(len(named))
         theta = np.empty((model.n_stages, len(named)))
         draw_some_decays(draw_key(rng), model.tables, state.clusters, named, theta)
-        log_shares = np.log(rng.standard_gamma(state.clusters.sizes[named] - model.discount))
-        given = Instantiated(np.ascontiguousarray(state.clusters.places[:, named]), theta, log_shares)
+        shares = rng.standard_gamma(state.clusters.weights[named])
+        columns = dp_mallows_moves.in_fours(named)
+        given = Instantiated(state.clusters.places.take(columns, axis=1), theta, shares)
         labels = number[state.labels]
         pinned = np.zeros(state.n, dtype=np.bool_)
         work = (model.lists, model.tables.skips, given, pinned, labels, draw_key(rng))
@@ -449,12 +449,12 @@ def test_pins_are_needed(share):
 
 
 class PluggedIn(Move):
-    """Broken twin of visits given decays: plausible decays instead of draws."""
+    """Broken twin of visits given decays: fixed decays instead of draws."""
 
     def step(self, rng, state):
         visited = rng.random(state.n) < 0.5
         stay = np.unique(state.labels[~visited])
-        state.clusters.theta[stay], state.clusters.settled[stay] = 1.0, True
+        state.clusters.theta[stay], state.clusters.settled[stay] = 2.5, True
         moved = dp_mallows_moves.seat(rng, state, np.flatnonzero(visited))
         state.clusters.settled[:] = False
         return Info("plugged in", int(visited.sum()), moved)
@@ -556,15 +556,14 @@ def visit_law(model, labels, centers, agent, seeds):
         here = [centers[k] for k in kept] + ([centers[-1]] if start == len(kept) else [])
         state = placed(model, placed_labels, here)
         before = state.checkpoint()
-        logs, _ = visit(state, agent)
+        weights, _ = visit(state, agent)
         state.restore(before)
         if start == len(kept):
-            logs = logs[:-1]
-        weights = np.exp(logs - logs.max())
+            weights = weights[:-1]
         proposals[start] = weights / weights.sum()
         # How the compiled code would correct a proposal.
-        found, skips = np.empty((2, model.n_stages, len(state.clusters.sizes)), np.int16)
-        write_skips(model.lists.items, first, last, state.clusters.places, state.n_clusters, found, skips)
+        skips = np.empty((model.n_stages, len(state.clusters.sizes)), np.int16)
+        write_skips(model.lists.items, first, last, state.clusters.places, state.n_clusters, skips)
         fill_all_rows(model.rows(), model.tables, model.bins, state.clusters, state.n_clusters)
         for goal in range(options):
             ratio = 0.0

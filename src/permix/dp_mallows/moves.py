@@ -69,6 +69,11 @@ class CollapsedSeating(Move):
         return Info("seating", len(visits), moved)
 
 
+def in_fours(clusters: np.ndarray) -> np.ndarray:
+    """Repeat clusters so that their number is a multiple of four."""
+    return np.resize(clusters, -(-len(clusters) // 4) * 4)
+
+
 @dataclasses.dataclass
 class ParallelSeating(Move):
     """Reassign agents all at once among clusters with instantiated shares and decays.
@@ -95,8 +100,8 @@ class ParallelSeating(Move):
         number[named] = np.arange(len(named))
         theta = np.empty((model.n_stages, len(named)))
         draw_some_decays(draw_key(rng), model.tables, state.clusters, named, theta)
-        log_shares = np.log(rng.standard_gamma(state.clusters.sizes[named] - model.discount))
-        given = Instantiated(np.ascontiguousarray(state.clusters.places[:, named]), theta, log_shares)
+        shares = rng.standard_gamma(state.clusters.weights[named])
+        given = Instantiated(state.clusters.places.take(in_fours(named), axis=1), theta, shares)
         labels = number[state.labels]
         work = (model.lists, model.tables.skips, given, pinned, labels, draw_key(rng))
         n_lists = len(model.lists.starts) - 1

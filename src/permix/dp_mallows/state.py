@@ -84,8 +84,8 @@ def empty_slots(capacity: int, n_items: int, n_stages: int, bins: SkipBins) -> L
     few = n_stages * n_items**2 <= MOST_PAIRS
     return ListClusters(
         sizes=np.zeros(capacity, dtype=np.int64),
-        log_sizes=np.full(capacity, -np.inf),
-        places=np.zeros((n_items, capacity), dtype=np.int16),
+        weights=np.zeros(capacity),
+        places=np.repeat(np.arange(n_items, dtype=np.int16)[:, None], capacity, axis=1),
         totals=np.zeros(stages),
         counts=np.zeros(stages),
         log_integrals=np.zeros(stages),
@@ -154,7 +154,7 @@ class ListState(PartitionState):
             else:
                 array[: len(used)] = array[used]
         self.clusters.sizes[len(used) :] = 0
-        self.clusters.log_sizes[len(used) :] = -np.inf
+        self.clusters.weights[len(used) :] = 0.0
 
     # Statistics.
 
@@ -164,8 +164,7 @@ class ListState(PartitionState):
         self.clusters.sizes[:] = 0
         self.clusters.sizes[: self.n_clusters] = sizes
         held = self.clusters.sizes
-        with np.errstate(divide="ignore"):
-            self.clusters.log_sizes[:] = np.log(np.where(held > 0, held - self.model.discount, 0.0))
+        self.clusters.weights[:] = np.where(held > 0, held - self.model.discount, 0.0)
         if self.clusters.pairs.size:
             count_pairs(self.model.lists, self.labels, self.n_clusters, self.clusters.pairs)
 

@@ -66,7 +66,16 @@ def test_gathering():
 
 def smart(model, side, first, second, draw, out, seed=0):
     members, anchors = gathered(model, side), np.array([first, second])
-    where = (source_of(model, members), model.lists, side, members, len(members.lists), anchors, model.tables, model.n_items)
+    where = (
+        source_of(model, members),
+        model.lists,
+        side,
+        members,
+        len(members.lists),
+        anchors,
+        model.tables,
+        model.n_items,
+    )
     return smart_allocation(stream(seed), *where, draw, out)
 
 

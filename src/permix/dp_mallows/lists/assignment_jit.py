@@ -11,18 +11,23 @@ from typing import NamedTuple
 
 import numpy as np
 
+from permix.dp_mallows.lists.predictive_rows_jit import LEAST
+from permix.dp_mallows.lists.seating_jit import CHUNK, draw_index
+from permix.dp_mallows.lists.top_lists_jit import write_stage
 from permix.kernels.jit import kernel
 from permix.kernels.mallows import log_normalizer_step
-from permix.kernels.random import NEGLIGIBLE
 from permix.kernels.streams import new_stream, open_stream, uniform
+
+# Relative probabilities are tabulated up to this skip.
+MOST_TABULATED = 64
 
 
 class Instantiated(NamedTuple):
     """Clusters with parameters, clusters last so that loops over them vectorize."""
 
-    places: np.ndarray  # int16 (items, clusters)
+    places: np.ndarray  # int16 (items, clusters, and more to a multiple of four)
     theta: np.ndarray  # (stages, clusters)
-    log_shares: np.ndarray  # (clusters,)
+    shares: np.ndarray  # (clusters,): up to a factor
 
 
 @kernel
@@ -34,16 +39,21 @@ def assign(lists, skips_left, clusters, pinned, labels, key, first, last):
     stages. Lists are sorted, so that many begin like the one before: those stages are scored once.
     """
     n_stages, n_clusters = clusters.theta.shape
-    log_psi = np.empty((n_stages, n_clusters))
+    n_tabulated = min(clusters.places.shape[0], MOST_TABULATED)
+    heads = np.empty((n_stages, n_clusters))  # of the relative probability, see predictive_rows_jit
+    chances = np.empty((n_clusters, n_stages, n_tabulated))
     for j in range(n_stages):
         for k in range(n_clusters):
-            log_psi[j, k] = log_normalizer_step(clusters.theta[j, k], skips_left[j] + 1)
-    found = np.empty((n_stages, n_clusters), np.int16)
-    skips = np.empty(n_clusters, np.int16)
-    logs = np.empty((n_stages + 1, n_clusters))  # of the share and the first stages
+            m, theta = skips_left[j], clusters.theta[j, k]
+            heads[j, k] = np.log(m + 1.0) - log_normalizer_step(theta, m + 1)
+            for skip in range(n_tabulated):
+                chances[k, j, skip] = max(np.exp(heads[j, k] - theta * skip), LEAST)
+    places = clusters.places.view(np.uint64)
+    words = np.empty(places.shape[1], np.uint64)
+    skips = words.view(np.int16)
+    weights = np.empty((n_stages + 1, n_clusters))  # share × relative probability of the first stages
     for k in range(n_clusters):
-        logs[0, k] = clusters.log_shares[k]
-    weights = np.empty(n_clusters)
+        weights[0, k] = clusters.shares[k]
     stream = new_stream()
     before, n_known = 0, 0  # the list whose stages are scored
     for d in range(first, last):
@@ -60,32 +70,19 @@ def assign(lists, skips_left, clusters, pinned, labels, key, first, last):
             n_same += 1
         before, n_known = start, t
         for j in range(n_same, t):
-            item = lists.items[start + j]
-            for k in range(n_clusters):
-                found[j, k] = clusters.places[item, k]
-                skips[k] = found[j, k]
-            for earlier in range(j):
+            write_stage(lists.items, start, j, places, words.size, words)
+            largest = 1.0
+            if j > 0 and j % CHUNK == 0:
+                largest = weights[j].max()
+            if n_tabulated > skips_left[j]:
                 for k in range(n_clusters):
-                    skips[k] -= np.int16(found[earlier, k] < found[j, k])
-            for k in range(n_clusters):
-                logs[j + 1, k] = logs[j, k] - clusters.theta[j, k] * skips[k] - log_psi[j, k]
-        largest = -np.inf
-        for k in range(n_clusters):
-            largest = max(largest, logs[t, k])
-        total = 0.0
-        for k in range(n_clusters):
-            weights[k] = 0.0
-            if logs[t, k] >= largest - NEGLIGIBLE:
-                weights[k] = np.exp(logs[t, k] - largest)
-                total += weights[k]
+                    weights[j + 1, k] = weights[j, k] / largest * chances[k, j, skips[k]]
+            else:
+                for k in range(n_clusters):
+                    chance = max(np.exp(heads[j, k] - clusters.theta[j, k] * skips[k]), LEAST)
+                    weights[j + 1, k] = weights[j, k] / largest * chance
         open_stream(stream, key[0], key[1], 0, d)
         for at in range(lists.agent_starts[d], lists.agent_starts[d + 1]):
             agent = lists.agents[at]
             if labels[agent] >= 0 and not pinned[agent]:
-                left = uniform(stream) * total
-                for k in range(n_clusters):
-                    if weights[k] > 0.0:
-                        labels[agent] = k
-                        left -= weights[k]
-                        if left < 0.0:
-                            break
+                labels[agent] = draw_index(uniform(stream), weights[t], n_clusters)

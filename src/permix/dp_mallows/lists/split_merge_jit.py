@@ -201,9 +201,8 @@ def log_partner(lists, d, clusters, n_clusters, apart, partner, stream):
     is drawn from the first ``n_clusters``.
     """
     start, end = lists.starts[d], lists.starts[d + 1]
-    found = np.empty((end - start, n_clusters), np.int16)
-    skips = np.empty((end - start, n_clusters), np.int16)
-    write_skips(lists.items, start, end, clusters.places, n_clusters, found, skips)
+    skips = np.empty((end - start, clusters.places.shape[1]), np.int16)
+    write_skips(lists.items, start, end, clusters.places, n_clusters, skips)
     logs = np.empty(n_clusters)
     largest = -np.inf
     for k in range(n_clusters):
