@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from permix.dp_mallows import moves as dp_mallows_moves
 from permix.dp_mallows.fit import burn_in_move, sweep_move
-from permix.dp_mallows.lists.assignment_jit import Instantiated, assign, write_heads
+from permix.dp_mallows.lists.assignment_jit import Instantiated, assign
 from permix.dp_mallows.lists.clusters_jit import draw_some_decays
 from permix.dp_mallows.lists.seating_jit import (
     HIGH,
@@ -94,8 +94,9 @@ def posterior(name):
 
 @pytest.fixture(autouse=True)
 def _few_visits(monkeypatch):
-    """Shares of agents are shares also where there are few."""
+    """Shares of agents are shares, and a cluster with anybody who stays is settled, also where few are."""
     monkeypatch.setattr(dp_mallows_moves, "LEAST_VISITS", 0)
+    monkeypatch.setattr(dp_mallows_moves, "SETTLED", 1)
 
 
 # The state.
@@ -153,7 +154,7 @@ def test_names_of_items_clusters_and_agents_do_not_matter():
 
 
 def visit(state, agent, seed=0):
-    """Visit one agent; returns the log weights it chose from (clusters, then a new one), and the book."""
+    """Visit one agent; returns the weights it chose from (clusters, then a new one), and the book."""
     model = state.model
     rows = model.rows()
     fill_all_rows(rows, model.tables, model.bins, state.clusters, state.n_clusters)
@@ -162,7 +163,7 @@ def visit(state, agent, seed=0):
     book = np.zeros(5, dtype=np.int64)
     book[OCCUPIED] = book[HIGH] = state.n_clusters
     n_before = state.n_clusters
-    logs = seat_in_turn(
+    weights = seat_in_turn(
         stream,
         state.concentration,
         model.discount,
@@ -178,7 +179,7 @@ def visit(state, agent, seed=0):
     )
     assert book[POSITION] == 1
     state.compact()
-    return logs[: n_before + 1], book
+    return weights[: n_before + 1], book
 
 
 THREE = ((0, 1, 2), (2,), (1, 0))
@@ -198,10 +199,9 @@ def visit_matrix(enumeration, model, agent):
 
     for row, (labels, centers) in enumerate(states):
         put(state, labels, centers)
-        logs, _ = visit(state, agent, row)
+        weights, _ = visit(state, agent, row)
         check_statistics(state)
         found = tuple(canonical_labels(state.labels).tolist())
-        weights = np.exp(logs - logs.max())
         weights /= weights.sum()
         reached = set()
         for k, weight in enumerate(weights):
@@ -429,13 +429,13 @@ class Unpinned(Move):
         number[named] = np.arange(len(named))
         theta = np.empty((model.n_stages, len(named)))
         draw_some_decays(draw_key(rng), model.tables, state.clusters, named, theta)
-        log_heads = np.empty((model.n_stages + 1, len(named)))
-        log_shares = np.log(rng.standard_gamma(state.clusters.sizes[named] - model.discount))
-        write_heads(log_shares, model.tables.skips, theta, log_heads)
-        given = Instantiated(np.ascontiguousarray(state.clusters.places[:, named]), theta, log_heads)
+        shares = rng.standard_gamma(state.clusters.weights[named])
+        columns = dp_mallows_moves.in_fours(named)
+        given = Instantiated(state.clusters.places.take(columns, axis=1), theta, shares)
         labels = number[state.labels]
         pinned = np.zeros(state.n, dtype=np.bool_)
-        assign(model.lists, given, pinned, labels, draw_key(rng), 0, len(model.lists.starts) - 1)
+        work = (model.lists, model.tables.skips, given, pinned, labels, draw_key(rng))
+        assign(*work, 0, len(model.lists.starts) - 1)
         state.labels[:] = np.where(labels >= 0, named[labels], state.labels)
         state.count_members()
         state.compact()
@@ -446,6 +446,23 @@ class Unpinned(Move):
 @pytest.mark.parametrize("share", first_in_every_run([0.6, 1.0]))
 def test_pins_are_needed(share):
     assert not chain_agrees("dp", [CollapsedSeating(0.5), Centers(), Unpinned(share)], 4000)
+
+
+class PluggedIn(Move):
+    """Broken twin of visits given decays: fixed decays instead of draws."""
+
+    def step(self, rng, state):
+        visited = rng.random(state.n) < 0.5
+        stay = np.unique(state.labels[~visited])
+        state.clusters.theta[stay], state.clusters.settled[stay] = 2.5, True
+        moved = dp_mallows_moves.seat(rng, state, np.flatnonzero(visited))
+        state.clusters.settled[:] = False
+        return Info("plugged in", int(visited.sum()), moved)
+
+
+def test_decays_of_settled_clusters_are_draws():
+    assert chain_agrees("dp", [Centers(), CollapsedSeating(0.5)], 6000)
+    assert not chain_agrees("dp", [Centers(), PluggedIn()], 6000)
 
 
 def test_learned_concentration():
@@ -539,15 +556,14 @@ def visit_distribution(model, labels, centers, agent, seeds):
         here = [centers[k] for k in kept] + ([centers[-1]] if start == len(kept) else [])
         state = placed(model, placed_labels, here)
         before = state.checkpoint()
-        logs, _ = visit(state, agent)
+        weights, _ = visit(state, agent)
         state.restore(before)
         if start == len(kept):
-            logs = logs[:-1]
-        weights = np.exp(logs - logs.max())
+            weights = weights[:-1]
         proposals[start] = weights / weights.sum()
         # How the compiled code would correct a proposal.
-        found, skips = np.empty((2, model.n_stages, len(state.clusters.sizes)), np.int16)
-        write_skips(model.lists.items, first, last, state.clusters.places, state.n_clusters, found, skips)
+        skips = np.empty((model.n_stages, len(state.clusters.sizes)), np.int16)
+        write_skips(model.lists.items, first, last, state.clusters.places, state.n_clusters, skips)
         fill_all_rows(model.rows(), model.tables, model.bins, state.clusters, state.n_clusters)
         for goal in range(options):
             ratio = 0.0

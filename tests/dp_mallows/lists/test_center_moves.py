@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -11,9 +11,7 @@ from scipy.special import logsumexp
 
 from permix.distributions.generalized.finite_beta_jit import stage_tables
 from permix.dp_mallows.lists.center_moves_jit import (
-    attract,
     draw_window,
-    find_mentions,
     improve,
     reinsert,
     shuffle_unmentioned,
@@ -21,9 +19,17 @@ from permix.dp_mallows.lists.center_moves_jit import (
     stagewise,
 )
 from permix.dp_mallows.lists.clusters_jit import move_center, update_centers
-from permix.dp_mallows.lists.predictive_rows_jit import row_scratch, skip_bins
+from permix.dp_mallows.lists.mentions_jit import (
+    ByList,
+    ByPair,
+    add_pairs,
+    attract,
+    count_mentions,
+    find_mentions,
+)
+from permix.dp_mallows.lists.predictive_rows_jit import log_prior_chances, row_scratch, skip_bins
 from permix.dp_mallows.lists.published_jit import PublishedRows
-from permix.dp_mallows.lists.top_lists_jit import Members, sum_skips
+from permix.dp_mallows.lists.top_lists_jit import Members
 from permix.dp_mallows.state import empty_slots, new_cluster
 from permix.kernels.jit import kernel
 from permix.kernels.streams import new_stream, open_stream
@@ -50,10 +56,10 @@ INDEX = {order: k for k, order in enumerate(ORDERS)}
 class Cluster:
     """A cluster as the kernels see it, between two others.
 
-    ``shift`` gives items other numbers; with ``walk`` nothing is tabulated.
+    ``shift`` gives items other numbers. Pairs are counted, or read from the lists and tabulated, or walked.
     """
 
-    def __init__(self, case, strength=1.0, rates=(1.0, 1.0, 1.0, 1.0), shift=0, walk=False):
+    def __init__(self, case, strength=1.0, rates=(1.0, 1.0, 1.0, 1.0), shift=0, way="counted"):
         self.weights = {
             tuple((item + shift) % N_ITEMS for item in row): weight for row, weight in CASES[case].items()
         }
@@ -64,9 +70,17 @@ class Cluster:
             np.array([number[row] for row in (OTHERS[0], *self.weights, OTHERS[1])], dtype=np.int32),
             np.array([5.0, *self.weights.values(), 7.0]),
         )
-        self.first, self.last = 1, 1 + len(self.weights)
-        self.mentions = find_mentions(self.lists, self.members, self.first, self.last, N_ITEMS)
-        if walk:
+        span = np.array([1, 1 + len(self.weights)])
+        if way == "counted":
+            pairs = np.zeros((1, 4, N_ITEMS, N_ITEMS))
+            for d, times in list(zip(*self.members, strict=True))[1:-1]:
+                add_pairs(self.lists, d, times, pairs[0])
+            self.source = ByPair(pairs, np.full(1, -1, dtype=np.int32))
+            self.mentions = count_mentions(pairs[0])
+        else:
+            self.source = ByList(self.lists, span, self.members)
+            self.mentions = find_mentions(self.lists, self.members, *span, N_ITEMS)
+        if way == "walked":
             self.mentions = self.mentions._replace(table=np.empty((0, 0)))
         attract(self.mentions, THETA)
         self.tables = stage_tables(N_ITEMS, 4, self.rates, strength, 20)
@@ -126,7 +140,8 @@ def after(move, starts):
 
 # One item at a time.
 
-WAYS = pytest.mark.parametrize("walk", [False, True], ids=["tabulated", "walked"])
+WAYS = pytest.mark.parametrize("way", ["counted", "tabulated", "walked"])
+SOURCES = pytest.mark.parametrize("way", ["counted", "tabulated"])
 
 
 def conditional(pi, rest, item):
@@ -138,9 +153,9 @@ def conditional(pi, rest, item):
 @WAYS
 @pytest.mark.parametrize("shift", range(N_ITEMS))
 @pytest.mark.parametrize("case", CASES)
-def test_reinsertion_has_the_exact_conditional_distribution(case, shift, walk):
+def test_reinsertion_has_the_exact_conditional_distribution(case, shift, way):
     """The energies that are left are those of the item moved last; every item has its turn to be that."""
-    made = Cluster(case, shift=shift, walk=walk)
+    made = Cluster(case, shift=shift, way=way)
     pi = made.distribution_given_decays()
     assert made.mentions.mentioned.tolist() == made.mentioned
     item = made.mentioned[-1]
@@ -159,8 +174,8 @@ def test_reinsertion_has_the_exact_conditional_distribution(case, shift, walk):
 
 @WAYS
 @pytest.mark.parametrize("case", CASES)
-def test_reinsertion_goes_where_its_probabilities_say(case, walk):
-    made = Cluster(case, walk=walk)
+def test_reinsertion_goes_where_its_probabilities_say(case, way):
+    made = Cluster(case, way=way)
     pi = made.distribution_given_decays()
     start = INDEX[(1, 4, 0, 3, 2)]
     expected = np.zeros(len(ORDERS))
@@ -194,8 +209,8 @@ def moved_stagewise(made, order, places, exact):
 
 @WAYS
 @pytest.mark.parametrize("case", CASES)
-def test_stagewise_distribution_and_its_correction(case, walk):
-    made = Cluster(case, walk=walk)
+def test_stagewise_distribution_and_its_correction(case, way):
+    made = Cluster(case, way=way)
     pi = made.distribution_given_decays()
     normalizers = np.array([log_normalizers(made, order) for order in ORDERS])
     energies = np.array([THETA @ made.statistics(order)[0] for order in ORDERS])
@@ -222,8 +237,8 @@ def test_stagewise_distribution_and_its_correction(case, walk):
 @WAYS
 @pytest.mark.parametrize(("low", "high"), [(0, 2), (1, 4), (2, 5), (3, 5)])
 @pytest.mark.parametrize("case", CASES)
-def test_stagewise_within_a_window(case, low, high, walk):
-    made = Cluster(case, walk=walk)
+def test_stagewise_within_a_window(case, low, high, way):
+    made = Cluster(case, way=way)
     pi = made.distribution_given_decays()
     start = (2, 0, 4, 1, 3)
     options = [(*start[:low], *inner, *start[high:]) for inner in permutations(start[low:high])]
@@ -294,13 +309,13 @@ def test_shuffling():
     assert tuple(order) == start
 
 
+@SOURCES
 @pytest.mark.parametrize("case", CASES)
-def test_greedy_center_takes_the_best_item_at_every_stage(case):
-    made = Cluster(case)
+def test_greedy_center_takes_the_best_item_at_every_stage(case, way):
+    made = Cluster(case, way=way)
     order, places = center(range(N_ITEMS))
     room = np.empty((2, 4))
-    where = (made.lists, made.members, made.first, made.last, made.tables)
-    improve(*where, 1, made.stream, order, places, *room, THETA.copy())
+    improve(made.source, 0, made.tables, 1, made.stream, order, places, *room, THETA.copy())
     assert sorted(order.tolist()) == list(range(N_ITEMS))
     assert np.array_equal(places[order], np.arange(N_ITEMS))
     left = list(range(N_ITEMS))
@@ -327,7 +342,8 @@ ROWS = {"exact": row_scratch(), "beta-gibbs": PublishedRows(False), "slice-gibbs
 def moved_by(made, how, n_rounds, starts, seed=0):
     """Orderings and decays after an update from each start."""
     rows, bins = ROWS[how], skip_bins(N_ITEMS, exact=True)
-    opening = new_cluster(rows, made.tables, bins, N_ITEMS)
+    chances = np.exp(log_prior_chances(made.tables, N_ITEMS))
+    opening = new_cluster(made.tables, chances, chances)
     cluster = empty_slots(1, N_ITEMS, 4, bins)
     taken = np.zeros(1, dtype=np.int64)
     numbers, decays = [], []
@@ -335,9 +351,8 @@ def moved_by(made, how, n_rounds, starts, seed=0):
         order, places = center(ORDERS[start])
         cluster.places[:, 0], cluster.theta[:] = places, 1.0
         totals, counts = cluster.totals[0], cluster.counts[0]
-        sum_skips(made.lists, made.members, made.first, made.last, places, totals, counts)
-        span = np.array([made.first, made.last])
-        data = (made.lists, span, made.members, made.tables, opening, cluster)
+        totals[:], counts[:] = made.statistics(ORDERS[start])
+        data = (made.source, made.lists, made.tables, opening, cluster)
         key = np.array([8 + seed, turn], dtype=np.uint64)
         update_centers(rows, *data, key, n_rounds, 0, 1, taken)
         order = np.argsort(cluster.places[:, 0])
@@ -353,9 +368,9 @@ PRIORS = {"mixed": (1.0, (1.0, 1.0, 1.0, 1.0)), "unmentioned": (0.4, (2.0, 1.0, 
 PRIORS |= {"fractions": (3.0, (0.3, 1.0, 2.0, 1.5)), "in all": (1.0, (1.0, 1.0, 1.0, 1.0))}
 
 
-@pytest.mark.parametrize("case", PRIORS)
-def test_update_leaves_the_distribution_of_centers_and_decays_invariant(case):
-    made = Cluster(case, *PRIORS[case])
+@pytest.mark.parametrize(("case", "way"), [*product(PRIORS, ["counted"]), ("mixed", "tabulated")])
+def test_update_leaves_the_distribution_of_centers_and_decays_invariant(case, way):
+    made = Cluster(case, *PRIORS[case], way=way)
     pi = made.distribution()
     n_draws = 6000
     starts = np.random.default_rng(1).choice(len(ORDERS), n_draws, p=pi)

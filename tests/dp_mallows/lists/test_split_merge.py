@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from permix.dp_mallows.lists.clusters_jit import log_likelihoods
+from permix.dp_mallows.lists.mentions_jit import ByList, ByPair, add_pairs
 from permix.dp_mallows.lists.split_merge_jit import (
     SEARCH_DECAY,
     blind_allocation,
@@ -43,6 +44,16 @@ def gathered(model, side, wanted=3):
     return Members(members.lists[:n].copy(), members.times[:n].copy())
 
 
+def source_of(model, members, way="counted"):
+    """Lists as a cluster, pairs counted or lists read."""
+    if way == "read":
+        return ByList(model.lists, np.array([0, len(members.lists)]), members)
+    pairs = np.zeros((1, model.n_stages, model.n_items, model.n_items))
+    for d, times in zip(*members, strict=True):
+        add_pairs(model.lists, d, times, pairs[0])
+    return ByPair(pairs, np.full(1, -1, dtype=np.int32))
+
+
 def test_gathering():
     side = np.array([1, 2, 0, 1, 1, 2, 0], dtype=np.int64)
     list_of = MODEL.lists.list_of
@@ -55,7 +66,16 @@ def test_gathering():
 
 def smart(model, side, first, second, draw, out, seed=0):
     members, anchors = gathered(model, side), np.array([first, second])
-    where = (model.lists, side, members, len(members.lists), anchors, model.tables, model.n_items)
+    where = (
+        source_of(model, members),
+        model.lists,
+        side,
+        members,
+        len(members.lists),
+        anchors,
+        model.tables,
+        model.n_items,
+    )
     return smart_allocation(stream(seed), *where, draw, out)
 
 
@@ -121,8 +141,9 @@ def test_blind_allocations_are_a_distribution():
     assert total_variation(frequencies, exact) < total_variation_bound(exact, 4000)
 
 
+@pytest.mark.parametrize("way", ["counted", "read"])
 @pytest.mark.parametrize("agents", [(2,), (0, 1, 3), (1, 5, 4, 2)])
-def test_centers_are_proposed_from_a_distribution(agents):
+def test_centers_are_proposed_from_a_distribution(agents, way):
     side = np.zeros(7, dtype=np.int64)
     side[list(agents)] = 1
     members = gathered(MODEL, side)
@@ -130,7 +151,7 @@ def test_centers_are_proposed_from_a_distribution(agents):
     def propose(center, draw, seed=0):
         order = np.array(center, dtype=np.int32)
         places = np.argsort(order).astype(np.int16)
-        where = (MODEL.lists, members, len(members.lists), MODEL.tables)
+        where = (source_of(MODEL, members, way), MODEL.tables)
         value = propose_center(stream(seed), *where, draw, order, places, *np.empty((2, MODEL.n_stages)))
         assert np.array_equal(places[order], np.arange(N_ITEMS))
         return tuple(order.tolist()), value

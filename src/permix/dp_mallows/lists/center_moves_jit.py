@@ -17,105 +17,16 @@ is the product of the stages' normalizers, and a Metropolis–Hastings step acce
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from permix.distributions.generalized.finite_beta_jit import theta_mode
-from permix.dp_mallows.lists.top_lists_jit import sum_skips
+from permix.dp_mallows.lists.mentions_jit import attract, survey, total_skips
 from permix.kernels.jit import kernel
 from permix.kernels.streams import categorical_log, integers, uniform
 
-# Up to so many mentioned items C is tabulated; with more, lists are walked.
-MOST_TABULATED = 256
 # Decays used to propose stay within these, whatever the data say.
 LEAST_DECAY, MOST_DECAY = 0.01, 10.0
-
-
-class Mentions(NamedTuple):
-    """Lists of a cluster by item, and room for the moves of its center.
-
-    Mentions ``starts[x]`` to ``starts[x + 1]`` are those of item x.
-    """
-
-    items: np.ndarray  # of all lists
-    starts: np.ndarray  # int64 (items + 1,)
-    spans: np.ndarray  # int64 (mentions, 3): in ``items`` the list begins, mentions x and ends
-    times: np.ndarray  # (mentions,): how often the list was given
-    mentioned: np.ndarray  # int32: the items that some list mentions
-    position: np.ndarray  # int32, by item: which of the mentioned ones
-    table: np.ndarray  # C_xy at [position of y, position of x]; empty where very many are mentioned
-    attraction: np.ndarray  # A, by item
-    balance: np.ndarray  # C_yx - C_xy for one x, by y; all 0 between uses
-    earlier: np.ndarray  # Σ C_xy over the y that are left, by x
-    energies: np.ndarray  # (items + 1,)
-    left: np.ndarray  # int32 (items,)
-    window: np.ndarray  # int32 (items,)
-
-
-@kernel
-def find_mentions(lists, members, first, last, n_items):
-    """Return the mentions of every item in the lists of the entries ``first`` to ``last``."""
-    starts = np.zeros(n_items + 2, np.int64)
-    for entry in range(first, last):
-        d = members.lists[entry]
-        for at in range(lists.starts[d], lists.starts[d + 1]):
-            starts[lists.items[at] + 2] += 1
-    reals = np.zeros((4, n_items + 1))
-    numbers = np.empty((4, n_items), np.int32)
-    n = 0
-    for item in range(n_items):
-        if starts[item + 2] > 0:
-            numbers[0, n] = item
-            numbers[1, item] = n
-            n += 1
-        starts[item + 2] += starts[item + 1]
-    spans = np.empty((starts[n_items + 1], 3), np.int64)
-    times = np.empty(starts[n_items + 1])
-    for entry in range(first, last):
-        d = members.lists[entry]
-        for at in range(lists.starts[d], lists.starts[d + 1]):
-            slot = starts[lists.items[at] + 1]
-            spans[slot, 0] = lists.starts[d]
-            spans[slot, 1] = at
-            spans[slot, 2] = lists.starts[d + 1]
-            times[slot] = members.times[entry]
-            starts[lists.items[at] + 1] += 1
-    size = n if n <= MOST_TABULATED else 0
-    return Mentions(
-        lists.items,
-        starts,
-        spans,
-        times,
-        numbers[0, :n],
-        numbers[1],
-        np.empty((size, size)),
-        reals[0],
-        reals[1],
-        reals[2],
-        reals[3],
-        numbers[2],
-        numbers[3],
-    )
-
-
-@kernel
-def attract(mentions, theta):
-    """Write A and, where it has room, C."""
-    for item in range(mentions.position.size):
-        total = 0.0
-        for at in range(mentions.starts[item], mentions.starts[item + 1]):
-            total += theta[mentions.spans[at, 1] - mentions.spans[at, 0]] * mentions.times[at]
-        mentions.attraction[item] = total
-    for index in range(mentions.table.shape[0]):
-        row = mentions.table[index]
-        row[:] = 0.0
-        y = mentions.mentioned[index]
-        for at in range(mentions.starts[y], mentions.starts[y + 1]):
-            begin, own = mentions.spans[at, 0], mentions.spans[at, 1]
-            weight = theta[own - begin] * mentions.times[at]
-            for other in range(begin, own):
-                row[mentions.position[mentions.items[other]]] += weight
 
 
 @kernel
@@ -312,12 +223,12 @@ def draw_window(stream, n):
 
 
 @kernel
-def improve(lists, members, first, last, tables, n_rounds, stream, order, places, totals, counts, theta):
-    """Find a center and decays that suit the lists, from the decays at hand; nothing here is random.
+def improve(source, k, tables, n_rounds, stream, order, places, totals, counts, theta):
+    """Find a center and decays that suit cluster ``k``, from the decays at hand; nothing here is random.
 
     A round sets the center to the best item at every stage given θ, and θ to what is most plausible then.
     """
-    mentions = find_mentions(lists, members, first, last, order.size)
+    mentions = survey(source, k, order.size)
     for item in range(order.size):
         mentions.window[item] = item
     for _ in range(n_rounds):
@@ -325,7 +236,7 @@ def improve(lists, members, first, last, tables, n_rounds, stream, order, places
         stage_by_stage(stream, mentions, theta, order.size, 2, order)
         for place in range(order.size):
             places[order[place]] = place
-        sum_skips(lists, members, first, last, places, totals, counts)
+        total_skips(source, k, places, totals, counts)
         for j in range(theta.size):
             mode = theta_mode(tables.prior_a[j] + totals[j], tables.prior_c + counts[j], tables.skips[j])
             theta[j] = min(max(mode, LEAST_DECAY), MOST_DECAY)

@@ -22,6 +22,7 @@ from permix.distributions.generalized.finite_beta_jit import (
     predictive_nodes,
 )
 from permix.kernels.jit import kernel
+from permix.kernels.mallows import log_normalizer_step
 
 # Below this the relative probability is taken as this; summands that cannot matter then are left out.
 LEAST = 1e-36
@@ -179,6 +180,14 @@ def fill_finite(tables, bins, stage, total, count, joining, own, scratch):
     for s in range(n_own):
         own[s] = max((m + 1) / own[s], LEAST)
     return log_whole
+
+
+@kernel
+def fill_given(theta, m, bins, joining):
+    """Fill the row of a stage for any list, given its decay."""
+    log_first = np.log(m + 1.0) - log_normalizer_step(theta, m + 1)
+    for b in range(bins.middle.size):
+        joining[b] = max(np.exp(log_first - theta * bins.middle[b]), LEAST)
 
 
 @kernel
