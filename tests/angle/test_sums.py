@@ -19,6 +19,7 @@ from permix.angle.data import AngleData
 from permix.angle.parameters import AngleParameters
 from permix.distributions.angle.scores import standard_scores
 from permix.errors import DataError
+from tests.every_run import turns_in_every_run
 from tests.oracles import angle as oracle
 
 
@@ -57,9 +58,11 @@ def fitted(data, k, **options):
         return AngleMixture(k, **options).fit(data)
 
 
-@pytest.mark.parametrize("kind", ["full", "lists", "subsets"])
-@pytest.mark.parametrize(("t", "k"), [(4, 2), (5, 4), (6, 3)])
-def test_probabilities_of_a_default_fit_sum_to_one(t, k, kind):
+@pytest.mark.parametrize(
+    ("shape", "kind"), turns_in_every_run([(4, 2), (5, 4), (6, 3)], ["full", "subsets", "lists"])
+)
+def test_probabilities_of_a_default_fit_sum_to_one(shape, kind):
+    t, k = shape
     data = voters(t, kind)
     model = fitted(data, k)
     assert model.normalizer_ == "exact"
