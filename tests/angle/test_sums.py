@@ -20,6 +20,7 @@ from permix.angle.parameters import AngleParameters
 from permix.distributions.angle.scores import standard_scores
 from permix.errors import DataError
 from tests.estimators.conventions import few_draws
+from tests.every_run import turns_in_every_run
 from tests.oracles import angle as oracle
 
 
@@ -61,10 +62,12 @@ def fitted(data, k, **options):
         return AngleMixture(**options, random_state=0, progress=False).fit(data)
 
 
-@pytest.mark.parametrize("kind", ["full", "lists", "subsets", "mixed"])
-@pytest.mark.parametrize("inference", ["em", "sir"])
-@pytest.mark.parametrize(("t", "k"), [(4, 2), (5, 4), (6, 3)])
-def test_probabilities_of_a_fit_sum_to_one(t, k, inference, kind):
+@pytest.mark.parametrize(
+    ("shape", "inference", "kind"),
+    turns_in_every_run([(4, 2), (5, 4), (6, 3)], ["em", "sir"], ["full", "lists", "subsets", "mixed"]),
+)
+def test_probabilities_of_a_fit_sum_to_one(shape, inference, kind):
+    t, k = shape
     data = voters(t, kind)
     model = fitted(data, k, inference=inference)
     assert model.normalizer_ == "exact"

@@ -8,7 +8,7 @@ import pytest
 from permix.moves import Concentration, Cycle, Gibbs
 from permix.moves.gibbs_jit import conditional
 from permix.partitions import DirichletProcess, Gamma, canonical_labels
-from tests.every_run import first_in_every_run
+from tests.every_run import first_in_every_run, turns_in_every_run
 from tests.families.cases import CASES
 from tests.moves.mixture_cases import PRIORS, chain_frequencies, posterior, state_of
 from tests.oracles.mixtures import exact_posterior, total_variation, total_variation_bound
@@ -82,8 +82,7 @@ def test_invariance_rejects_a_broken_prior(prior):
 N_SWEEPS = 20_000
 
 
-@pytest.mark.parametrize("prior", PRIORS)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "prior"), turns_in_every_run(CASES, PRIORS))
 def test_chain_visits_partitions_as_often_as_the_posterior_says(name, prior):
     partitions, pi = posterior(name, prior, 5)
     assert len(partitions) == 52

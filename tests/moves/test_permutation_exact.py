@@ -14,7 +14,7 @@ from permix.moves.permutation import LearningPermutation, Permutation, scratch_f
 from permix.moves.projection import Projection
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess, Gamma, canonical_labels
-from tests.every_run import first_in_every_run
+from tests.every_run import first_in_every_run, pairs_in_every_run
 from tests.families.cases import CASES, MOST_CASES, SLOW_CASES
 from tests.moves.mixture_cases import PRIORS as FIXED
 from tests.moves.mixture_cases import chain_frequencies, state_of
@@ -89,10 +89,9 @@ def slope_of(move, state):
     return move._slope(state, move._log_count(state))
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("prior", PRIORS)
-@pytest.mark.parametrize("name", MOST_CASES)
+@pytest.mark.parametrize(
+    ("name", "prior", "method", "order"), pairs_in_every_run(CASES, PRIORS, METHODS, ORDERS, slow=SLOW_CASES)
+)
 def test_steps_follow_the_exact_transition_matrix(name, prior, method, order):
     model = augmented(name, prior, order)
     state = state_of(name, PRIORS[prior], 4)

@@ -10,6 +10,7 @@ import pytest
 
 from permix.families import Gaussian
 from permix.partitions import DirichletProcess, Gamma
+from tests.every_run import turns_in_every_run
 from tests.families.cases import CASES
 from tests.moves.mixture_cases import PRIORS as FIXED
 from tests.oracles.mixtures import exact_posterior
@@ -36,6 +37,7 @@ ORDERS = ("uniform", "markov")
 
 every_case = pytest.mark.parametrize("name", CASES)
 every_prior = pytest.mark.parametrize("prior", PRIORS)
+every_case_and_prior = pytest.mark.parametrize(("name", "prior"), turns_in_every_run(CASES, PRIORS))
 every_order = pytest.mark.parametrize("order", ORDERS)
 
 
@@ -97,8 +99,7 @@ def test_uniform_orders_are_uniform_and_others_are_not(name):
     assert np.ptp(list(markov.values())) > 1e-2
 
 
-@every_prior
-@every_case
+@every_case_and_prior
 def test_posterior_is_that_of_the_other_oracle(name, prior):
     model = augmented(name, prior)
     partitions, pi = exact_posterior(model.family, model.X, model.prior.log_prob)
@@ -120,8 +121,7 @@ def test_integrated_concentration_is_a_mean_over_its_prior():
 
 
 @every_order
-@every_prior
-@every_case
+@every_case_and_prior
 def test_factors_multiply_to_the_joint(name, prior, order):
     model = augmented(name, prior, order)
     for arranged in model.orders[::5]:
@@ -136,8 +136,7 @@ def test_factors_multiply_to_the_joint(name, prior, order):
 
 
 @every_order
-@every_prior
-@every_case
+@every_case_and_prior
 def test_counted_program_sums_over_consistent_clusterings(name, prior, order):
     model = augmented(name, prior, order, 5)
     for arranged in model.orders[::17]:
@@ -156,8 +155,7 @@ def test_counted_program_sums_over_consistent_clusterings(name, prior, order):
 
 
 @every_order
-@every_prior
-@every_case
+@every_case_and_prior
 def test_linear_program_and_full_beam_sum_over_consistent_clusterings(name, prior, order):
     model = augmented(name, prior, order, 5)
     for arranged in model.orders[::17]:
@@ -225,16 +223,14 @@ def test_beam_keeps_the_largest_and_lets_the_earlier_of_equals_win():
 
 
 @every_order
-@every_prior
-@every_case
+@every_case_and_prior
 def test_exact_draws_are_reversible(name, prior, order):
     model = augmented(name, prior, order)
     assert_reversible(model.posterior, model.transition_matrix(model.exact_step))
 
 
 @every_order
-@every_prior
-@every_case
+@every_case_and_prior
 def test_slope_and_beam_with_metropolis_are_reversible(name, prior, order):
     model = augmented(name, prior, order)
     for slope in SLOPES:
@@ -248,8 +244,7 @@ def with_settings(step, *settings):
 
 
 @every_order
-@every_prior
-@every_case
+@every_case_and_prior
 def test_rejects_proposals_taken_without_metropolis(name, prior, order):
     model = augmented(name, prior, order)
     drifts = [
@@ -262,16 +257,14 @@ def test_rejects_proposals_taken_without_metropolis(name, prior, order):
 
 
 @every_order
-@every_prior
-@every_case
+@every_case_and_prior
 def test_rejects_a_slope_that_keeps_adapting(name, prior, order):
     model = augmented(name, prior, order)
     assert drift(model.posterior, model.transition_matrix(model.adapting_step)) > 1e-4
 
 
 @every_order
-@every_prior
-@every_case
+@every_case_and_prior
 def test_rejects_acceptance_from_outside_the_beam(name, prior, order):
     model = augmented(name, prior, order)
     for slope in SLOPES:
@@ -280,8 +273,7 @@ def test_rejects_acceptance_from_outside_the_beam(name, prior, order):
 
 
 @every_order
-@every_prior
-@every_case
+@every_case_and_prior
 def test_rejects_clusterings_drawn_without_the_weight_of_their_orders(name, prior, order):
     model = augmented(name, prior, order)
     assert drift(model.posterior, model.transition_matrix(model.unweighted_step)) > 1e-2

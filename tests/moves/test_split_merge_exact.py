@@ -16,7 +16,8 @@ from permix.moves import Concentration, Cycle, Gibbs
 from permix.moves.split_merge import _WORKSPACES, SplitMerge
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess, Gamma
-from tests.families.cases import CASES, MOST_CASES
+from tests.every_run import pairs_in_every_run, turns_in_every_run
+from tests.families.cases import CASES, MOST_CASES, SLOW_CASES
 from tests.moves.mixture_cases import PRIORS, chain_frequencies, posterior, state_of, visits_of
 from tests.oracles.mixtures import exact_posterior, naive_marginal, total_variation, total_variation_bound
 from tests.oracles.twins import GreedySpec
@@ -46,11 +47,10 @@ def matrix_of(name, prior, variant, flaw=None, n_scans=1):
 
 
 @pytest.mark.parametrize(
-    ("variant", "n_scans"), [("sequential", 0), *(("restricted-gibbs", t) for t in (1, 3))]
+    ("name", "prior", "n_scans"), pairs_in_every_run(CASES, PRIORS, (0, 1, 3), slow=SLOW_CASES)
 )
-@pytest.mark.parametrize("prior", PRIORS)
-@pytest.mark.parametrize("name", MOST_CASES)
-def test_reference_is_reversible(name, prior, variant, n_scans):
+def test_reference_is_reversible(name, prior, n_scans):
+    variant = "restricted-gibbs" if n_scans else "sequential"
     _, pi = posterior(name, prior, 4)
     matrix = matrix_of(name, prior, variant, n_scans=n_scans)
     np.testing.assert_allclose(matrix[pi > 0].sum(axis=1), 1.0, atol=1e-12)
@@ -69,9 +69,9 @@ FLAWS = [
 ]
 
 
-@pytest.mark.parametrize(("variant", "flaw"), FLAWS)
-@pytest.mark.parametrize("prior", PRIORS)
-def test_invariance_rejects_broken_twins(prior, variant, flaw):
+@pytest.mark.parametrize(("prior", "twin"), turns_in_every_run(PRIORS, FLAWS))
+def test_invariance_rejects_broken_twins(prior, twin):
+    variant, flaw = twin
     _, pi = posterior("gaussian-niw", prior, 4)
     matrix = matrix_of("gaussian-niw", prior, variant, flaw)
     assert np.abs(pi @ matrix - pi).max() > 1e-4
@@ -127,9 +127,7 @@ SETS = {
 }
 
 
-@pytest.mark.parametrize("moves", SETS)
-@pytest.mark.parametrize("prior", PRIORS)
-@pytest.mark.parametrize("name", MOST_CASES)
+@pytest.mark.parametrize(("name", "prior", "moves"), pairs_in_every_run(CASES, PRIORS, SETS, slow=SLOW_CASES))
 def test_chain_visits_partitions_as_often_as_the_posterior_says(name, prior, moves):
     partitions, pi = posterior(name, prior, 5)
     assert len(partitions) == 52
@@ -141,8 +139,7 @@ def test_chain_visits_partitions_as_often_as_the_posterior_says(name, prior, mov
     assert total_variation(frequencies, pi) < total_variation_bound(pi, n_effective)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize(("prior", "variant"), turns_in_every_run(PRIORS, VARIANTS))
 def test_frequencies_reject_a_broken_prior(prior, variant):
     partitions, pi = posterior("categorical", prior, 5)
     state = state_of("categorical", GreedySpec(PRIORS[prior]), 5)

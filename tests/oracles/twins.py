@@ -1,9 +1,8 @@
 """Broken twins: families and priors with one deliberate mistake, which exactness tests must reject.
 
 ``TemperedStats`` wraps the statistics of any family and scores data as if they counted for 60 %;
-``CarelessStats`` forgets to leave a datum out of its own cluster; ``StrayDraws`` draws data of the next
-cluster, ``PriorDraws`` those of the next but one, which tests leave empty; ``GreedySpec`` wraps any prior,
-weighs a cluster of m members as m + 1 and a new one as if it were the first.
+``CarelessStats`` forgets to leave a datum out of its own cluster; ``GreedySpec`` wraps any prior, weighs a
+cluster of m members as m + 1 and a new one as if it were the first.
 """
 
 from __future__ import annotations
@@ -24,23 +23,6 @@ class TemperedStats(NamedTuple):
 
 class CarelessStats(NamedTuple):
     inner: Any
-
-
-class StrayDraws(NamedTuple):
-    inner: Any
-
-
-class PriorDraws(NamedTuple):
-    inner: Any
-
-
-@overload(contract.draw)
-def _draw(rng, stats, k, out):
-    if is_instance(stats, StrayDraws):
-        return lambda rng, stats, k, out: contract.draw(rng, stats.inner, k + 1, out)
-    if is_instance(stats, PriorDraws):
-        return lambda rng, stats, k, out: contract.draw(rng, stats.inner, k + 2, out)
-    return None
 
 
 def _is_twin(stats):
