@@ -12,7 +12,7 @@ import numpy as np
 from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.angle.normalizers import log_sum_and_gradient, work_space
+from permix.distributions.angle.normalizers import log_sums_and_gradients
 from permix.distributions.angle.scores import standard_scores
 from permix.errors import DataError
 from permix.estimators.preference_input import _over_items
@@ -81,9 +81,7 @@ class AngleData:
 
     def uphill(self, tilts: Array, log_weights: Array, normalizer: str) -> Uphill:
         """Return the log-likelihood and its gradient in the tilts (K, items), by a proper normalizer."""
-        tables = work_space(normalizer, self.n_items)
-        found = [log_sum_and_gradient(row, self.scores, tables) for row in tilts]
-        log_sums, expected = (np.array(part) for part in zip(*found, strict=True))
+        log_sums, expected = log_sums_and_gradients(normalizer, tilts, self.scores)
         total, sums, masses = self.weighed(tilts, log_weights - log_sums)
         return total, sums.T - masses[:, None] * expected, masses
 
