@@ -295,7 +295,7 @@ def _several(data: AngleData, settings: AngleParameters, prior: AnglePrior, disp
             display.update(f"objective {objective:,.2f}", len(reached))
             return not interrupts.stopped
 
-        display.begin("trying starts", settings.n_init)
+        display.begin("trying starts", len(seeds) - 1)
         for seed in seeds[:-1]:
             tilts = np.zeros((1, data.n_items))
             if k > 1:  # one component needs no seed: from all rankings alike there is one way up
