@@ -12,7 +12,8 @@ from scipy import optimize
 
 from permix.angle import exact_jit as kernels
 from permix.angle.gibbs.moves import metropolis_steps
-from permix.angle.maximum import maximize
+from permix.angle.quasi_newton import Summed
+from permix.angle.quasi_newton import climbed as climbed_from
 from permix.distributions.angle.bessel_jit import log_sphere_moment
 from permix.distributions.angle.normalizers import log_sum, work_space
 from tests.oracles import angle as oracle
@@ -34,7 +35,9 @@ def mean_under(tilts):
 def climbed(mean, start=None, max_iter=200):
     t = len(mean)
     start = np.zeros(t) if start is None else start
-    return maximize(mean, oracle.scores(t), start, work_space("exact", t), max_iter)
+    known = Summed(mean[None], np.ones(1), oracle.scores(t))
+    end, history, _ = climbed_from(start[None], np.zeros(1), "exact", known, max_iter, 1e-10)
+    return end.tilts[0], history[-1], log_sum("exact", end.tilts[0], oracle.scores(t))
 
 
 @pytest.mark.parametrize("t", [3, 4, 6])

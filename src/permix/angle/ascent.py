@@ -19,20 +19,20 @@ import numpy as np
 
 from permix.angle.components import EMPTY, AngleComponents, AnglePrior, cap_of, is_expensive
 from permix.angle.data import AngleData
-from permix.angle.maximum import maximize
 from permix.angle.parameters import AngleParameters
+from permix.angle.quasi_newton import Summed, rise
 from permix.data.labels import Array
 from permix.distributions.angle.bessel_jit import bessel_ratio
 from permix.distributions.angle.concentration import INTERPRETED, ConcentrationPosterior, newton_concentration
 from permix.distributions.angle.gamma_jit import gamma_divergence, gamma_expectations
-from permix.distributions.angle.normalizers import work_space
 from permix.runtime.interrupts import Interrupts
 from permix.runtime.progress import Display
 from permix.runtime.seeds import seed_sequence
 from permix.runtime.threads import at_most
 
-# Inner steps of an exact M-step: EM needs progress, not the maximum; the next pass goes on from there.
-EXACT_STEPS = 25
+# Inner steps of an exact M-step: EM needs progress, not the maximum; the next pass goes on from there. A
+# likelihood that has no maximum (all rankings alike) is followed until an agent has so little left to gain.
+EXACT_STEPS, ENOUGH = 25, 1e-10
 # Entries (rows x items) of the part on which starts are tried, where there are many more.
 TRIAL_ENTRIES = 200_000
 # Entries of the dense table from which seeds are chosen.
@@ -92,20 +92,15 @@ class Likelihood:
 
     def following(self, sums: Array, masses: Array, data: AngleData) -> Likelihood:
         """Return the maximum of the likelihood given the sums of one pass: the M-step."""
+        found, weights = self.components, masses / masses.sum()
+        if found.normalizer != "vmf":
+            known = Summed(sums.T, masses, data.scores)
+            return Likelihood(rise(replace(found, weights=weights), known, EXACT_STEPS, ENOUGH)[0])
         k, t = self.tilts.shape
-        found = self.components
         directions, kappas = found.directions.copy(), found.concentrations.copy()
         guarded = np.zeros(k, dtype=bool)
-        tables = work_space(found.normalizer, t)
         for g in np.flatnonzero(masses >= EMPTY):
             mean = sums[:, g] / masses[g]
-            if found.normalizer != "vmf":
-                tilts, _, _ = maximize(mean, data.scores, self.tilts[g], tables, EXACT_STEPS)
-                tilts = tilts - tilts.mean()
-                kappas[g] = np.linalg.norm(tilts)
-                if kappas[g] > 0.0:
-                    directions[g] = tilts / kappas[g]
-                continue
             r = float(np.linalg.norm(mean))
             if r == 0.0:
                 kappas[g] = 0.0
@@ -114,7 +109,7 @@ class Likelihood:
             kappas[g] = newton_concentration(0.5 * (t - 3.0), min(r, 1.0 - 1e-12))
             cap = cap_of(directions[g], data.scores, kappas[g])
             kappas[g], guarded[g] = min(kappas[g], cap), kappas[g] >= cap
-        parts = (masses / masses.sum(), directions, kappas)
+        parts = (weights, directions, kappas)
         return Likelihood(AngleComponents(found.items, *parts, found.normalizer), guarded)
 
 
@@ -199,8 +194,6 @@ def climb(
     ``follow`` sees every objective and says whether to go on.
     """
     if isinstance(point, Likelihood) and point.components.normalizer != "vmf":
-        from permix.angle.quasi_newton import rise
-
         components, history, converged = rise(point.components, data, max_iter, tol, follow)
         return Run(Likelihood(components), history[-1], history, converged)
     history = []
@@ -238,12 +231,11 @@ def single(data: AngleData, settings: AngleParameters, prior: AnglePrior) -> Run
     point: Any
     if settings.inference == "em":
         point = first_point(np.zeros((1, data.n_items)), data, settings, prior)
-        value = -np.inf
-        for _ in range(settings.max_iter):  # once is enough under "vmf"; exact steps go on until they settle
+        if point.components.normalizer == "vmf":
             point = point.following(sums, n, data)
-            before, value = value, data.total_log_density(point.tilts, point.offsets)
-            if abs(value - before) <= 1e-12 * abs(value):
-                break
+        else:
+            known = Summed(sums.T, n, data.scores)
+            point = Likelihood(rise(point.components, known, settings.max_iter, 1e-3 * ENOUGH)[0])
     else:
         point = Variational(updated(None, prior, sums, n, data.scores), prior)
     objective = point.objective(data.total_log_density(point.tilts, point.offsets))
@@ -303,7 +295,7 @@ def _several(data: AngleData, settings: AngleParameters, prior: AnglePrior, disp
             display.update(f"objective {objective:,.2f}", len(reached))
             return not interrupts.stopped
 
-        display.begin("trying starts", settings.n_init)
+        display.begin("trying starts", len(seeds) - 1)
         for seed in seeds[:-1]:
             tilts = np.zeros((1, data.n_items))
             if k > 1:  # one component needs no seed: from all rankings alike there is one way up

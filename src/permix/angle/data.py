@@ -12,7 +12,7 @@ import numpy as np
 from permix.data.labels import Array, Label
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
-from permix.distributions.angle.normalizers import log_sum_and_gradient, work_space
+from permix.distributions.angle.normalizers import log_sums_and_gradients
 from permix.distributions.angle.scores import standard_scores
 from permix.errors import DataError
 from permix.estimators.preference_input import _over_items
@@ -81,9 +81,7 @@ class AngleData:
 
     def uphill(self, tilts: Array, log_weights: Array, normalizer: str) -> Uphill:
         """Return the log-likelihood and its gradient in the tilts (K, items), by a proper normalizer."""
-        tables = work_space(normalizer, self.n_items)
-        found = [log_sum_and_gradient(row, self.scores, tables) for row in tilts]
-        log_sums, expected = (np.array(part) for part in zip(*found, strict=True))
+        log_sums, expected = log_sums_and_gradients(normalizer, tilts, self.scores)
         total, sums, masses = self.weighed(tilts, log_weights - log_sums)
         return total, sums.T - masses[:, None] * expected, masses
 
@@ -129,62 +127,50 @@ class TopLists(AngleData):
         self, tilts: Array, offsets: Array, *, probabilities: Wanted = None, densities: Wanted = None
     ) -> Weighed:
         """One E-step, which finds Σ p E[y | list] in place of Σ p y."""
-        tables, joint, _ = self._tables(tilts)
-        shares, values = self._shares(joint, offsets)
-        if probabilities is not None:
-            probabilities[:] = shares.T
-        if densities is not None:
-            densities[:] = values
-        shares *= self.counts
-        sums = self._summed(tilts, tables, shares, np.zeros(len(offsets)))
-        return float(self.counts @ values), sums.T, shares.sum(axis=1)
+        total, sums, masses = self._passed(tilts, offsets, False, probabilities, densities)
+        return total, sums.T, masses
 
     def uphill(self, tilts: Array, log_weights: Array, normalizer: str) -> Uphill:
         """The same pass has the sum over all rankings and its gradient: that of the empty list."""
         assert normalizer == "exact"
-        tables, joint, log_totals = self._tables(tilts)
-        shares, values = self._shares(joint, log_weights - log_totals)
-        shares *= self.counts
-        masses = shares.sum(axis=1)
-        return float(self.counts @ values), self._summed(tilts, tables, shares, masses), masses
+        return self._passed(tilts, log_weights, True)
 
-    def _tables(self, tilts: Array) -> tuple[list[Any], Array, Array]:
-        """Return tables for the components, by fours; ln of the sums that agree with each row; of all."""
-        from permix.distributions.angle.lists_jit import LANES, weigh_lists
+    def _passed(
+        self, tilts: Array, offsets: Array, normalized: bool, shares: Wanted = None, densities: Wanted = None
+    ) -> Uphill:
+        """Return Σ ln density, Σ p E[y | list] (K, items), less Σ p E[y] if ``normalized``, and Σ p (K,)."""
+        from permix.distributions.angle.lists_jit import LANES, add_lists, weigh_lists
 
         k, t, tilts = len(tilts), self.n_items, np.ascontiguousarray(tilts)
-        joint, log_totals = np.empty((k, len(self.rankings))), np.empty(k)
+        joint, log_totals, sums = np.empty((k, len(self.rankings))), np.empty(k), np.empty((k, t))
+        firsts = list(range(0, k, LANES))
+        tables = {first: (np.empty((t, t, LANES)), np.empty((1 << t, LANES))) for first in firsts}
 
-        def weigh(first: int) -> Any:
-            tables = np.empty((t, t, LANES)), np.empty((1 << t, LANES))
-            weigh_lists(first, *self._lists, tilts, self.scores, *tables, joint, log_totals)
-            return first, *tables
+        def weigh(first: int) -> None:
+            weigh_lists(first, *self._lists, tilts, self.scores, *tables[first], joint, log_totals)
 
-        return self._of_all(weigh, list(range(0, k, LANES))), joint, log_totals
-
-    def _shares(self, joint: Array, offsets: Array) -> tuple[Array, Array]:
-        """Return P(component | row) and ln P(row) of ln weights (components, rows), which are changed."""
-        joint += offsets[:, None]
+        self._of_all(weigh, firsts)
+        joint += (offsets - log_totals if normalized else offsets)[:, None]
         largest = joint.max(axis=0)
         joint -= largest
-        shares = np.exp(joint, out=joint)
-        totals = shares.sum(axis=0)
-        shares /= totals
-        return shares, largest + np.log(totals)
+        np.exp(joint, out=joint)
+        weights = joint.sum(axis=0)
+        joint /= weights
+        values = largest + np.log(weights)
+        if shares is not None:
+            shares[:] = joint.T
+        if densities is not None:
+            densities[:] = values
+        joint *= self.counts
+        masses = joint.sum(axis=1)
+        less = masses if normalized else np.zeros(k)
 
-    def _summed(self, tilts: Array, tables: list[Any], shares: Array, less: Array) -> Array:
-        """Return Σ p E[y | list] less so many E[y] (components, items)."""
-        from permix.distributions.angle.lists_jit import add_lists
+        def add(first: int) -> None:
+            known = (*self._lists, joint, less, tilts, self.scores, *tables[first])
+            add_lists(first, *known, np.empty((1 << t, LANES)), sums)
 
-        sums, tilts = np.empty(tilts.shape), np.ascontiguousarray(tilts)
-
-        def add(table: Any) -> None:
-            first, factors, rest = table
-            known = (*self._lists, shares, less, tilts, self.scores, factors, rest)
-            add_lists(first, *known, np.empty(rest.shape), sums)
-
-        self._of_all(add, tables)
-        return sums
+        self._of_all(add, firsts)
+        return float(self.counts @ values), sums, masses
 
     @cached_property
     def _lists(self) -> tuple[Array, Array, Array]:
@@ -194,10 +180,8 @@ class TopLists(AngleData):
         listed = np.array(self.rankings.orders, dtype=np.int32, order="C")
         return listed, np.array(self.rankings.lengths, dtype=np.int64), item_sets(listed)
 
-    def _of_all(self, task: Any, parts: list[Any]) -> list[Any]:
-        if len(parts) == 1 or self.n_items < THREADED_ITEMS:
-            return [task(part) for part in parts]
-        return run_in_threads(task, parts, self.n_jobs)
+    def _of_all(self, task: Any, parts: list[Any]) -> None:
+        run_in_threads(task, parts, self.n_jobs if self.n_items >= THREADED_ITEMS else 1)
 
     def total_log_density(self, tilts: Array, offsets: Array) -> float:
         return self.weighed(tilts, offsets)[0]

@@ -120,7 +120,7 @@ class AngleParameters(ChainParameters):
         10, Whole(1), "Climbs from this many different starts; the best one is kept.", flag="--starts"
     )
     max_iter: int = declare(500, Whole(1), "The most passes of one climb over the data.")
-    tol: float = declare(1e-7, Real(least=0.0), "A climb ends when a pass gains less than this per agent.")
+    tol: float = declare(1e-7, Real(least=0.0), "A climb ends when passes gain less than this per agent.")
     n_candidates: int = declare(
         10_000,
         Whole(2, 10**8),

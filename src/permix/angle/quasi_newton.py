@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from permix.angle.components import EMPTY, AngleComponents
-from permix.angle.data import AngleData
 from permix.data.labels import Array
+from permix.distributions.angle.normalizers import log_sums_and_gradients
 
 # Steps remembered, and the share of the promised gain that a step must bring.
 MEMORY = 20
@@ -24,10 +25,24 @@ WORTH = 1e-4
 LONGEST, HEAVIEST = 2.0, 2.0
 
 
+class Summed:
+    """Full rankings whose components are known: Σ y (K, items), and how many each component has."""
+
+    def __init__(self, sums: Array, masses: Array, scores: Array) -> None:
+        self.sums, self.masses, self.scores = sums, masses, scores
+        self.n_items, self.n_agents = len(scores), float(masses.sum())
+
+    def uphill(self, tilts: Array, log_weights: Array, normalizer: str) -> tuple[float, Array, Array]:
+        """Return the log-likelihood, its gradient in the tilts, and the masses; as data do."""
+        log_sums, expected = log_sums_and_gradients(normalizer, tilts, self.scores)
+        total = float((tilts * self.sums).sum() + self.masses @ (log_weights - log_sums))
+        return total, self.sums - self.masses[:, None] * expected, self.masses
+
+
 class Position:
     """Tilts and log-weights, with the log-likelihood and its gradient there."""
 
-    def __init__(self, values: Array, data: AngleData, normalizer: str) -> None:
+    def __init__(self, values: Array, data: Any, normalizer: str) -> None:
         t = data.n_items
         k = len(values) // (t + 1)
         self.tilts = values[: k * t].reshape(k, t)
@@ -66,52 +81,67 @@ class Position:
 
 def rise(
     start: AngleComponents,
-    data: AngleData,
+    data: Any,
     max_iter: int,
     tol: float,
     follow: Callable[[float], bool] | None = None,
 ) -> tuple[AngleComponents, list[float], bool]:
-    """Climb until two steps in turn gain less than ``tol`` an agent.
+    """Climb from these components; ``data`` are rankings or :class:`Summed`.
 
     Returns where it ended, the log-likelihood after each step, and whether it converged.
     """
     with np.errstate(divide="ignore"):
         log_weights = np.maximum(np.log(start.weights), -700.0)
-    here = Position(np.append(start.tilts, log_weights), data, start.normalizer)
+    end, history, converged = climbed(start.tilts, log_weights, start.normalizer, data, max_iter, tol, follow)
+    tilts = end.tilts - end.tilts.mean(axis=1, keepdims=True)
+    kappas = np.linalg.norm(tilts, axis=1)
+    known = kappas > 0.0
+    directions = np.where(known[:, None], tilts / np.where(known, kappas, 1.0)[:, None], start.directions)
+    return AngleComponents(start.items, end.weights, directions, kappas, start.normalizer), history, converged
+
+
+def climbed(
+    tilts: Array,
+    log_weights: Array,
+    normalizer: str,
+    data: Any,
+    max_iter: int,
+    tol: float,
+    follow: Callable[[float], bool] | None = None,
+) -> tuple[Position, list[float], bool]:
+    """Climb until two steps in turn gain less than ``tol`` an agent, or until nothing is left to gain."""
+    here = Position(np.append(tilts, log_weights), data, normalizer)
     memory: deque[tuple[Array, Array, float]] = deque(maxlen=MEMORY)
     history, small = [here.total], 0
     while small < 2 and len(history) <= max_iter and (follow is None or follow(here.total)):
         direction = _bent(here, memory)
         promised = float(direction @ here.gradient)
-        if promised <= 0.0 and memory:
-            memory.clear()
-            continue
-        size = here.longest(direction)
-        there = Position(here.values + size * direction, data, start.normalizer)
-        while there.total < here.total + WORTH * size * promised and size > 1e-9:
-            # The top of the parabola through both ends.
-            bend = 2.0 * (here.total + size * promised - there.total) / size
-            size *= min(max(promised / bend, 0.1), 0.5) if np.isfinite(bend) else 0.1
-            there = Position(here.values + size * direction, data, start.normalizer)
-        if not there.total >= here.total:
-            if not memory:
-                small = 2
-                break
+        there = _better(here, direction, promised, data, normalizer)
+        if there is None:  # what was learnt misleads, or this is the top
+            small = 0 if memory else 2
             memory.clear()
             continue
         small = small + 1 if there.total - here.total < tol * data.n_agents else 0
-        change, bend = there.values - here.values, here.gradient - there.gradient
-        curvature = float(change @ bend)
-        if curvature > 1e-12 * float(np.linalg.norm(change) * np.linalg.norm(bend)):
-            memory.append((change, bend, 1.0 / curvature))
+        change, bent = there.values - here.values, here.gradient - there.gradient
+        curvature = float(change @ bent)
+        if curvature > 1e-12 * float(np.linalg.norm(change) * np.linalg.norm(bent)):
+            memory.append((change, bent, 1.0 / curvature))
         here = there
         history.append(here.total)
-    tilts = here.tilts - here.tilts.mean(axis=1, keepdims=True)
-    kappas = np.linalg.norm(tilts, axis=1)
-    known = kappas > 0.0
-    directions = np.where(known[:, None], tilts / np.where(known, kappas, 1.0)[:, None], start.directions)
-    parts = (here.weights, directions, kappas, start.normalizer)
-    return AngleComponents(start.items, *parts), history, small == 2
+    return here, history, small == 2
+
+
+def _better(here: Position, direction: Array, promised: float, data: Any, normalizer: str) -> Position | None:
+    """Return a position along the direction that brings its share of what is promised, or None."""
+    size = here.longest(direction)
+    while promised > 1e-15 * abs(here.total) and size > 1e-9:
+        there = Position(here.values + size * direction, data, normalizer)
+        if there.total >= here.total + WORTH * size * promised:
+            return there
+        # The top of the parabola through both ends.
+        bend = 2.0 * (here.total + size * promised - there.total) / size
+        size *= min(max(promised / bend, 0.1), 0.5) if bend < np.inf else 0.1
+    return None
 
 
 def _bent(here: Position, memory: deque[tuple[Array, Array, float]]) -> Array:

@@ -22,13 +22,13 @@ from math import sqrt
 
 import numpy as np
 
-from permix.angle.ascent import updated
+from permix.angle.ascent import ENOUGH, updated
 from permix.angle.components import AnglePrior, is_expensive
 from permix.angle.direct import Evidence
 from permix.angle.exact_jit import metropolis_tilts
 from permix.angle.gibbs.state import AngleState
-from permix.angle.maximum import maximize
 from permix.angle.parameters import AngleParameters
+from permix.angle.quasi_newton import Summed, climbed
 from permix.data.labels import Array
 from permix.distributions.angle.bessel_jit import sphere_moments
 from permix.distributions.angle.concentration import LEAST, draw_from_grid, newton_concentration
@@ -156,7 +156,9 @@ class DelayedTilts(Move):
             mass = state.masses[g]
             slope = np.zeros(t)
             if mass > 0.0:
-                center, _, _ = maximize(state.sums[:, g] / mass, scores, slope, cheap, CENTER_STEPS)
+                known = Summed(state.sums[:, g][None] / mass, np.ones(1), scores)
+                found = climbed(slope[None], np.zeros(1), "balanced", known, CENTER_STEPS, ENOUGH)
+                center = found[0].tilts[0]
                 expected, balanced = (log_sum_and_gradient(center, scores, way)[1] for way in (exact, cheap))
                 slope = expected - balanced
                 slope -= slope.mean()  # the balanced sum is in the zero-sum plane up to rounding alone
