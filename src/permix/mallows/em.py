@@ -22,14 +22,15 @@ from permix.distributions.conditioning.agent_posteriors import (
     CHUNK,
     Profile,
     particle_draws,
+    partition_distances,
     partition_log_normalizers,
 )
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.draws import log_mean_exp
-from permix.distributions.conditioning.partitioned_jit import best_decay
+from permix.distributions.conditioning.pair_words_jit import DRAW, SHARE
 from permix.distributions.conditioning.tournaments_jit import count_drawn
 from permix.kernels.comparisons import weigh_levels_compiled
-from permix.kernels.kemeny_search import improve_by_insertion, order_score
+from permix.mallows.em_jit import maximize
 from permix.mallows.parameters import MallowsParameters
 from permix.runtime.threads import over_rows
 
@@ -42,6 +43,8 @@ FAR_BEHIND = 6.0
 ROUNDS_BETWEEN_ALL = 8
 # Rounds of stochastic EM before exact rounds.
 N_STOCHASTIC = 30
+# Exact rounds that leave centers alone after one that found them best.
+ROUNDS_OF_REST = 4
 # Rounds over which the likelihood must rise, and rounds of averaging after it stopped rising.
 WINDOW = 4
 N_AVERAGED = 6
@@ -56,6 +59,7 @@ class Statistics(NamedTuple):
     wins: Array  # (K, m, m): weight of "a before b", stated by partitioned rows or drawn for the others
     rankings: Array  # (K,): weight of the rankings behind ``wins``
     blocks: Array  # (K, m + 1): weight of blocks of each size in partitioned rows
+    against: Array  # (K,): weight of stated pairs that go against the present center, in partitioned rows
 
 
 class Follow(NamedTuple):
@@ -86,6 +90,7 @@ class MallowsEM:
         self.n_sets = max(N_SETS, min(16, math.ceil(LEAST_DRAWS / max(n_sampled, 1))))
         self.n_agents = profile.n_agents
         self._active = np.ones((n_sampled, settings.n_components), dtype=np.bool_)
+        self._known: tuple[Array, Array] | None = None  # centers, and distances (K, rows) from them
 
     def climb(self, components: MallowsComponents, follow: Follow, n_stochastic: int = N_STOCHASTIC) -> Run:
         """Iterate until the likelihood stops rising.
@@ -93,6 +98,9 @@ class MallowsEM:
         Where everything is exact, the first rounds draw every agent's component instead of sharing the agent
         out (stochastic EM): centers are discrete, and without that noise they lock in early. Where rankings
         are drawn the noise is there already.
+
+        Exact rounds that find all centers best are followed by some that leave them alone, which costs less;
+        the last round does not.
         """
         history: list[tuple[float, float]] = []
         rng = np.random.default_rng(np.random.SeedSequence(self.key.tolist()))
@@ -103,14 +111,24 @@ class MallowsEM:
                 return Run(components, found, np.array([(float(found), 0.0)]), False)
             # One more member each: a component that nobody was drawn for could otherwise never come back.
             components = self.m_step(components, statistics._replace(members=statistics.members + 1.0))
+        rest, looked = 0, True  # rounds that leave centers alone, and whether the last one did not
         for sweep in range(self.settings.max_iter):
-            found, statistics = self.e_step(components, sweep)
+            found, statistics = self.e_step(components, sweep, look=rest == 0)
             history.append((float(found), found.standard_error))
             follow.report(sweep + 1, float(found))
-            converged = self._stopped_rising(history)
+            risen = not self._stopped_rising(history)
+            converged = not risen and looked
             if converged or follow.stopped() or sweep + 1 == self.settings.max_iter:
                 break
-            components = self.m_step(components, statistics)
+            if not risen and rest > 0:
+                rest = 0
+                _, statistics = self.e_step(components, sweep)
+            before, looked = components, rest == 0
+            components = self.m_step(components, statistics, look=looked)
+            if not looked:
+                rest -= 1
+            elif self.exact and np.array_equal(components.centers, before.centers):
+                rest = ROUNDS_OF_REST
         return Run(components, found, np.array(history), converged)
 
     def average(self, run: Run, follow: Follow) -> Run:
@@ -143,15 +161,24 @@ class MallowsEM:
     # E-step.
 
     def e_step(
-        self, components: MallowsComponents, sweep: int, rng: np.random.Generator | None = None
+        self,
+        components: MallowsComponents,
+        sweep: int,
+        rng: np.random.Generator | None = None,
+        look: bool = True,
     ) -> tuple[Estimate, Statistics]:
         """Return the log-likelihood of the present components, and the expected statistics under them.
 
-        With a generator the components of partitioned rows are drawn, not shared out.
+        With a generator the components of partitioned rows are drawn, not shared out. Without ``look`` their
+        part in ``wins`` is left out.
         """
         k, m = components.n_components, components.n_items
-        statistics = Statistics(np.zeros(k), np.zeros((k, m, m)), np.zeros(k), np.zeros((k, m + 1)))
-        total = self._partitioned_part(components, statistics, rng)
+        shapes = ((k,), (k, m, m), (k,), (k, m + 1), (k,))
+        statistics = Statistics(*map(np.zeros, shapes))
+        total = 0.0
+        if len(self.profile.partitioned):
+            part = self._part_of_words if self.profile.words else self._part_of_rows
+            total = part(components, statistics, rng, look)
         variance = 0.0
         if not self.exact:
             if sweep % ROUNDS_BETWEEN_ALL == 0 or sweep < 2:
@@ -160,14 +187,55 @@ class MallowsEM:
             total, variance = total + float(found), found.standard_error**2
         return Estimate(total, math.sqrt(variance)), statistics
 
-    def _partitioned_part(
-        self, components: MallowsComponents, statistics: Statistics, rng: np.random.Generator | None
+    def _distances(self, centers: Array, measure: Callable[[Array], Array]) -> Array:
+        """Distances (K, rows) from centers; from those that have not moved they are known."""
+        if self._known is None:
+            self._known = centers.copy(), measure(centers)
+        old, distances = self._known
+        moved = np.flatnonzero((old != centers).any(axis=1))
+        if len(moved):
+            distances[moved] = measure(centers[moved])
+            old[moved] = centers[moved]
+        return distances
+
+    def _part_of_words(
+        self,
+        components: MallowsComponents,
+        statistics: Statistics,
+        rng: np.random.Generator | None,
+        look: bool,
     ) -> float:
+        """Add partitioned rows over few items: tables of what each code of a row gets."""
+        words = self.profile.words
+        assert words is not None
+        way = SHARE if rng is None else DRAW
+        uniforms = np.empty(0) if rng is None else rng.random(len(words.counts))
+        codes = self._distances(components.centers, words.codes)
+        total, mass, wins = words.expected(codes, words.logs(components), way, uniforms, look)
+        mass = mass.reshape(len(mass), -1, words.n_distances)
+        by_shape = mass.sum(axis=2)
+        statistics.members[:] = statistics.rankings[:] = by_shape.sum(axis=1)
+        statistics.blocks[:] = by_shape @ words.blocks
+        statistics.against[:] = mass.sum(axis=1) @ np.arange(words.n_distances)
+        statistics.wins[:] = wins
+        return total
+
+    def _part_of_rows(
+        self,
+        components: MallowsComponents,
+        statistics: Statistics,
+        rng: np.random.Generator | None,
+        look: bool,
+    ) -> float:
+        """Add partitioned rows over any number of items."""
         profile = self.profile
         rows = profile.partitioned
-        if not len(rows):
-            return 0.0
-        joint = partition_log_normalizers(components, profile)[0] + components.log_weights
+
+        def measure(centers: Array) -> Array:
+            return partition_distances(centers, profile).T
+
+        distances = self._distances(components.centers, measure)
+        joint = partition_log_normalizers(components, profile, distances.T)[0] + components.log_weights
         evidence = np.logaddexp.reduce(joint, axis=1)
         counts = profile.counts[rows]
         shares = responsibilities(joint, evidence)
@@ -182,14 +250,14 @@ class MallowsEM:
         def work(first: int, last: int) -> None:
             for k in range(first, last):
                 mine = by_component[k]
-                weigh_levels_compiled(profile.arrays, rows, mine, statistics.wins[k], above_all[k])
+                if look:
+                    weigh_levels_compiled(profile.arrays, rows, mine, statistics.wins[k], above_all[k])
                 blocks = np.bincount(profile.block_sizes, mine[profile.block_rows], components.n_items + 1)
                 statistics.blocks[k] = blocks
+                statistics.against[k] = mine @ distances[k]
 
         over_rows(work, components.n_components, 4 * len(rows))
-        members = by_component.sum(axis=1)
-        statistics.members[:] += members
-        statistics.rankings[:] += members
+        statistics.members[:] = statistics.rankings[:] = by_component.sum(axis=1)
         return float(counts @ evidence)
 
     def _sampled_part(self, components: MallowsComponents, statistics: Statistics, sweep: int) -> Estimate:
@@ -237,37 +305,23 @@ class MallowsEM:
 
     # M-step.
 
-    def m_step(self, components: MallowsComponents, statistics: Statistics) -> MallowsComponents:
-        """Maximise over weights, centers and dispersions, in this order (theorem 23)."""
+    def m_step(
+        self, components: MallowsComponents, statistics: Statistics, look: bool = True
+    ) -> MallowsComponents:
+        """Maximise over weights, centers (where ``look``) and dispersions, in this order (theorem 23)."""
         centers, decays = components.centers.copy(), components.decays.copy()
-        most = -math.log(self.settings.min_dispersion)
-        for k in range(components.n_components):
-            if statistics.rankings[k] <= 0.0:
-                continue  # nobody is there; weight 0 keeps it out
-            wins = statistics.wins[k]
-            centers[k] = self._center(wins, centers[k])
-            score = order_score(wins, centers[k])
-            decays[k] = best_decay(float(score), statistics.rankings[k], statistics.blocks[k], most)
-        weights = statistics.members / statistics.members.sum()
-        return MallowsComponents(components.items, weights, centers, decays)
-
-    def _center(self, wins: Array, start: Array) -> Array:
-        """Kemeny ranking of a tournament: proven best, or a local search that never ends behind its start."""
-        if self.settings.center_search == "exact":
+        members, wins, rankings, blocks, against = statistics
+        if look and self.settings.center_search == "exact":
             from permix.consensus.kemeny import kemeny
 
-            # Rounding may leave tiny negative counts where a share was taken out again.
-            return np.asarray(kemeny(np.maximum(wins, 0.0), method="exact").order, dtype=np.int32)
-        net = wins - wins.T
-        tolerance = 1e-9 * max(1.0, float(wins.max(initial=0.0)))
-        best, best_score = start, math.inf
-        borda = np.argsort(-net.sum(axis=1), kind="stable")
-        for order in (start.copy(), borda.astype(np.int32)):
-            improve_by_insertion(net, order, tolerance)
-            score = float(order_score(wins, order))
-            if score < best_score - tolerance:
-                best, best_score = order, score
-        return best
+            look, against = False, against.copy()
+            for k in np.flatnonzero(rankings > 0.0):
+                # Rounding may leave tiny negative counts where a share was taken out again.
+                best = kemeny(np.maximum(wins[k], 0.0), method="exact")
+                centers[k], against[k] = best.order, best.score
+        most = -math.log(self.settings.min_dispersion)
+        maximize(wins, rankings, blocks, against, look, most, centers, decays)
+        return MallowsComponents(components.items, members / members.sum(), centers, decays)
 
 
 def responsibilities(joint: Array, evidence: Array) -> Array:
