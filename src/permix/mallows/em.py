@@ -27,11 +27,10 @@ from permix.distributions.conditioning.agent_posteriors import (
 )
 from permix.distributions.conditioning.components import MallowsComponents
 from permix.distributions.conditioning.draws import log_mean_exp
-from permix.distributions.conditioning.pair_words_jit import DRAW, SHARE
 from permix.distributions.conditioning.tournaments_jit import count_drawn
 from permix.kernels.comparisons import weigh_levels_compiled
-from permix.mallows.em_jit import maximize
 from permix.mallows.parameters import MallowsParameters
+from permix.mallows.word_rounds import NO_UNIFORMS, Statistics, WordRounds, improve
 from permix.runtime.threads import over_rows
 
 # Independent sets of particles for every agent and component: two give an error.
@@ -42,24 +41,16 @@ LEAST_DRAWS = 2000
 FAR_BEHIND = 6.0
 ROUNDS_BETWEEN_ALL = 8
 # Rounds of stochastic EM before exact rounds.
-N_STOCHASTIC = 30
+N_STOCHASTIC = 15
 # Exact rounds that leave centers alone after one that found them best.
 ROUNDS_OF_REST = 4
+# A run is given up when so many times its last gain does not bring it to what is to be beaten.
+REACH = 3.0
 # Rounds over which the likelihood must rise, and rounds of averaging after it stopped rising.
 WINDOW = 4
 N_AVERAGED = 6
 # Responsibilities below this are zero.
 NEGLIGIBLE = 1e-15
-
-
-class Statistics(NamedTuple):
-    """What the M-step needs; sums over agents."""
-
-    members: Array  # (K,): expected number of agents of each component
-    wins: Array  # (K, m, m): weight of "a before b", stated by partitioned rows or drawn for the others
-    rankings: Array  # (K,): weight of the rankings behind ``wins``
-    blocks: Array  # (K, m + 1): weight of blocks of each size in partitioned rows
-    against: Array  # (K,): weight of stated pairs that go against the present center, in partitioned rows
 
 
 class Follow(NamedTuple):
@@ -85,14 +76,22 @@ class MallowsEM:
         self.profile = profile
         self.settings = settings
         self.key = key
+        self._most = -math.log(settings.min_dispersion)
         n_sampled = len(profile.sampled)
         self.exact = n_sampled == 0  # no Monte Carlo is needed
         self.n_sets = max(N_SETS, min(16, math.ceil(LEAST_DRAWS / max(n_sampled, 1))))
         self.n_agents = profile.n_agents
         self._active = np.ones((n_sampled, settings.n_components), dtype=np.bool_)
         self._known: tuple[Array, Array] | None = None  # centers, and distances (K, rows) from them
+        self._rounds = WordRounds(profile.words, settings.n_components) if profile.words else None
 
-    def climb(self, components: MallowsComponents, follow: Follow, n_stochastic: int = N_STOCHASTIC) -> Run:
+    def climb(
+        self,
+        components: MallowsComponents,
+        follow: Follow,
+        n_stochastic: int = N_STOCHASTIC,
+        to_beat: float = -math.inf,
+    ) -> Run:
         """Iterate until the likelihood stops rising.
 
         Where everything is exact, the first rounds draw every agent's component instead of sharing the agent
@@ -100,36 +99,57 @@ class MallowsEM:
         are drawn the noise is there already.
 
         Exact rounds that find all centers best are followed by some that leave them alone, which costs less;
-        the last round does not.
+        the last round does not. A run that is far behind ``to_beat`` is given up.
         """
         history: list[tuple[float, float]] = []
         rng = np.random.default_rng(np.random.SeedSequence(self.key.tolist()))
         for sweep in range(n_stochastic if self.exact and components.n_components > 1 else 0):
-            found, statistics = self.e_step(components, sweep, rng)
+            found, following = self.round(components, sweep, rng)
             follow.report(sweep + 1, float(found))
             if follow.stopped():
                 return Run(components, found, np.array([(float(found), 0.0)]), False)
-            # One more member each: a component that nobody was drawn for could otherwise never come back.
-            components = self.m_step(components, statistics._replace(members=statistics.members + 1.0))
-        rest, looked = 0, True  # rounds that leave centers alone, and whether the last one did not
+            components = following
+        rest, looked = 0, True  # rounds to come that leave centers alone, and whether the last one did not
         for sweep in range(self.settings.max_iter):
-            found, statistics = self.e_step(components, sweep, look=rest == 0)
+            found, following = self.round(components, sweep, look=rest == 0)
             history.append((float(found), found.standard_error))
             follow.report(sweep + 1, float(found))
-            risen = not self._stopped_rising(history)
-            converged = not risen and looked
-            if converged or follow.stopped() or sweep + 1 == self.settings.max_iter:
+            rising = not self._stopped_rising(history)
+            converged = looked and not rising
+            if converged or self._is_behind(history, to_beat) or follow.stopped():
                 break
-            if not risen and rest > 0:
+            if sweep + 1 == self.settings.max_iter:
+                break
+            if rest and not rising:
                 rest = 0
-                _, statistics = self.e_step(components, sweep)
-            before, looked = components, rest == 0
-            components = self.m_step(components, statistics, look=looked)
-            if not looked:
-                rest -= 1
-            elif self.exact and np.array_equal(components.centers, before.centers):
+                found, following = self.round(components, sweep)
+            looked = rest == 0
+            rest = max(rest - 1, 0)
+            if self.exact and looked and np.array_equal(components.centers, following.centers):
                 rest = ROUNDS_OF_REST
+            components = following
         return Run(components, found, np.array(history), converged)
+
+    def round(
+        self,
+        components: MallowsComponents,
+        sweep: int,
+        rng: np.random.Generator | None = None,
+        look: bool = True,
+    ) -> tuple[Estimate, MallowsComponents]:
+        """Return the log-likelihood of the components, and better ones.
+
+        With a generator components of agents are drawn. Without ``look`` centers stay.
+        """
+        # One more member each: a component that nobody was drawn for could otherwise never come back.
+        extra = 0.0 if rng is None else 1.0
+        found, statistics = self.e_step(components, sweep, rng, look)
+        return found, self.m_step(components, statistics._replace(members=statistics.members + extra), look)
+
+    @staticmethod
+    def _is_behind(history: list[tuple[float, float]], to_beat: float) -> bool:
+        """Say whether a run will not come near ``to_beat``, as its last step tells."""
+        return len(history) > 1 and history[-1][0] + REACH * (history[-1][0] - history[-2][0]) < to_beat
 
     def average(self, run: Run, follow: Follow) -> Run:
         """Go on from a run with noise: average what is drawn over rounds."""
@@ -172,13 +192,15 @@ class MallowsEM:
         With a generator the components of partitioned rows are drawn, not shared out. Without ``look`` their
         part in ``wins`` is left out.
         """
-        k, m = components.n_components, components.n_items
-        shapes = ((k,), (k, m, m), (k,), (k, m + 1), (k,))
-        statistics = Statistics(*map(np.zeros, shapes))
         total = 0.0
-        if len(self.profile.partitioned):
-            part = self._part_of_words if self.profile.words else self._part_of_rows
-            total = part(components, statistics, rng, look)
+        if self._rounds is not None:
+            uniforms = NO_UNIFORMS if rng is None else rng.random(self._rounds.n_rows)
+            present = components.weights, components.centers, components.decays
+            total, statistics = self._rounds.expect(*present, uniforms, look or not self.exact)
+        else:
+            statistics = Statistics.zeros(components.n_components, components.n_items)
+            if len(self.profile.partitioned):
+                total = self._part_of_rows(components, statistics, rng, look)
         variance = 0.0
         if not self.exact:
             if sweep % ROUNDS_BETWEEN_ALL == 0 or sweep < 2:
@@ -187,38 +209,16 @@ class MallowsEM:
             total, variance = total + float(found), found.standard_error**2
         return Estimate(total, math.sqrt(variance)), statistics
 
-    def _distances(self, centers: Array, measure: Callable[[Array], Array]) -> Array:
-        """Distances (K, rows) from centers; from those that have not moved they are known."""
+    def _distances(self, centers: Array) -> Array:
+        """Distances (K, rows) of partitioned rows; those from centers that have not moved are known."""
         if self._known is None:
-            self._known = centers.copy(), measure(centers)
+            self._known = np.full_like(centers, -1), np.empty((len(centers), len(self.profile.partitioned)))
         old, distances = self._known
         moved = np.flatnonzero((old != centers).any(axis=1))
         if len(moved):
-            distances[moved] = measure(centers[moved])
+            distances[moved] = partition_distances(centers[moved], self.profile).T
             old[moved] = centers[moved]
         return distances
-
-    def _part_of_words(
-        self,
-        components: MallowsComponents,
-        statistics: Statistics,
-        rng: np.random.Generator | None,
-        look: bool,
-    ) -> float:
-        """Add partitioned rows over few items: tables of what each code of a row gets."""
-        words = self.profile.words
-        assert words is not None
-        way = SHARE if rng is None else DRAW
-        uniforms = np.empty(0) if rng is None else rng.random(len(words.counts))
-        codes = self._distances(components.centers, words.codes)
-        total, mass, wins = words.expected(codes, words.logs(components), way, uniforms, look)
-        mass = mass.reshape(len(mass), -1, words.n_distances)
-        by_shape = mass.sum(axis=2)
-        statistics.members[:] = statistics.rankings[:] = by_shape.sum(axis=1)
-        statistics.blocks[:] = by_shape @ words.blocks
-        statistics.against[:] = mass.sum(axis=1) @ np.arange(words.n_distances)
-        statistics.wins[:] = wins
-        return total
 
     def _part_of_rows(
         self,
@@ -231,10 +231,7 @@ class MallowsEM:
         profile = self.profile
         rows = profile.partitioned
 
-        def measure(centers: Array) -> Array:
-            return partition_distances(centers, profile).T
-
-        distances = self._distances(components.centers, measure)
+        distances = self._distances(components.centers)
         joint = partition_log_normalizers(components, profile, distances.T)[0] + components.log_weights
         evidence = np.logaddexp.reduce(joint, axis=1)
         counts = profile.counts[rows]
@@ -310,18 +307,17 @@ class MallowsEM:
     ) -> MallowsComponents:
         """Maximise over weights, centers (where ``look``) and dispersions, in this order (theorem 23)."""
         centers, decays = components.centers.copy(), components.decays.copy()
-        members, wins, rankings, blocks, against = statistics
         if look and self.settings.center_search == "exact":
             from permix.consensus.kemeny import kemeny
 
-            look, against = False, against.copy()
-            for k in np.flatnonzero(rankings > 0.0):
+            look, statistics = False, statistics._replace(against=statistics.against.copy())
+            for k in np.flatnonzero(statistics.rankings > 0.0):
                 # Rounding may leave tiny negative counts where a share was taken out again.
-                best = kemeny(np.maximum(wins[k], 0.0), method="exact")
-                centers[k], against[k] = best.order, best.score
-        most = -math.log(self.settings.min_dispersion)
-        maximize(wins, rankings, blocks, against, look, most, centers, decays)
-        return MallowsComponents(components.items, members / members.sum(), centers, decays)
+                best = kemeny(np.maximum(statistics.wins[k], 0.0), method="exact")
+                centers[k], statistics.against[k] = best.order, best.score
+        improve(statistics, look, self._most, centers, decays)
+        weights = statistics.members / statistics.members.sum()
+        return MallowsComponents(components.items, weights, centers, decays)
 
 
 def responsibilities(joint: Array, evidence: Array) -> Array:

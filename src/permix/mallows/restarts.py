@@ -22,8 +22,10 @@ from permix.runtime.threads import at_most, run_in_threads
 # Rows in exact or in sampled steps beyond which starts are tried on a part of the agents.
 MOST_EXACT = 20_000
 MOST_SAMPLED = 1_500
-# Attempts to move a component elsewhere; so many from the same place, whatever the number of threads.
-N_RELOCATIONS = 24
+# Attempts to move a component elsewhere, in all and in vain one after another; so many from the same place,
+# whatever the number of threads.
+N_RELOCATIONS = 112
+IN_VAIN = 64
 AT_ONCE = 4
 N_STOCHASTIC_AGAIN = 5
 
@@ -92,15 +94,19 @@ def _relocated(
     The usual bad optimum has two components on one group of agents and one on two groups. Starting anew
     rarely mends that; moving one component does.
     """
-    for _ in range(0, N_RELOCATIONS, AT_ONCE):
+    last_gain = 0
+    for done in range(0, N_RELOCATIONS, AT_ONCE):
         attempts = []
         for _ in range(AT_ONCE):
             again = MallowsEM(em.profile, em.settings, stream_key(rng))
             moved = _moved(em, best.components, rng)
-            attempts.append(partial(again.climb, moved, n_stochastic=N_STOCHASTIC_AGAIN))
+            how = {"n_stochastic": N_STOCHASTIC_AGAIN, "to_beat": float(best.log_likelihood)}
+            attempts.append(partial(again.climb, moved, **how))
         runs = run_all("moving components", attempts)
-        best = max([best, *runs], key=lambda run: run.log_likelihood)
-        if interrupts.interrupted:
+        better = max([best, *runs], key=lambda run: run.log_likelihood)
+        if better is not best:
+            best, last_gain = better, done
+        if interrupts.interrupted or done - last_gain >= IN_VAIN:
             break
     return best
 

@@ -8,10 +8,11 @@ centers are agents chosen far from each other, their rankings completed by the c
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-from permix.data.labels import Array, Label
+from permix.data.labels import Array
 from permix.data.preferences import Preferences
 from permix.distributions.conditioning.agent_posteriors import Profile
 from permix.distributions.conditioning.components import MallowsComponents
@@ -22,134 +23,184 @@ from permix.kernels.comparisons import weigh_levels_compiled
 from permix.kernels.kemeny_search import improve_by_insertion
 from permix.kernels.pairwise_counts import preference_pair_counts
 from permix.mallows.parameters import MallowsParameters
+from permix.mallows.word_rounds import Statistics, WordRounds, improve
 from permix.runtime.threads import over_rows
 
 # Agents that take part, per component and at most; more do not make a better start.
 PER_COMPONENT = 1000
 MOST_ROUNDS = 20
+# -ln φ of components that get only rows to which no other is nearer.
+NARROW = 12.0
 
 
 def first_components(
     profile: Profile, settings: MallowsParameters, rng: np.random.Generator
 ) -> MallowsComponents:
     """Return components from k-means on a random part of the agents."""
-    said, k = _said(profile), settings.n_components
-    if len(said.counts) > PER_COMPONENT * k:
-        said = said.part(np.sort(rng.choice(len(said.counts), PER_COMPONENT * k, replace=False)))
-    return _KMeans(said, k, rng).run(profile.preferences.items, settings.min_dispersion)
+    rows, k = profile.stated, settings.n_components
+    words = profile.words
+    if words is not None and not len(profile.sampled):
+        if len(words.counts) > PER_COMPONENT * k:
+            words = words.part(np.sort(rng.choice(len(words.counts), PER_COMPONENT * k, replace=False)))
+        return MallowsComponents(profile.preferences.items, *_means_of_words(words, k, rng, settings))
+    if len(rows) > PER_COMPONENT * k:
+        rows = np.sort(rng.choice(rows, PER_COMPONENT * k, replace=False))
+    return _KMeans(profile.preferences[rows], k, rng).run(settings.min_dispersion)
 
 
 def seeded_center(profile: Profile, rng: np.random.Generator) -> Array:
     """Return the ranking of an agent drawn at random, completed by the consensus of some others."""
-    said = _said(profile)
-    chosen = rng.choice(
-        len(said.counts), min(len(said.counts), PER_COMPONENT), p=said.counts / said.counts.sum()
-    )
-    start = _KMeans(said.part(chosen), 1, rng)
+    words = profile.words
+    if words is not None and not len(profile.sampled):
+        return _seeds_of_words(words, rng)(words.counts)
+    rows, weights = profile.stated, profile.counts[profile.stated]
+    chosen = rng.choice(rows, min(len(rows), PER_COMPONENT), p=weights / weights.sum())
+    start = _KMeans(profile.preferences[chosen], 1, rng)
     return start.completed(0, start.consensus())
 
 
-class _Rows:
-    """What rows of any kind say, by the same questions as :class:`PairWords`."""
-
-    def __init__(self, preferences: Preferences) -> None:
-        self.preferences, self.n_items = preferences, preferences.n_items
-        self.arrays = preferences.arrays()
-        self.counts = preferences.counts.astype(np.float64)
-
-    def part(self, rows: Array) -> _Rows:
-        return _Rows(self.preferences[rows])
-
-    def distances(self, centers: Array) -> Array:
-        out = np.empty((len(self.counts), len(centers)), dtype=np.int64)
-        work = (self.arrays, np.arange(len(out)), np.argsort(centers, axis=1), out)
-        over_rows(disagreements, len(out), 4 * len(centers), *work)
-        return out.T
-
-    def tournaments(self, labels: Array, n_groups: int) -> Array:
-        return np.stack([self._pairs(np.flatnonzero(labels == group)) for group in range(n_groups)])
-
-    def _pairs(self, rows: Array) -> Array:
-        n, weights = self.n_items, self.counts[rows]
-        if not len(self.preferences.pairs):
-            pairs: Array = np.zeros((n, n))
-            weigh_levels_compiled(self.arrays, rows, weights, pairs, np.zeros(n))
-            return pairs
-        part = self.preferences if len(rows) == len(self.counts) else self.preferences[rows]
-        # An order stated twice is the same order: repeats are no votes here.
-        implied = np.ones(len(rows), dtype=np.bool_)
-        return np.asarray(preference_pair_counts(part.arrays(), implied, weights, n, repeats=False))
+def _means_of_words(
+    words: PairWords, k: int, rng: np.random.Generator, settings: MallowsParameters
+) -> tuple[Array, Array, Array]:
+    """Return weights, centers and decays of k-means on rows as words: EM that gives each row to one."""
+    n = words.n_items
+    sizes = np.arange(n + 1)
+    n_stated = n * (n - 1) / 2 - words.blocks @ (sizes * (sizes - 1) / 2)  # by shape
+    seed = _seeds_of_words(words, rng)
+    centers = np.empty((k, n), dtype=np.int32)
+    chances, nearest = words.counts, np.full(len(words.counts), np.inf)
+    for center in centers:
+        center[:] = seed(chances)
+        nearest = np.minimum(nearest, words.distances(center[None])[0] / n_stated[words.shapes])
+        chances = words.counts * nearest if nearest.any() else words.counts
+    rounds = WordRounds(words, k)
+    for _ in range(MOST_ROUNDS):
+        before = centers.copy()
+        found = _nearest_round(rounds, centers)
+        if np.array_equal(before, centers):
+            break
+    stated = found.members * n * (n - 1) / 2 - found.blocks @ (sizes * (sizes - 1) / 2)
+    most, no_blocks = -math.log(settings.min_dispersion), np.zeros_like(found.blocks)
+    means, decays = _mean_distances(found.against, stated, n), np.ones(k)
+    one_each = found._replace(rankings=np.ones(k), blocks=no_blocks, against=means)
+    improve(one_each, False, most, centers, decays)
+    return (found.members + 1.0) / (found.members + 1.0).sum(), centers, decays
 
 
-def _said(profile: Profile) -> PairWords | _Rows:
-    if profile.words is not None and not len(profile.sampled):
-        return profile.words
-    return _Rows(profile.preferences[profile.stated])
+def _seeds_of_words(words: PairWords, rng: np.random.Generator) -> Callable[[Array], Array]:
+    """Return a function that draws the ranking of an agent; what it leaves open is as everybody has it."""
+    center = np.arange(words.n_items, dtype=np.int32)[None]
+    if len(words.against):
+        _nearest_round(WordRounds(words, 1), center)
+    ranks = np.argsort(center[0])
+
+    def seed(chances: Array) -> Array:
+        row = int(np.searchsorted(np.cumsum(chances), rng.random() * chances.sum(), side="right"))
+        return np.lexsort((ranks, words.n_before(min(row, len(chances) - 1))))
+
+    return seed
+
+
+def _nearest_round(rounds: WordRounds, centers: Array) -> Statistics:
+    """Give each row to the nearest center, the middle one of equals, and make centers the best for theirs."""
+    k = len(centers)
+    # So narrow that all but the nearest get next to nothing, and half of what a row has is never theirs.
+    narrow = np.full(k, 1.0 / k), centers, np.full(k, NARROW)
+    _, found = rounds.expect(*narrow, np.full(rounds.n_rows, 0.5))
+    improve(found, True, NARROW, centers, np.empty(k))
+    return found
+
+
+def _mean_distances(against: Array, stated: Array, n: int) -> Array:
+    """Read the share of stated pairs that go against the center as the distance of full rankings."""
+    # Not uniform: a component without any order would attract everybody alike.
+    return np.asarray(np.minimum((against + 0.1) / (stated + 1.0), 0.45) * n * (n - 1) / 2)
 
 
 class _KMeans:
-    def __init__(self, said: PairWords | _Rows, k: int, rng: np.random.Generator) -> None:
-        self.said, self.k, self.rng = said, k, rng
-        self.counts = said.counts
-        self.everybody = said.tournaments(np.zeros(len(self.counts), dtype=np.int64), 1)[0]
+    def __init__(self, part: Preferences, k: int, rng: np.random.Generator) -> None:
+        self.part = part
+        self.rng = rng
+        self.k = k
+        self.arrays = part.arrays()
+        self.counts = part.counts.astype(np.float64)
+        self.everybody = self._pairs(self.counts)
         # Pairs that each row states, ties left out: those that the two ends of one center reverse.
-        order = np.arange(said.n_items, dtype=np.int32)
-        self.stated = np.maximum(said.distances(np.stack([order, order[::-1]])).sum(axis=0), 1.0)
+        order = np.arange(part.n_items, dtype=np.int32)
+        self.stated = np.maximum(self._distances(np.stack([order, order[::-1]])).sum(axis=1), 1.0)
 
-    def run(self, items: tuple[Label, ...], min_dispersion: float) -> MallowsComponents:
+    def run(self, min_dispersion: float) -> MallowsComponents:
         centers = self._far_apart()
-        labels = np.full(len(self.counts), -1)
-        distances = np.empty((self.k, len(self.counts)))
+        labels = np.full(len(self.part), -1)
+        distances = np.empty((len(self.part), self.k))
         for _ in range(MOST_ROUNDS):
-            distances = self.said.distances(centers)
-            nearest = distances.argmin(axis=0)  # the first of equals, so that the rounds come to an end
+            distances = self._distances(centers)
+            nearest = distances.argmin(axis=1)  # the first of equals, so that the rounds come to an end
             if np.array_equal(nearest, labels):
                 break
             labels = nearest
-            for center, pairs in zip(centers, self.said.tournaments(labels, self.k), strict=True):
-                if pairs.any():
-                    center[:] = _consensus(pairs, center)
+            for k in range(self.k):
+                members = np.where(labels == k, self.counts, 0.0)
+                if members.any():
+                    centers[k] = self._consensus(self._pairs(members), centers[k])
         sizes = np.bincount(labels, weights=self.counts, minlength=self.k) + 1.0
-        # The share of stated pairs that go against the center, read as the distance of full rankings.
-        mine = distances[labels, np.arange(len(labels))]
+        mine = distances[np.arange(len(labels)), labels]
         against = np.bincount(labels, weights=self.counts * mine, minlength=self.k)
         stated = np.bincount(labels, weights=self.counts * self.stated, minlength=self.k)
-        n = self.said.n_items
+        n = self.part.n_items
         most, no_blocks = -math.log(min_dispersion), np.zeros(n + 1)
-        # Not uniform: a component without any order would attract everybody alike.
-        means = np.minimum((against + 0.1) / (stated + 1.0), 0.45) * n * (n - 1) / 2
+        means = _mean_distances(against, stated, n)
         decays = np.array([best_decay(mean, 1.0, no_blocks, most) for mean in means])
-        return MallowsComponents(items, sizes / sizes.sum(), centers, decays)
+        return MallowsComponents(self.part.items, sizes / sizes.sum(), centers, decays)
 
     def _far_apart(self) -> Array:
         """Choose agents with probability proportional to the distance from those chosen before."""
         consensus = self.consensus()
-        centers = np.empty((self.k, self.said.n_items), dtype=np.int32)
+        centers = np.empty((self.k, self.part.n_items), dtype=np.int32)
         if self.k == 1:
             centers[0] = consensus
             return centers
-        weights, nearest = self.counts, np.full(len(self.counts), np.inf)
+        weights = self.counts.copy()
         for k in range(self.k):
             seed = int(self.rng.choice(len(weights), p=weights / weights.sum()))
             centers[k] = self.completed(seed, consensus)
-            nearest = np.minimum(nearest, self.said.distances(centers[[k]])[0] / self.stated)
+            nearest = (self._distances(centers[: k + 1]) / self.stated[:, None]).min(axis=1)
             weights = self.counts * nearest
             if not weights.any():
-                weights = self.counts
+                weights = self.counts.copy()
         return centers
 
     def consensus(self) -> Array:
         """Local Kemeny ranking of everybody."""
-        return _consensus(self.everybody, np.arange(self.said.n_items, dtype=np.int32))
+        return self._consensus(self.everybody, np.arange(self.part.n_items, dtype=np.int32))
 
     def completed(self, row: int, consensus: Array) -> Array:
         """Ranking of one agent, the rest as everybody has it."""
-        mine = self.said.part(np.array([row])).tournaments(np.zeros(1, dtype=np.int64), 1)[0]
+        mine = np.zeros_like(self.counts)
+        mine[row] = 1.0
         others = self.everybody / max(1.0, float(self.everybody.max()))
-        return _consensus(mine / self.counts[row] + 0.5 * others, consensus)
+        return self._consensus(self._pairs(mine) + 0.5 * others, consensus)
 
+    def _consensus(self, pairs: Array, start: Array) -> Array:
+        order = start.copy()
+        improve_by_insertion(pairs - pairs.T, order, 1e-9 * max(1.0, float(pairs.max())))
+        return order
 
-def _consensus(pairs: Array, start: Array) -> Array:
-    order = start.copy()
-    improve_by_insertion(pairs - pairs.T, order, 1e-9 * max(1.0, float(pairs.max())))
-    return order
+    def _pairs(self, weights: Array) -> Array:
+        n = self.part.n_items
+        if not len(self.part.pairs):
+            pairs: Array = np.zeros((n, n))
+            weigh_levels_compiled(self.arrays, np.arange(len(weights)), weights, pairs, np.zeros(n))
+            return pairs
+        # Rows without weight are left out, not only weighed by 0: most clusters are small.
+        rows = np.flatnonzero(weights)
+        part = self.part if len(rows) == len(weights) else self.part[rows]
+        # An order stated twice is the same order: repeats are no votes here.
+        implied = np.ones(len(rows), dtype=np.bool_)
+        return np.asarray(preference_pair_counts(part.arrays(), implied, weights[rows], n, repeats=False))
+
+    def _distances(self, centers: Array) -> Array:
+        out = np.empty((len(self.part), len(centers)), dtype=np.int64)
+        work = (self.arrays, np.arange(len(self.part)), np.argsort(centers, axis=1), out)
+        over_rows(disagreements, len(self.part), 4 * len(centers), *work)
+        return out.astype(np.float64)
