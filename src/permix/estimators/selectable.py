@@ -32,6 +32,10 @@ class Selectable(abc.ABC):
     def fit(self, table: Any, settings: Any) -> Any:
         """Return a fit, without warnings about it."""
 
+    def fit_more(self, table: Any, settings: Any, smaller: Any) -> Any:
+        """Return a fit with more groups than ``smaller``, a fit to the same data that it may begin with."""
+        return self.fit(table, settings)
+
     @abc.abstractmethod
     def score(self, fit: Any, table: Any, seed: int) -> tuple[Array, Array]:
         """Return ln P of each row and its Monte Carlo error."""

@@ -63,6 +63,8 @@ class ComponentSelection:
         1 for a single split; 0 for a criterion, where nobody is held out.
     interrupted : bool
         Whether the user stopped the search: larger numbers were not tried.
+    untried : tuple of int
+        Numbers that were not tried, because the user stopped or smaller ones got clearly worse.
     estimator : str
         Name of the estimator, such as "MallowsMixture".
     criterion : {"held-out", "dic", "waic", "bic", "aic"}
@@ -95,8 +97,15 @@ class ComponentSelection:
     n_validation: int
     n_folds: int
     interrupted: bool
+    untried: tuple[int, ...] = ()
     estimator: str = "MallowsMixture"
     criterion: Literal["held-out", "dic", "waic", "bic", "aic"] = "held-out"
+
+    @property
+    def not_tried(self) -> str:
+        """Why larger numbers were not tried; empty where all were."""
+        why = "stopped by the user" if self.interrupted else "clearly worse than the best"
+        return f"{why}: larger numbers were not tried" if self.untried else ""
 
     @property
     def model(self) -> Any:
@@ -116,7 +125,7 @@ class ComponentSelection:
             columns = ["n_groups", "log_likelihood", self.criterion, "parameters"]
         columns += part(MODELS[self.estimator].selection).shown(self.table)
         shown = self.table[columns].to_string(index=False, float_format="{:.3f}".format)
-        note = "\n  stopped by the user: larger numbers were not tried" if self.interrupted else ""
+        note = f"\n  {self.not_tried}" if self.untried else ""
         return f"ComponentSelection: {found}\n{shown}{note}"
 
 
@@ -170,7 +179,13 @@ def select_components(
 
     Notes
     -----
-    Interrupted (Ctrl-C), it keeps the numbers that were finished and says so.
+    Interrupted (Ctrl-C), it keeps the numbers that were finished and says so. When three numbers in a row are
+    clearly worse than the best, by two standard errors of the difference or by 10 in a criterion, larger ones
+    are not tried.
+
+    Numbers are tried from the smallest to the largest. Fits of :class:`MallowsMixture` after the first take
+    most of their starts from the fit before, with groups added at agents drawn at random; the others are
+    fresh. So a fit may be better than that of the estimator alone with the same seed.
 
     Under the von Mises–Fisher normalizer probabilities do not sum to one, and every way to compare favors
     concentrated groups. The table has the error, and one above 0.05 nats is warned of.
@@ -235,6 +250,7 @@ def select_components(
         n_validation=judge.n_validation,
         n_folds=judge.n_folds,
         interrupted=interrupted,
+        untried=tuple(numbers[len(trials) :]),
         estimator=about.name,
         criterion=criterion,
     )
@@ -339,9 +355,9 @@ def _all_trials(
     fits: dict[int, Any] = {}
     quiet = asked.replaced(progress=False)  # one display at a time
     with Interrupts() as interrupts, Display(asked.progress) as display:
-        display.begin("choosing the number of groups", len(numbers))
+        display.begin("choosing the number of groups", sum(numbers))  # work grows with the number
         for number in numbers:
-            display.update(f"trying {number}")
+            display.update(f"trying {number}, from {numbers[0]} to {numbers[-1]}")
             try:
                 trial, fit = judge.trial(quiet.replaced(n_components=number))
             except KeyboardInterrupt:  # the fit itself was cut short
@@ -352,8 +368,8 @@ def _all_trials(
             trials.append(trial)
             if fit is not None:
                 fits[number] = replace(fit, settings=asked.replaced(n_components=number))
-            display.step()
-            if interrupts.interrupted:
+            display.update("", done=sum(numbers[: len(trials)]))
+            if interrupts.interrupted or judge.is_enough(trials):
                 break
     interrupted = interrupts.interrupted and len(trials) < len(numbers)
     if interrupted:

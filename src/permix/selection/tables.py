@@ -22,6 +22,7 @@ def selection_report(selection: ComponentSelection) -> dict[str, Any]:
         "agents_fitted": selection.n_train,
         "agents_held_out": selection.n_validation,
         "interrupted": selection.interrupted,
+        "not_tried": list(selection.untried),
         "table": selection.table.to_dict(orient="records"),
     }
 
@@ -50,6 +51,8 @@ def print_selection(selection: ComponentSelection) -> None:
         shown["normalizer off by"] = _known(table["normalizer_error"], "+.2g")
     shown["remark"] = [_remark(selection, number) for number in shown["groups"]]
     print_table(title, list(shown), list(zip(*shown.values(), strict=True)))
+    if selection.untried:
+        print(f"{selection.not_tried}\n")
     if selection.chosen != selection.best:
         fewest = "the fewest groups that are within one standard error of the best"
         print(f"chosen: {fewest}; --rule best takes {selection.best}\n")
