@@ -30,7 +30,7 @@ from permix.dp_mallows.lists.top_lists_jit import write_skips
 from permix.dp_mallows.moves import Centers, Climb, CollapsedSeating, ListSplitMerge, ParallelSeating
 from permix.dp_mallows.parameters import DPMallowsParameters
 from permix.dp_mallows.published import published_moves
-from permix.kernels.streams import draw_key, new_stream, open_stream
+from permix.kernels.streams import draw_key
 from permix.moves import Concentration, Cycle
 from permix.moves.base import Info, Move
 from permix.partitions import DirichletProcess, Gamma, PitmanYor, canonical_labels
@@ -158,13 +158,11 @@ def visit(state, agent, seed=0):
     model = state.model
     rows = model.rows()
     fill_all_rows(rows, model.tables, model.bins, state.clusters, state.n_clusters)
-    stream = new_stream()
-    open_stream(stream, 3, 4, 0, seed)
     book = np.zeros(5, dtype=np.int64)
     book[OCCUPIED] = book[HIGH] = state.n_clusters
     n_before = state.n_clusters
     weights = seat_in_turn(
-        stream,
+        np.array([3, seed], dtype=np.uint64),
         state.concentration,
         model.discount,
         rows,
@@ -430,8 +428,7 @@ class Unpinned(Move):
         theta = np.empty((model.n_stages, len(named)))
         draw_some_decays(draw_key(rng), model.tables, state.clusters, named, theta)
         shares = rng.standard_gamma(state.clusters.weights[named])
-        columns = dp_mallows_moves.in_fours(named)
-        given = Instantiated(state.clusters.places.take(columns, axis=1), theta, shares)
+        given = Instantiated(dp_mallows_moves.words_of(state, named), theta, shares)
         labels = number[state.labels]
         pinned = np.zeros(state.n, dtype=np.bool_)
         work = (model.lists, model.tables.skips, given, pinned, labels, draw_key(rng))
@@ -563,7 +560,7 @@ def visit_distribution(model, labels, centers, agent, seeds):
         proposals[start] = weights / weights.sum()
         # How the compiled code would correct a proposal.
         skips = np.empty((model.n_stages, len(state.clusters.sizes)), np.int16)
-        write_skips(model.lists.items, first, last, state.clusters.places, state.n_clusters, skips)
+        write_skips(model.lists.items, first, last, state.clusters.words, state.n_clusters, skips)
         fill_all_rows(model.rows(), model.tables, model.bins, state.clusters, state.n_clusters)
         for goal in range(options):
             ratio = 0.0

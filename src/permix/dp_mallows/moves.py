@@ -11,7 +11,7 @@ from permix.dp_mallows.lists.assignment_jit import Instantiated, assign
 from permix.dp_mallows.lists.clusters_jit import draw_some_decays
 from permix.dp_mallows.lists.seating_jit import HIGH, MOVED, OCCUPIED, POSITION, seat_in_turn
 from permix.dp_mallows.state import ListState
-from permix.kernels.streams import draw_key, new_stream, open_stream
+from permix.kernels.streams import draw_key
 from permix.moves.base import Info, Move
 from permix.runtime.threads import over_rows
 
@@ -24,14 +24,13 @@ def seat(rng: np.random.Generator, state: ListState, visits: np.ndarray) -> int:
     """Visit these agents one by one, seated or not; returns how many were moved."""
     model = state.model
     prior, scores = (state.concentration, model.discount), (model.rows(), model.tables, model.bins)
-    stream = new_stream()
-    open_stream(stream, *draw_key(rng), 0, 0)
+    key = draw_key(rng)
     book = np.zeros(5, dtype=np.int64)
     book[OCCUPIED] = book[HIGH] = state.n_clusters
     while book[POSITION] < len(visits):
         state.make_room(book[OCCUPIED] + 1)
         seats = (model.lists, state.clusters, model.opening, state.labels, visits, book)
-        seat_in_turn(stream, *prior, *scores, *seats)
+        seat_in_turn(key, *prior, *scores, *seats)
     state.compact()
     return int(book[MOVED])
 
@@ -69,9 +68,10 @@ class CollapsedSeating(Move):
         return Info("seating", len(visits), moved)
 
 
-def in_fours(clusters: np.ndarray) -> np.ndarray:
-    """Repeat clusters so that their number is a multiple of four."""
-    return np.resize(clusters, -(-len(clusters) // 4) * 4)
+def words_of(state: ListState, clusters: np.ndarray) -> np.ndarray:
+    """Return the centers of these clusters, four to a word; some again where they are no multiple of four."""
+    columns = np.resize(clusters, -(-len(clusters) // 4) * 4)
+    return state.clusters.places.take(columns, axis=1).view(np.uint64)
 
 
 @dataclasses.dataclass
@@ -101,7 +101,7 @@ class ParallelSeating(Move):
         theta = np.empty((model.n_stages, len(named)))
         draw_some_decays(draw_key(rng), model.tables, state.clusters, named, theta)
         shares = rng.standard_gamma(state.clusters.weights[named])
-        given = Instantiated(state.clusters.places.take(in_fours(named), axis=1), theta, shares)
+        given = Instantiated(words_of(state, named), theta, shares)
         labels = number[state.labels]
         work = (model.lists, model.tables.skips, given, pinned, labels, draw_key(rng))
         n_lists = len(model.lists.starts) - 1

@@ -93,7 +93,7 @@ class ListPredictive:
     def tables(self, length: int) -> ListTables:
         """Tables for lists of up to ``length`` items; what lies beyond the data follows the prior."""
         from permix.distributions.generalized.finite_beta_jit import stage_tables
-        from permix.dp_mallows.lists.predictive_rows_jit import log_prior_chances
+        from permix.dp_mallows.lists.clusters_jit import log_prior_chances
 
         tables, n = self._tables, self.n_items
         first, last = len(tables.theta), min(length, n - 1)

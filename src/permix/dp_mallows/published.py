@@ -27,7 +27,7 @@ def published_model(model: ListModel, sampler: Sampler) -> ListModel:
     centers are drawn stage by stage, without correction (step 2 of both figures).
     """
     bins = skip_bins(model.n_items, exact=True)
-    slot = empty_slots(1, model.n_items, model.n_stages, bins)
+    slot = empty_slots(4, model.n_items, model.n_stages, bins)
     fill_all_rows(PublishedRows(False), model.tables, bins, slot, 1)
     opening = new_cluster(model.tables, slot.joining[0], slot.joining[0])
     rows = partial(PublishedRows, sampler == "slice-gibbs")

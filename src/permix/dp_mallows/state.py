@@ -14,15 +14,10 @@ from typing import Any
 import numpy as np
 
 from permix.distributions.generalized.finite_beta_jit import StageTables, stage_tables
-from permix.dp_mallows.lists.clusters_jit import START, log_likelihoods, update_centers
-from permix.dp_mallows.lists.mentions_jit import MOST_PAIRS, ByList, ByPair, count_pairs
-from permix.dp_mallows.lists.predictive_rows_jit import (
-    LEAST,
-    SkipBins,
-    log_prior_chances,
-    row_scratch,
-    skip_bins,
-)
+from permix.dp_mallows.lists.clusters_jit import START, log_likelihoods, log_prior_chances, update_centers
+from permix.dp_mallows.lists.many_items_jit import ByList
+from permix.dp_mallows.lists.pair_counts_jit import MOST_PAIRS, ByPair, count_pairs
+from permix.dp_mallows.lists.predictive_rows_jit import LEAST, SkipBins, row_scratch, skip_bins
 from permix.dp_mallows.lists.seating_jit import ListClusters, Opening
 from permix.dp_mallows.lists.top_lists_jit import Members, TopLists, collect_members, top_lists
 from permix.errors import DataError
@@ -79,13 +74,15 @@ def list_model(
 
 
 def empty_slots(capacity: int, n_items: int, n_stages: int, bins: SkipBins) -> ListClusters:
-    """Return slots for clusters, all free."""
+    """Return slots for clusters, all free; ``capacity`` is a multiple of four."""
     stages = (capacity, n_stages)
+    places = np.repeat(np.arange(n_items, dtype=np.int16)[:, None], capacity, axis=1)
     few = n_stages * n_items**2 <= MOST_PAIRS
     return ListClusters(
         sizes=np.zeros(capacity, dtype=np.int64),
         weights=np.zeros(capacity),
-        places=np.repeat(np.arange(n_items, dtype=np.int16)[:, None], capacity, axis=1),
+        places=places,
+        words=places.view(np.uint64),
         totals=np.zeros(stages),
         counts=np.zeros(stages),
         log_integrals=np.zeros(stages),
@@ -151,7 +148,7 @@ class ListState(PartitionState):
         for name, array in self.clusters._asdict().items():
             if name == "places":
                 array[:, : len(used)] = array[:, used]
-            else:
+            elif name != "words":
                 array[: len(used)] = array[used]
         self.clusters.sizes[len(used) :] = 0
         self.clusters.weights[len(used) :] = 0.0
@@ -166,6 +163,7 @@ class ListState(PartitionState):
         held = self.clusters.sizes
         self.clusters.weights[:] = np.where(held > 0, held - self.model.discount, 0.0)
         if self.clusters.pairs.size:
+            self.clusters.pairs[: self.n_clusters] = 0.0
             count_pairs(self.model.lists, self.labels, self.n_clusters, self.clusters.pairs)
 
     def set_labels(self, labels: np.ndarray, rng: np.random.Generator) -> None:

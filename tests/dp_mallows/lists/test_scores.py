@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from permix.distributions.generalized.finite_beta_jit import stage_tables
 from permix.distributions.generalized.generalized_mallows_jit import log_psi
+from permix.dp_mallows.lists.clusters_jit import log_prior_chances
 from permix.dp_mallows.lists.pairs_jit import pair_chances
-from permix.dp_mallows.lists.predictive_rows_jit import log_prior_chances
 from permix.dp_mallows.lists.scores_jit import (
     ListTables,
     list_scores,

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from permix.dp_mallows.lists.clusters_jit import log_likelihoods
-from permix.dp_mallows.lists.mentions_jit import ByList, ByPair, add_pairs
+from permix.dp_mallows.lists.many_items_jit import ByList
+from permix.dp_mallows.lists.pair_counts_jit import ByPair, add_pairs
 from permix.dp_mallows.lists.split_merge_jit import (
     SEARCH_DECAY,
     blind_allocation,

@@ -96,7 +96,7 @@ def test_too_many_items():
     many = lists_of([(MOST_ITEMS - 1, 0)], MOST_ITEMS)
     places = np.repeat(np.arange(MOST_ITEMS, dtype=np.int16)[:, None], 4, axis=1)
     skips = np.empty((2, 4), np.int16)
-    write_skips(many.items, 0, 2, places, 1, skips)
+    write_skips(many.items, 0, 2, places.view(np.uint64), 1, skips)
     assert skips[:, 0].tolist() == [MOST_ITEMS - 1, 0]
 
 
@@ -111,7 +111,7 @@ def test_skips(case, n_centers, seed):
     skips = np.full((max(n, 1), n_columns + 4), -7, dtype=np.int16)
     for d in range(len(lists.starts) - 1):
         first, last = lists.starts[d], lists.starts[d + 1]
-        write_skips(lists.items, first, last, places, n_centers, skips)
+        write_skips(lists.items, first, last, places.view(np.uint64), n_centers, skips)
         for k, center in enumerate(centers):
             truth = naive_skips(list_at(lists, d), center)
             # The reference that oracles use says the same.

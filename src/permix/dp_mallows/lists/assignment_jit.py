@@ -25,7 +25,7 @@ MOST_TABULATED = 64
 class Instantiated(NamedTuple):
     """Clusters with parameters, clusters last so that loops over them vectorize."""
 
-    places: np.ndarray  # int16 (items, clusters, and more to a multiple of four)
+    words: np.ndarray  # uint64 (items, clusters / 4): places of the items, four to a word
     theta: np.ndarray  # (stages, clusters)
     shares: np.ndarray  # (clusters,): up to a factor
 
@@ -39,7 +39,7 @@ def assign(lists, skips_left, clusters, pinned, labels, key, first, last):
     stages. Lists are sorted, so that many begin like the one before: those stages are scored once.
     """
     n_stages, n_clusters = clusters.theta.shape
-    n_tabulated = min(clusters.places.shape[0], MOST_TABULATED)
+    n_tabulated = min(clusters.words.shape[0], MOST_TABULATED)
     heads = np.empty((n_stages, n_clusters))  # of the relative probability, see predictive_rows_jit
     chances = np.empty((n_clusters, n_stages, n_tabulated))
     for j in range(n_stages):
@@ -48,9 +48,7 @@ def assign(lists, skips_left, clusters, pinned, labels, key, first, last):
             heads[j, k] = np.log(m + 1.0) - log_normalizer_step(theta, m + 1)
             for skip in range(n_tabulated):
                 chances[k, j, skip] = max(np.exp(heads[j, k] - theta * skip), LEAST)
-    places = clusters.places.view(np.uint64)
-    words = np.empty(places.shape[1], np.uint64)
-    skips = words.view(np.int16)
+    skips = np.empty(4 * clusters.words.shape[1], np.int16)
     weights = np.empty((n_stages + 1, n_clusters))  # share × relative probability of the first stages
     for k in range(n_clusters):
         weights[0, k] = clusters.shares[k]
@@ -70,7 +68,7 @@ def assign(lists, skips_left, clusters, pinned, labels, key, first, last):
             n_same += 1
         before, n_known = start, t
         for j in range(n_same, t):
-            write_stage(lists.items, start, j, places, words.size, words)
+            write_stage(lists.items, start, j, clusters.words, n_clusters, skips)
             largest = 1.0
             if j > 0 and j % CHUNK == 0:
                 largest = weights[j].max()

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from permix.distributions.generalized.finite_beta_jit import draw_theta, log_integral
+from permix.distributions.generalized.finite_beta_jit import StageTables, draw_theta, log_integral
 from permix.dp_mallows.lists.center_moves_jit import (
+    attract,
     draw_window,
-    improve,
+    find_center,
     reinsert,
-    shuffle_unmentioned,
     stagewise,
 )
-from permix.dp_mallows.lists.mentions_jit import alone_in, attract, survey, total_skips
+from permix.dp_mallows.lists.pair_counts_jit import alone_in, survey, total_skips
 from permix.dp_mallows.lists.predictive_rows_jit import RowScratch
 from permix.dp_mallows.lists.seating_jit import draw_center
 from permix.dp_mallows.lists.top_lists_jit import undefined
@@ -35,6 +35,21 @@ def log_likelihoods(tables, totals, counts, out):
                     log_integral(tables, j, tables.prior_a[j] + totals[k, j], tables.prior_c + counts[k, j])
                     - tables.prior_log_integral[j]
                 )
+
+
+def log_prior_chances(tables: StageTables, n_items: int) -> np.ndarray:
+    """Return ln P(skip = s) of every stage, θ integrated out; minus infinity for skips that cannot be.
+
+    It is B̃eta(ν r + s, ν + 2, m) / B̃eta(ν r, ν + 1, m) (Meilă & Chen 2010, lemma 6): the likelihood of a
+    cluster of one list that has this skip at this stage, and no other stage.
+    """
+    out = np.full((len(tables.skips), n_items), -np.inf)
+    for j, last in enumerate(tables.skips):
+        totals, counts = np.zeros((2, last + 1, len(tables.skips)))
+        totals[:, j], counts[:, j] = np.arange(last + 1), 1.0
+        log_likelihoods(tables, totals, counts, out[j, : last + 1])
+    # The sum is one already, up to the error of the integrals.
+    return out - np.log(np.exp(out).sum(axis=1, keepdims=True))
 
 
 @kernel
@@ -75,7 +90,6 @@ def _move_center(rows, stream, mentions, theta, order, places):
     low, high = draw_window(stream, order.size)
     accepted = stagewise(stream, mentions, theta, order, places, low, high)
     reinsert(stream, mentions, theta, order, places)
-    shuffle_unmentioned(stream, mentions, order, places)
     return accepted
 
 
@@ -102,21 +116,19 @@ def update_centers(rows, source, lists, tables, opening, clusters, key, n_rounds
         for item in range(n_items):
             places[item] = clusters.places[item, k]
             order[places[item]] = item
-        if n_rounds < 0:
-            for j in range(theta.size):
-                theta[j] = 1.0
-            improve(source, k, tables, 1, stream, order, places, totals, counts, theta)
-            for j in range(theta.size):
-                theta[j] = 1.0
-        if rounds > 0:
+        if rounds > 0 or n_rounds < 0:
             mentions = survey(source, k, n_items)
+            if n_rounds < 0:
+                for j in range(theta.size):
+                    theta[j] = 1.0
+                find_center(stream, mentions, theta, order, places)
             for turn in range(rounds):
                 if turn > 0 or not rows.given:
                     draw_decays(rows, stream, tables, totals, counts, theta)
                 attract(mentions, theta)
                 taken[k] += move_center(rows, stream, mentions, theta, order, places)
                 total_skips(source, k, places, totals, counts)
-        else:
+        if rounds == 0:
             total_skips(source, k, places, totals, counts)
         if n_rounds > 0:
             draw_decays(rows, stream, tables, totals, counts, theta)

@@ -17,7 +17,6 @@ import numpy as np
 
 from permix.distributions.generalized.finite_beta_jit import (
     MAX_NODES,
-    StageTables,
     log_integral,
     predictive_nodes,
 )
@@ -79,25 +78,6 @@ class RowScratch(NamedTuple):
 def row_scratch() -> RowScratch:
     """Make room for the nodes of one density."""
     return RowScratch(*np.empty((3, MAX_NODES)), given=False)
-
-
-def log_prior_chances(tables: StageTables, n_items: int) -> np.ndarray:
-    """Return ln P(skip = s) of every stage, θ integrated out; minus infinity for skips that cannot be.
-
-    It is B̃eta(ν r + s, ν + 2, m) / B̃eta(ν r, ν + 1, m) (Meilă & Chen 2010, lemma 6).
-    """
-    out = np.full((len(tables.skips), n_items), -np.inf)
-    _fill_prior_chances(tables, out)
-    # The sum is one already, up to the error of the integrals.
-    return out - np.log(np.exp(out).sum(axis=1, keepdims=True))
-
-
-@kernel
-def _fill_prior_chances(tables, out):
-    for stage in range(out.shape[0]):
-        for skip in range(tables.skips[stage] + 1):
-            out[stage, skip] = log_integral(tables, stage, tables.prior_a[stage] + skip, tables.prior_c + 1.0)
-            out[stage, skip] -= tables.prior_log_integral[stage]
 
 
 @kernel

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from permix.dp_mallows.lists.center_moves_jit import stage_by_stage
+from permix.dp_mallows.lists.center_moves_jit import attract, stage_by_stage
 from permix.dp_mallows.lists.clusters_jit import draw_decays, move_center
-from permix.dp_mallows.lists.mentions_jit import attract, find_mentions
+from permix.dp_mallows.lists.many_items_jit import find_mentions
 from permix.dp_mallows.lists.predictive_rows_jit import LEAST, fill_given
 from permix.dp_mallows.lists.seating_jit import draw_parameters, fill_stage, member_entry
 from permix.dp_mallows.lists.top_lists_jit import Members, sum_skips

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from permix.distributions.generalized.finite_beta_jit import log_integral
-from permix.dp_mallows.lists.mentions_jit import add_pairs
+from permix.dp_mallows.lists.pair_counts_jit import add_pairs
 from permix.dp_mallows.lists.predictive_rows_jit import (
     LEAST,
     RowScratch,
@@ -27,7 +27,7 @@ from permix.dp_mallows.lists.predictive_rows_jit import (
 from permix.dp_mallows.lists.top_lists_jit import undefined, write_skips
 from permix.kernels.jit import implements, kernel
 from permix.kernels.mallows import log_normalizer_step
-from permix.kernels.streams import integers, uniform
+from permix.kernels.streams import integers, new_stream, open_stream, uniform
 
 CHUNK = 8  # so many table entries neither overflow nor underflow when multiplied
 
@@ -38,6 +38,7 @@ class ListClusters(NamedTuple):
     sizes: np.ndarray  # int64 (slots,)
     weights: np.ndarray  # (slots,): size - discount, 0 for free slots
     places: np.ndarray  # int16 (items, slots): place of the item in the slot's center
+    words: np.ndarray  # uint64 (items, slots / 4): the same memory, four places to a word
     totals: np.ndarray  # (slots, stages): skips of the members, summed
     counts: np.ndarray  # (slots, stages): members that reach the stage
     log_integrals: np.ndarray  # (slots, stages)
@@ -45,7 +46,7 @@ class ListClusters(NamedTuple):
     own: np.ndarray  # (slots, stages, exact bins)
     theta: np.ndarray  # (slots, stages), for decays that are not integrated out
     settled: np.ndarray  # bool (slots,): whether a sweep takes the decays as given
-    pairs: np.ndarray  # (slots, stages, items, items), see mentions_jit; empty where lists are read
+    pairs: np.ndarray  # (slots, stages, items, items), see pair_counts_jit; empty where lists are read
 
 
 class Opening(NamedTuple):
@@ -220,7 +221,7 @@ def draw_index(u, weights, n):
 
 @kernel
 def seat_in_turn(
-    stream, concentration, discount, rows, tables, bins, lists, clusters, opening, labels, visits, book
+    key, concentration, discount, rows, tables, bins, lists, clusters, opening, labels, visits, book
 ):
     """Visit the agents ``visits[book[POSITION]:]``; returns the weights that the last one chose from.
 
@@ -233,17 +234,19 @@ def seat_in_turn(
     skips = np.empty((n_stages, capacity), np.int16)
     weights = np.empty(capacity + 1)
     code = np.empty((2, n_items), np.int64)
+    stream = new_stream()
+    open_stream(stream, key[0], key[1], book[POSITION], 0)
     if book[POSITION] == 0:
         fill_all_rows(rows, tables, bins, clusters, book[HIGH])
     while book[POSITION] < visits.size and book[OCCUPIED] < capacity:
         agent = visits[book[POSITION]]
         book[POSITION] += 1
-        d = lists.list_of[agent]
+        d = np.int64(lists.list_of[agent])
         t = lists.starts[d + 1] - lists.starts[d]
         high = book[HIGH]
         own = np.int64(labels[agent])
         # Prior weight × relative probability of joining.
-        write_skips(lists.items, lists.starts[d], lists.starts[d + 1], clusters.places, high, skips)
+        write_skips(lists.items, lists.starts[d], lists.starts[d + 1], clusters.words, high, skips)
         for k in range(high):
             weights[k] = clusters.weights[k]
         weights[high] = _opening(concentration, discount, book[OCCUPIED])
@@ -302,9 +305,10 @@ def seat_in_turn(
             for j in range(n_stages):
                 clusters.totals[chosen, j] = code[0, j] if j < t else 0.0
                 clusters.counts[chosen, j] = 1.0 if j < t else 0.0
-            pairs = clusters.pairs[chosen].reshape(-1)
-            for at in range(pairs.size):
-                pairs[at] = 0.0
+            for j in range(clusters.pairs.shape[1]):
+                for y in range(n_items):
+                    for x in range(n_items):
+                        clusters.pairs[chosen, j, y, x] = 0.0
             add_pairs(lists, d, 1.0, clusters.pairs[chosen])
             draw_parameters(rows, stream, tables, lists, clusters, chosen, d)
             for j in range(n_stages):

@@ -17,9 +17,9 @@ import math
 
 import numpy as np
 
-from permix.dp_mallows.lists.center_moves_jit import improve, stage_by_stage
+from permix.dp_mallows.lists.center_moves_jit import attract, improve, stage_by_stage
 from permix.dp_mallows.lists.clusters_jit import log_likelihoods
-from permix.dp_mallows.lists.mentions_jit import attract, source_of, total_skips
+from permix.dp_mallows.lists.pair_counts_jit import source_of, total_skips
 from permix.dp_mallows.lists.top_lists_jit import Members, skip_at, write_skips
 from permix.kernels.jit import kernel
 from permix.kernels.streams import categorical_log, integers, new_stream, open_stream, uniform
@@ -90,10 +90,11 @@ def smart_allocation(stream, source, lists, side, members, n, anchors, tables, n
     orders = np.empty((2, n_items), np.int32)
     places = np.empty((2, n_items), np.int16)
     theta, log_psi, sums = np.empty((2, n_stages)), np.empty((2, n_stages)), np.empty((2, n_stages))
-    theta[:] = 1.0
+    for which in range(2):
+        for j in range(n_stages):
+            theta[which, j] = 1.0
     chosen = Members(np.empty(n, np.int32), np.empty(n))
-    log_shares, scores = np.empty(2), np.empty(2)
-    log_shares[:] = 0.0
+    log_shares, scores = np.zeros(2), np.empty(2)
     advantage = np.empty(n)
     # Of many lists every so-manieth is enough to find where they gather.
     stride = max(1, n // ENOUGH_TO_GATHER)
@@ -143,9 +144,11 @@ def smart_allocation(stream, source, lists, side, members, n, anchors, tables, n
                 )
         if turn < 0:
             # A center begins with its anchor's list; all other items follow in their common order.
-            theta[:] = 1.0
             for which in range(2):
-                places[which] = -1
+                for j in range(n_stages):
+                    theta[which, j] = 1.0
+                for item in range(n_items):
+                    places[which, item] = -1
                 rank = 0
                 d = lists.list_of[anchors[which]]
                 start, end = lists.starts[d], lists.starts[d + 1]
@@ -202,7 +205,7 @@ def log_partner(lists, d, clusters, n_clusters, apart, partner, stream):
     """
     start, end = lists.starts[d], lists.starts[d + 1]
     skips = np.empty((end - start, clusters.places.shape[1]), np.int16)
-    write_skips(lists.items, start, end, clusters.places, n_clusters, skips)
+    write_skips(lists.items, start, end, clusters.words, n_clusters, skips)
     logs = np.empty(n_clusters)
     largest = -np.inf
     for k in range(n_clusters):

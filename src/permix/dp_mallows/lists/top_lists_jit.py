@@ -86,31 +86,32 @@ def top_lists(orders: np.ndarray, lengths: np.ndarray, counts: np.ndarray, n_ite
 
 
 @kernel
-def write_stage(items, first, j, places, n_words, skips):
+def write_stage(items, first, j, words, n_slots, skips):
     """Write the skips at stage ``j`` of the list that begins at ``items[first]``, four centers at a time.
 
-    ``places[item]`` and ``skips`` are 16-bit numbers below 2^15, four to a word. In a word whose numbers have
-    their highest bit set, less another word, that bit stays where a number was not smaller.
+    ``words[item]`` are the places of the item in the centers, 16-bit numbers below 2^15, four to a word. In a
+    word whose numbers have their highest bit set, less another word, that bit stays where a number was not
+    smaller. ``skips`` has room for a multiple of four.
     """
     item = items[first + j]
-    for word in range(n_words):
-        own = places[item, word]
+    for word in range((n_slots + 3) // 4):
+        own = words[item, word]
         raised = own | HIGHEST
         for earlier in range(first, first + j):
-            own -= ((raised - places[items[earlier], word]) & HIGHEST) >> np.uint64(15)
-        skips[word] = own
+            own -= ((raised - words[items[earlier], word]) & HIGHEST) >> np.uint64(15)
+        for lane in range(4):
+            skips[4 * word + lane] = np.int16(own & np.uint64(0x7FFF))
+            own >>= np.uint64(16)
 
 
 @kernel
-def write_skips(items, first, last, places, n_slots, skips):
+def write_skips(items, first, last, words, n_slots, skips):
     """Write the skips of the list ``items[first:last]`` to ``skips[stage, center]``, for ``n_slots`` centers.
 
-    ``places[item, center]`` is the item's place in the center. Both are int16 and have a multiple of four
-    columns; all columns of ``places`` up to that multiple are centers, and all of ``skips`` are written.
+    They are written, and must be centers, up to the next multiple of four.
     """
-    words, out = places.view(np.uint64), skips.view(np.uint64)
     for j in range(last - first):
-        write_stage(items, first, j, words, (n_slots + 3) // 4, out[j])
+        write_stage(items, first, j, words, n_slots, skips[j])
 
 
 @kernel
