@@ -32,6 +32,7 @@ from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
 Array = npt.NDArray[Any]
+MakeState = Callable[[np.random.Generator], MixtureState]
 # Hyper-parameters are chosen by chains of at most this many iterations, two under each candidate.
 MAX_TRIAL_STEPS = 20
 
@@ -124,7 +125,7 @@ def fit_mixture(
 
 def _first_states(
     family: Family, data: Any, n: int, prior: PartitionPrior, init: Start, n_chains: int
-) -> list[Callable[[np.random.Generator], MixtureState]]:
+) -> list[MakeState]:
     """How each chain makes its first state."""
     empty_scores = score_empty(family, data, n)
 
@@ -141,19 +142,47 @@ def _most_probable(
 ) -> Family:
     """Return the candidate whose best partition has the largest log joint with the data.
 
-    Two short chains, from either side, look for partitions under each. They have a seed of their own and a
+    Two short chains, from either side, look for partitions under each. They go on only for candidates that
+    would come up with the best so far if they kept gaining as they do. They have a seed of their own and a
     length that depends on burn-in alone, so that a run which is continued or made longer chooses the same.
     """
+
+    def seated(family: Family, labels: Array, rng: np.random.Generator) -> MixtureState:
+        state = MixtureState(family, data, n, prior)
+        state.set_labels(labels)
+        return state
+
     n_steps = min(settings.n_burn_in // 12, MAX_TRIAL_STEPS)
+    n_first = max(n_steps // 3, min(n_steps, 4))
+    starts = [_first_states(family, data, n, prior, "both", 2) for family in candidates]
+    trials = _try_out(starts, n_first, 0, settings)
+    values = trials.arrays["log_joint"].reshape(len(candidates), 2, -1)
+    reached = values.max(axis=(1, 2))
+    gains = (values[..., -1] - values[..., 0]).max(axis=1) / max(values.shape[2] - 1, 1)
+    hopeful = np.flatnonzero(reached + np.maximum(gains, 0.0) * (n_steps - n_first) >= reached.max())
+    if len(hopeful) > 1 and n_steps > n_first:
+        labels = trials.arrays["labels"].reshape(len(candidates), 2, -1, n)[:, :, -1]
+        starts = [[partial(seated, candidates[c], labels[c, chain]) for chain in range(2)] for c in hopeful]
+        trials = _try_out(starts, n_steps - n_first, 1, settings)
+        later = trials.arrays["log_joint"].reshape(len(hopeful), -1).max(axis=1)
+        reached[hopeful] = np.maximum(reached[hopeful], later)
+    return candidates[int(np.argmax(reached))]
+
+
+def _try_out(
+    starts: Sequence[Sequence[MakeState]], n_steps: int, seed: int, settings: DPMixtureParameters
+) -> Draws:
+    """Run short chains, half of them climbing, half to be kept."""
     burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in)
+    makers = [make for of_candidate in starts for make in of_candidate]
     trials = run_chains(
-        [state for family in candidates for state in _first_states(family, data, n, prior, "both", 2)],
+        makers,
         move,
-        n_draws=max(1, n_steps // 2),
+        n_draws=max(1, n_steps - n_steps // 2),
         n_burn_in=n_steps // 2,
         n_thin=1,
-        n_chains=2 * len(candidates),
-        random_state=0,
+        n_chains=len(makers),
+        random_state=seed,
         n_jobs=settings.n_jobs,
         progress=settings.progress,
         burn_in_move=burn_in_move,
@@ -161,8 +190,7 @@ def _most_probable(
     )
     if trials.interrupted:
         raise KeyboardInterrupt
-    reached = trials.arrays["log_joint"].reshape(len(candidates), -1).max(axis=1)
-    return candidates[int(np.argmax(reached))]
+    return trials
 
 
 def _warn_if_nothing_moved(draws: Draws) -> None:

@@ -502,7 +502,7 @@ MORE_TERMS = 64
 @lru_cache(maxsize=8)
 def _joining(discount: float, n: int) -> FloatArray:
     """Log weights of joining a cluster of 0 ... n members."""
-    return np.array([0.0, *(math.log(size - discount) for size in range(1, n + 1))])
+    return np.append(0.0, np.log(np.arange(1, n + 1) - discount))
 
 
 @lru_cache(maxsize=8)
@@ -512,7 +512,8 @@ def _two_parameter_openings(concentration: float, discount: float, most: float, 
         return _up_to(n, np.log(-discount * (most - np.arange(int(min(n, most))))))
     if discount == 0.0:
         return np.full(n + 1, math.log(concentration))
-    return np.array([_log_two_parameter_opening(concentration, discount, k) for k in range(n + 1)])
+    weights = concentration + discount * np.arange(n + 1)
+    return np.log(weights, out=np.zeros(n + 1), where=weights > 0.0)  # as below
 
 
 def _log_two_parameter_opening(concentration: float, discount: float, n_clusters: float) -> float:
