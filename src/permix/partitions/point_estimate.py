@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from permix.partitions.weighted_draws import WeightedDraws
 
 # Runs take so many labels, of so many draws at least; all draws then improve the best partition found.
-LABELS_OF_A_RUN, DRAWS_OF_A_RUN = 2_000_000, 64
+LABELS_OF_A_RUN, DRAWS_OF_A_RUN = 1_000_000, 64
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ def point_estimate(
     max_clusters : int, optional
         Largest number of groups allowed. None allows twice the largest number in a draw, plus 16.
     n_runs : int, optional
-        Number of runs, the one from the best draw included. None makes 8, and fewer, down to 3, for more
-        than four million labels.
+        Number of runs, the one from the best draw included. None makes 8, and fewer, down to 4, for more
+        than 600,000 labels.
     random_state : int, Generator, SeedSequence or None
         Source of randomness.
     n_jobs : int, optional
@@ -112,10 +112,10 @@ def point_estimate(
 
     Notes
     -----
-    Memory follows draws × observations; there is no matrix of pairs. With more than two million labels the
+    Memory follows draws × observations; there is no matrix of pairs. With more than a million labels the
     runs use some evenly spaced draws (at least 64), and the best partition they find is then improved, by
     moves of single observations and by merging groups, on all draws until nothing improves. With more than
-    5 · 10⁸ label comparisons between all draws, the best draw is sought among those that are nearest to a
+    3 · 10⁸ label comparisons between all draws, the best draw is sought among those that are nearest to a
     few. Expected losses are always over all draws. Ctrl-C during the search returns the best partition found
     so far, with a warning.
 
@@ -130,8 +130,9 @@ def point_estimate(
 
     all_draws = WeightedDraws.collapsed(draws, loss)
     n = all_draws.n
+    some_draws = all_draws.evenly_spaced(max(LABELS_OF_A_RUN // max(n, 1), DRAWS_OF_A_RUN))
     # Eight where a run is quick; a run's time follows the number of labels.
-    usual = max(3, min(8, 32_000_000 // max(all_draws.labels.size, 1)))
+    usual = max(4, min(8, 5 * LABELS_OF_A_RUN // max(some_draws.labels.size, 1)))
     n_runs = usual if n_runs is None else _positive(n_runs, "n_runs")
     limit = None if max_clusters is None else _positive(max_clusters, "max_clusters")
     if n == 0:
@@ -146,7 +147,7 @@ def point_estimate(
         if allowed.any():
             starts[0] = all_draws.labels[candidates[allowed][np.argmin(losses[allowed])]]
         labels, n_done, interrupted = _search(
-            all_draws, capacity, starts, generator(random_state), n_jobs, display
+            all_draws, some_draws, capacity, starts, generator(random_state), n_jobs, display
         )
     if interrupted:
         if labels is None:
@@ -165,6 +166,7 @@ def point_estimate(
 
 def _search(
     all_draws: WeightedDraws,
+    some_draws: WeightedDraws,
     capacity: int,
     starts: list[IntArray | None],
     rng: np.random.Generator,
@@ -174,7 +176,6 @@ def _search(
     """The best partition that a run from each start found, how many ended, and whether Ctrl-C ended them."""
     from permix.partitions.search import MAX_REBUILDS, Layout, Search
 
-    some_draws = all_draws.evenly_spaced(max(LABELS_OF_A_RUN // all_draws.n, DRAWS_OF_A_RUN))
     some_only = some_draws is not all_draws
     display.begin("finding the partition nearest to all draws", len(starts) + some_only)
     with Interrupts() as interrupts:

@@ -27,7 +27,7 @@ import numpy as np
 
 from permix.kernels.jit import inlined, kernel
 
-# So many observations are scored together, by so many draws at a time, whose overlaps stay in the cache.
+# So many observations are scored together; so many draws are looked at together: they stay in the cache.
 BLOCK, DRAWS = 512, 16
 
 
@@ -71,14 +71,13 @@ def move(draws, state, observations, clusters):
     table_counts, table_scores, lists = state.table_counts, state.table_scores, state.lists
     gain = 0.0
     change = 0.0
-    for first in range(0, len(observations), BLOCK):
-        end = min(first + BLOCK, len(observations))
-        for m in range(len(weights)):
-            weight = weights[m]
-            for index in range(first, end):
-                i = observations[index]
-                old, new = labels[i], clusters[index]
-                place = places[i, m]
+    for start in range(0, len(weights), DRAWS):
+        end = min(start + DRAWS, len(weights))
+        for index in range(len(observations)):
+            i = observations[index]
+            old, new = labels[i], clusters[index]
+            for m in range(start, end):
+                weight, place = weights[m], places[i, m]
                 if place < 0:
                     row = -1 - place
                     if old >= 0:
@@ -112,15 +111,15 @@ def move(draws, state, observations, clusters):
                         lists[e, 1] = 0
                     gain += weight * g[lists[e, 1]]
                     lists[e, 1] += 1
-        for index in range(first, end):
-            old, new = labels[observations[index]], clusters[index]
-            if old >= 0:
-                sizes[old] -= 1
-                change -= g[sizes[old]]
-            if new >= 0:
-                change += g[sizes[new]]
-                sizes[new] += 1
-            labels[observations[index]] = new
+    for index in range(len(observations)):
+        old, new = labels[observations[index]], clusters[index]
+        if old >= 0:
+            sizes[old] -= 1
+            change -= g[sizes[old]]
+        if new >= 0:
+            change += g[sizes[new]]
+            sizes[new] += 1
+        labels[observations[index]] = new
     return draws.total_weight * change - 2.0 * gain
 
 

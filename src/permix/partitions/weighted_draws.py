@@ -16,8 +16,8 @@ from permix.runtime.threads import run_in_threads
 Numbers = npt.NDArray[np.int64]
 
 # All draws are compared with all others while that takes no more than this many comparisons of labels
-# (a second on a busy core); beyond, those that are near to a few draws are compared with all.
-MOST_COMPARISONS = 5 * 10**8
+# (a third of a second); beyond, those that are near to a few draws are compared with all.
+MOST_COMPARISONS = 3 * 10**8
 LEAST_COMPARED = 4
 
 
