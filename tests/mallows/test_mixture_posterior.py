@@ -14,6 +14,7 @@ from permix.kernels.mallows import log_normalizer
 from permix.mallows.chains_jit import move_rows, rank_range
 from permix.mallows.downsets_jit import items_before, normalizer_rows
 from permix.mallows.posterior_jit import consensus_rows, sp_rows
+from tests.every_run import first_in_every_run
 from tests.oracles import mallows_mixture as oracle
 from tests.oracles import posets_all
 from tests.oracles.ranking_models import total_variation, total_variation_bound
@@ -182,10 +183,11 @@ def moved(preferences, relations, mixture, n_jobs, n_sweeps, first_row=0):
     return orders.reshape(len(relations), k, n_jobs, 4)
 
 
-@pytest.mark.parametrize("stated_as", ["pairs", "statements"])
+@pytest.mark.parametrize("stated_as", first_in_every_run(["statements", "some pairs", "pairs"], 2))
 def test_moves_lead_to_the_posterior(stated_as):
-    if stated_as == "pairs":
-        relations, preferences = POSETS[::2], agents_of(POSETS[::2])
+    if stated_as != "statements":
+        relations = POSETS[:: 6 if stated_as == "some pairs" else 1]
+        preferences = agents_of(relations)
     else:
         relations = [frozenset(closed_relation(s, 4)) for s in STATEMENTS]
         preferences = preferences_of(STATEMENTS)
