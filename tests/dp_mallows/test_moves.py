@@ -46,7 +46,7 @@ from tests.dp_mallows.list_cases import (
     seated,
     visits_of,
 )
-from tests.every_run import first_in_every_run
+from tests.every_run import first_in_every_run, turns_in_every_run
 from tests.oracles.dp_mallows import (
     Enumeration,
     dirichlet_process,
@@ -304,11 +304,11 @@ def test_assignments_given_pins(alpha, discount):
 SMART, BLIND = ListSplitMerge(2, 0), ListSplitMerge(0, 3)
 MOVES = {
     "visits": [Centers(), CollapsedSeating()],
-    "a share of the visits": [Centers(), CollapsedSeating(0.4)],
-    "pins 0.25": [CollapsedSeating(0.5), Centers(), ParallelSeating(0.25)],
     "pins 0.6": [CollapsedSeating(0.5), Centers(), ParallelSeating(0.6)],
     "smart": [Centers(), SMART],
     "blind": [Centers(), BLIND],
+    "a share of the visits": [Centers(), CollapsedSeating(0.4)],
+    "pins 0.25": [CollapsedSeating(0.5), Centers(), ParallelSeating(0.25)],
 }
 
 
@@ -328,7 +328,7 @@ def chain_agrees(name, moves, n_steps, seed=1):
     return agrees(visits, enumeration.partitions, enumeration.chances)
 
 
-@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("move", first_in_every_run(MOVES, 4))
 def test_chains_have_the_posterior(move):
     assert chain_agrees("dp", MOVES[move], 6000)
 
@@ -343,8 +343,9 @@ def test_split_merge_alone(name, move, n_steps):
     assert chain_agrees(name, MOVES[move], n_steps)
 
 
-@pytest.mark.parametrize("assignments", ["collapsed", "parallel"])
-@pytest.mark.parametrize("name", ["pitman-yor", "other decays"])
+@pytest.mark.parametrize(
+    ("name", "assignments"), turns_in_every_run(["pitman-yor", "other decays"], ["collapsed", "parallel"])
+)
 def test_fits_have_the_posterior(name, assignments):
     assert chain_agrees(name, fitted(CASES[name], assignments), 3000)
 
@@ -586,7 +587,7 @@ def visit_distribution(model, labels, centers, agent, seeds):
     return exact, proposals, taken, went / seeds, refused
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", first_in_every_run(range(4), 2))
 def test_visits_with_shared_bins_are_corrected(seed):
     rng = np.random.default_rng(seed)
     lists = [tuple(rng.permutation(N_MANY)[: rng.integers(1, 7)]) for _ in range(9)]

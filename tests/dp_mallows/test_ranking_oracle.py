@@ -372,6 +372,10 @@ def run(name, n_sweeps, seed):
     return draws
 
 
+# Each of their moves is checked above in every run.
+
+
+@pytest.mark.slow
 def test_exact_sampler_has_the_posterior_and_no_other():
     draws = run("exact", 4000, seed=7)
     found = gaps(Enumeration(LISTS, 4), draws)
@@ -393,6 +397,7 @@ def test_exact_sampler_has_the_posterior_and_no_other():
     assert gap.distance > gap.bound
 
 
+@pytest.mark.slow
 def test_beta_gibbs_as_published_has_another_distribution():
     gap = gaps(Enumeration(LISTS, 4), run("beta-gibbs", 2000, seed=8))["partition"]
     assert gap.distance > gap.bound

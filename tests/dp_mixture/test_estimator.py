@@ -109,9 +109,9 @@ def test_predictive_density_against_enumeration(name, prior):
         for i, x in enumerate(new):
             densities = np.exp([naive(x, members) for members in groups])
             exact[i] += probability * float(np.dot(weights, densities))
-    model = quick(family, prior, n_draws=2000, n_thin=3).fit(train)
+    model = quick(family, prior, n_draws=200, n_thin=6).fit(train)
     ours = np.exp(model.score_samples(new))
-    # Only 200 draws enter; the spread of single-draw densities gives the error of their mean.
+    # 200 draws of the 400 enter; the spread of single-draw densities gives the error of their mean.
     predictive = MixturePredictive(model._fit)
     labels, concentrations = spaced_draws(model._fit)
     encoded = family.encode(new)

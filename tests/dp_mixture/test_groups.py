@@ -26,9 +26,15 @@ def blob(n, d, seed):
     return np.random.default_rng(100 + seed).normal(size=(n, d))
 
 
-@pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(
-    ("n", "d"), first_in_every_run([(200, 2), (200, 5), (200, 10), (200, 20), (1000, 10)], 3)
+    ("n", "d", "seed"),
+    first_in_every_run(
+        [
+            *((200, 2, 1), (200, 5, 0), (200, 10, 0), (200, 2, 0), (200, 5, 1), (200, 10, 1)),
+            *((200, 20, 0), (200, 20, 1), (1000, 10, 0), (1000, 10, 1)),
+        ],
+        2,
+    ),
 )
 def test_one_blob_is_one_group(n, d, seed):
     model = permix.DPMixture(random_state=seed, progress=False).fit(blob(n, d, seed))

@@ -12,7 +12,7 @@ from tests.every_run import first_in_every_run, turns_in_every_run
 from tests.families.cases import CASES
 from tests.moves.mixture_cases import PRIORS, chain_frequencies, posterior, state_of
 from tests.oracles.mixtures import exact_posterior, total_variation, total_variation_bound
-from tests.oracles.twins import CarelessStats, GreedySpec, TemperedStats
+from tests.oracles.twins import CARELESS, TEMPERED, GreedySpec
 
 
 def transition_matrices(name, prior_spec, n, twin=None):
@@ -64,7 +64,7 @@ def test_posterior_is_invariant(name, prior):
 ONE_CASE = first_in_every_run(CASES)
 
 
-@pytest.mark.parametrize("twin", [TemperedStats, CarelessStats])
+@pytest.mark.parametrize("twin", [TEMPERED, CARELESS])
 @pytest.mark.parametrize("name", ONE_CASE)
 def test_invariance_rejects_broken_families(name, twin):
     _, pi = posterior(name, "dp", 4)
@@ -96,7 +96,7 @@ def test_chain_visits_partitions_as_often_as_the_posterior_says(name, prior):
 @pytest.mark.parametrize("name", CASES)
 def test_frequencies_reject_a_broken_family(name):
     partitions, pi = posterior(name, "dp", 5)
-    state = state_of(name, PRIORS["dp"], 5, twin=TemperedStats)
+    state = state_of(name, PRIORS["dp"], 5, twin=TEMPERED)
     frequencies, n_effective = chain_frequencies(Gibbs(), state, partitions, N_SWEEPS, seed=1)
     assert total_variation(frequencies, pi) > total_variation_bound(pi, n_effective)
 

@@ -203,7 +203,7 @@ def assert_chain_is_right(name, prior, move, n_steps=N_CHAIN, seed=1):
     assert_up_to_date(state)
 
 
-# Every family with every prior; methods and orders take turns. The slow test below has all combinations.
+# Methods and orders take turns. The slow test below has all combinations.
 TURNS = [
     pytest.param(
         *(name, prior, METHODS[(i + j) % 3], ORDERS[(i + j + j // 2) % 2]),
@@ -214,7 +214,14 @@ TURNS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "prior", "method", "order"), TURNS)
+# Half of all families with all priors, so that each of them, each method and each order are there.
+EVERY_OTHER = [
+    turn if (place + place // len(FIXED)) % 2 == 0 else pytest.param(*turn.values, marks=pytest.mark.slow)
+    for place, turn in enumerate(TURNS)
+]
+
+
+@pytest.mark.parametrize(("name", "prior", "method", "order"), EVERY_OTHER)
 def test_chain_visits_partitions_as_often_as_the_posterior_says(name, prior, method, order):
     assert_chain_is_right(name, prior, Permutation(method, order, width=2))
 

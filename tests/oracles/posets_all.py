@@ -6,6 +6,8 @@ A poset is a frozen set of pairs (better, worse), transitively closed. A model i
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from itertools import combinations, permutations
 
 import numpy as np
@@ -55,6 +57,15 @@ def respects(order, relation):
 
 
 def linear_extensions(relation, n):
+    return list(_few_extensions(frozenset(relation), n)) if n <= 4 else _extensions(relation, n)
+
+
+@cache
+def _few_extensions(relation, n):
+    return _extensions(relation, n)
+
+
+def _extensions(relation, n):
     return [order for order in permutations(range(n)) if respects(order, relation)]
 
 
@@ -67,6 +78,7 @@ def is_partitioned(relation, n):
 def geometric(dispersions):
     """Insertion weights φ^(i - place), normalized; one dispersion, or one for each step."""
 
+    @cache
     def weight(i, place):
         phi = dispersions if np.isscalar(dispersions) else dispersions[i]
         return phi ** (i - place) / sum(phi**k for k in range(i + 1))
@@ -81,7 +93,7 @@ def insertion_places(order, center):
 
 
 def probability(order, center, weight):
-    return float(np.prod([weight(i, place) for i, place in enumerate(insertion_places(order, center))]))
+    return float(math.prod(weight(i, place) for i, place in enumerate(insertion_places(order, center))))
 
 
 def posterior(relation, center, weight):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import cache
 from itertools import permutations
 
 import numpy as np
@@ -13,8 +15,9 @@ def kendall(a, b):
     return sum(place[a[i]] > place[a[j]] for i in range(len(a)) for j in range(i + 1, len(a)))
 
 
+@cache
 def mallows(center, dispersion):
-    """P(r) ∝ dispersion^kendall(r, center)."""
+    """P(r) ∝ dispersion^kendall(r, center); not to be changed."""
     weights = {r: dispersion ** kendall(r, center) for r in permutations(center)}
     return _normalized(weights)
 
@@ -63,9 +66,7 @@ def angle(direction, concentration):
 
 def total_variation(draws, distribution):
     """Distance between the frequencies of the rows of ``draws`` and a distribution."""
-    counts = {}
-    for row in map(tuple, np.asarray(draws).tolist()):
-        counts[row] = counts.get(row, 0) + 1
+    counts = Counter(map(tuple, np.asarray(draws).tolist()))
     keys = set(counts) | set(distribution)
     return 0.5 * sum(abs(counts.get(key, 0) / len(draws) - distribution.get(key, 0.0)) for key in keys)
 

@@ -23,7 +23,7 @@ from tests.oracles.ensemble import (
     transition_matrices,
 )
 from tests.oracles.mixtures import total_variation, total_variation_bound
-from tests.oracles.twins import TemperedStats, TwinFamily
+from tests.oracles.twins import TEMPERED, TwinFamily
 
 # Five rows and four columns in three bases that agree in part; no row is alone in a base, so that the
 # equations as printed give no zero weights.
@@ -138,11 +138,12 @@ def test_frequencies_reject_broken_states(broken):
     assert total_variation(frequencies, pi) > total_variation_bound(pi, n_effective)
 
 
+@pytest.mark.slow
 def test_frequencies_reject_a_tempered_likelihood():
     partitions, pi = consensus_posterior(ROWS, ALPHA, BETA)
     right = state_of().rows
     twin = MixtureState(
-        TwinFamily(right.family, TemperedStats), right.data, 5, right.prior_spec, right.empty_scores
+        TwinFamily(right.family, **TEMPERED), right.data, 5, right.prior_spec, right.empty_scores
     )
     frequencies, n_effective = chain_frequencies(Gibbs(), twin, partitions, N_SWEEPS, seed=1)
     assert total_variation(frequencies, pi) > total_variation_bound(pi, n_effective)
