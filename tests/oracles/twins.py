@@ -76,7 +76,7 @@ def _log_predictive(stats, data, i, n_clusters, out):
 
 @overload(contract.log_predictive_above)
 def _log_predictive_above(stats, data, i, n_clusters, out):
-    if _is_twin(stats):
+    if _broken(stats):
         return lambda stats, data, i, n_clusters, out: contract.log_predictive(
             stats, data, i, n_clusters, out
         )
