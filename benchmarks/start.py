@@ -34,6 +34,8 @@ COMMANDS: dict[str, tuple[str, float, float]] = {
     "demo": ("-m permix demo", 25.0, 3.0),
 }
 CHAINS = " --draws 50 --burn-in 20"
+# What first_runs.json lists.
+FITS = [*(what for what in COMMANDS if what.startswith("fit ")), "fit kde", "fit mean-shift"]
 
 
 def write_files(folder: Path) -> None:
@@ -65,7 +67,8 @@ def cpu_seconds(command: str, folder: Path, environment: dict[str, str]) -> floa
 def fit_command(what: str) -> str:
     """Return a command that fits, in a short run, and writes the fit to a file."""
     chains = CHAINS if "dp-" in what or "coc" in what else ""
-    return f"{COMMANDS[what][0]} --force -o votes.permix{chains}"
+    command = COMMANDS[what][0] if what in COMMANDS else f"-m permix {what} votes.csv"
+    return f"{command} --force -o votes.permix{chains}"
 
 
 def run(names: list[str] | None = None, functions: bool = False) -> list[dict[str, object]]:
@@ -123,9 +126,7 @@ def first_runs() -> dict[str, list[list[object]]]:
     with tempfile.TemporaryDirectory() as name:
         write_files(Path(name))
         return {
-            what: kernels_called(fit_command(what).removeprefix("-m permix "), Path(name))
-            for what in COMMANDS
-            if what.startswith("fit ")
+            what: kernels_called(fit_command(what).removeprefix("-m permix "), Path(name)) for what in FITS
         }
 
 

@@ -11,11 +11,11 @@ import time
 import pytest
 from numba.core import types
 
-from benchmarks.start import COMMANDS, fit_command, kernels_called, write_files
+from benchmarks.start import FITS, fit_command, kernels_called, write_files
+from permix.errors import PermixWarning
 from permix.kernels import first_runs
 from permix.partitions.geometry_jit import canonicalise
-
-FITS = [what for what in COMMANDS if what.startswith("fit ")]
+from permix.runtime.compiling import Compiling
 
 
 @pytest.mark.parametrize("what", FITS)
@@ -100,6 +100,64 @@ def test_the_first_run_tells_which_list_is_meant(monkeypatch):
     assert begun == [(["fit dp-mixture"], 2)]
     miss(own)
     assert len(begun) == 1
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("import sys; sys.exit(3)", "ended with 3"),
+        ("raise SystemError('no such luck')", "no such luck"),
+        ("print('hello'); print('permix compiled 2 7'); print('permix compiling')", None),
+        ("import sys; sys.stderr.write('x' * 10**6)", None),
+    ],
+    ids=["in silence", "with a word", "talkative", "very talkative"],
+)
+def test_processes_that_fail_or_talk(program, said, monkeypatch, recwarn):
+    """They cost time at most."""
+    now = Compiling()
+    monkeypatch.setattr(first_runs, "COMPILING", now)
+    monkeypatch.setattr(first_runs, "_LAUNCH", program)
+    for thread in first_runs.start(["fit angle"], 1):
+        thread.join(30)
+        assert not thread.is_alive()
+    assert [said in str(warning.message) for warning in recwarn] == [True] * (said is not None)
+    assert (now.done, now.total) == ((2, 7) if "7" in program else (0, None))
+
+
+def test_a_process_that_cannot_be_started(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/there/is/no/python")
+    with pytest.warns(PermixWarning, match="costs time and nothing else"):
+        assert first_runs.start(["fit angle"], 2) == []
+    monkeypatch.setattr(sys, "executable", "")
+    assert not first_runs._may_start()
+
+
+def test_workers_start_no_processes():
+    code = "from multiprocessing import get_context as c\nfrom permix.kernels.first_runs import _may_start as m\n"
+    code += "if __name__ == '__main__': print(m(), c('fork').Pool(1).apply(m))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"]
+
+
+def test_nothing_is_read_where_nothing_is_kept(tmp_path):
+    """A folder of the present directory is not taken for the cache."""
+    (tmp_path / "toy.py").write_text(TOY)
+    (tmp_path / "file").touch()
+    code = "import toy; print(toy.double(2.0), toy.double._cache.path((), toy.double.targetctx.codegen()))"
+    environment = os.environ | {"PERMIX_COMPILED": str(tmp_path / "file" / "x")}
+    environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["4.0", "None"]
+    warm_up = subprocess.run([sys.executable, "-m", "permix", "warm-up", "angle"], **how)
+    assert warm_up.returncode == 1
+    assert "cannot be written" in warm_up.stderr
 
 
 SLOW = """

@@ -50,7 +50,6 @@ _IMPORT = re.compile(
 PACKAGE = Path(__file__).resolve().parents[1]
 # They decide where compiled code is kept and what errors are called, not what is compiled.
 NOT_COMPILED = {str(PACKAGE / "kernels" / "compile_cache.py"), str(PACKAGE / "errors.py")}
-NOWHERE = Path("not-kept")
 # The locks of the entries that this process compiles now.
 _CLAIMS: dict[Path, Any] = {}
 _IMPLEMENTS = re.compile(r"@implements\(\s*\w+,\s*(?:of=)?(\w+)")
@@ -96,9 +95,13 @@ class ContentCache:
         """Return what was compiled for this signature from the present sources, or None."""
         target_context.refresh()
         path = self.path(sig, target_context.codegen())
+        if path is None:
+            COMPILING.begin((self._function, sig))
+            return None
         content = _read(path) or self._missing(path, sig)
         if content is None:
             return None
+        release(path)
         try:
             return rebuild(target_context, pickle.loads(content))
         except (
@@ -127,15 +130,16 @@ class ContentCache:
         except BaseException:  # an interrupt
             release(path)
             raise
-        if content is not None:
-            release(path)
         return content
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled for this signature."""
         path = self.path(sig, data.codegen)
+        if path is None:
+            COMPILING.end((self._function, sig))
+            return
         try:
-            if path.parent == NOWHERE or not self._format.check_cachable(data):
+            if not self._format.check_cachable(data):
                 return
             handle, draft = tempfile.mkstemp(dir=path.parent, prefix=path.stem[:40], suffix=".tmp")
             with os.fdopen(handle, "wb") as file:
@@ -146,9 +150,18 @@ class ContentCache:
         finally:
             release(path)
 
-    def path(self, sig: Any, codegen: Any) -> Path:
-        """Return the file of the entry for this signature, in no folder if it is not kept."""
-        return (self._folder() or NOWHERE) / self._entry(sig, codegen)
+    def path(self, sig: Any, codegen: Any) -> Path | None:
+        """Return the file of the entry for this signature, there or not yet; None if none is kept."""
+        folder = self._folder()
+        return None if folder is None else folder / self._entry(sig, codegen)
+
+    def give_up(self, sig: Any, codegen: Any) -> None:
+        """Note that something cannot be compiled."""
+        path = self.path(sig, codegen)
+        if path is None:
+            COMPILING.end((self._function, sig))
+        else:
+            release(path)
 
     def enable(self) -> None:
         """Do nothing: the cache is always on."""
@@ -165,7 +178,7 @@ class ContentCache:
         Those typed into a notebook have no file; those made inside a function depend on what it was given.
         """
         told_apart = self._function.__closure__ is None and _content(self._function.__code__.co_filename)[1]
-        return _usable_folder() if told_apart else None
+        return usable_folder() if told_apart else None
 
     def _entry(self, sig: Any, codegen: Any) -> str:
         function = self._function
@@ -192,12 +205,15 @@ def claim(path: Path, seconds: float) -> bool:
     """Say that this process compiles an entry; False if another does, and is not done in so many seconds."""
     from filelock import FileLock, Timeout
 
-    if path in _CLAIMS or path.parent == NOWHERE:
+    global WAIT_SECONDS
+    if path in _CLAIMS:
         return True
     lock = FileLock(path.with_suffix(".lock"), thread_local=False)
     try:
         lock.acquire(timeout=seconds, poll_interval=0.05)
     except Timeout:
+        if seconds:  # whoever compiles it is stopped or hangs: nothing is waited for any more
+            WAIT_SECONDS = 0.0
         return False
     except (OSError, NotImplementedError):  # a file system without locks: both compile it
         return True
@@ -227,7 +243,7 @@ def _watch_failures() -> None:
             if event._exc_details is not None:  # ``is_failed`` says the contrary (Numba 0.61 to 0.68)
                 dispatcher, arguments = event.data["dispatcher"], event.data["args"]
                 if isinstance(dispatcher._cache, ContentCache):
-                    release(dispatcher._cache.path(tuple(arguments), dispatcher.targetctx.codegen()))
+                    dispatcher._cache.give_up(tuple(arguments), dispatcher.targetctx.codegen())
 
     event.register("numba:compile", Listener())
 
@@ -383,7 +399,7 @@ def _files_of_types(kinds: Any) -> Iterator[str]:
 
 
 @cache
-def _usable_folder() -> Path | None:
+def usable_folder() -> Path | None:
     """Return the folder of entries, made and tidied, or None, with a warning, where it cannot be written."""
     folder = cache_folder()
     try:

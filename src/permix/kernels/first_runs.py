@@ -11,9 +11,11 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -21,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from numba.core import types
 
@@ -39,6 +41,7 @@ MOST_PROCESSES = 4
 # A process of its own costs a second of start: it is not worth it for fewer kernels than this.
 WORTH_PROCESSES = 10
 POLL_SECONDS = 0.2
+REPORT = "permix compiled "
 _LAUNCH = "from permix.kernels.first_runs import compile_for_parent as run; import sys; run(sys.argv[1:])"
 
 
@@ -57,7 +60,7 @@ class Planned(NamedTuple):
             return kernel(found)
         return getattr(found, "_dispatcher", found)  # of a ufunc
 
-    def place(self) -> tuple[Any, tuple[Any, ...], Path]:
+    def place(self) -> tuple[Any, tuple[Any, ...], Path | None]:
         """Return its compiler, the types of its arguments, and the file that it is kept in."""
         dispatcher, kinds = self.dispatcher, tuple(map(as_type, self.signature))
         kept = getattr(dispatcher, "_cache", None) or dispatcher.cache
@@ -144,7 +147,7 @@ _started: set[str] = set()
 
 def note_missing(function: Callable[..., object], sig: Any) -> None:
     """Let other processes help as soon as what is missing tells which command runs for the first time."""
-    if os.environ.get(ALONE) or n_processors() < 2 or not sys.executable:
+    if os.environ.get(ALONE) or n_processors() < 2 or not _may_start():
         return
     _missing.append(planned(function, sig))
     possible = [name for name, run in first_runs().items() if all(call in run for call in _missing)]
@@ -153,6 +156,12 @@ def note_missing(function: Callable[..., object], sig: Any) -> None:
         if len(first_runs()[possible[0]]) < WORTH_PROCESSES:
             return
         start(possible, min(MOST_PROCESSES, n_processors()) - 1)
+
+
+def _may_start() -> bool:
+    """Say whether this process may start others: it is Python's own, and nobody's worker."""
+    worker = multiprocessing.current_process().name != "MainProcess"
+    return bool(sys.executable) and not getattr(sys, "frozen", False) and not worker
 
 
 def start(names: Sequence[str], n_processes: int) -> list[threading.Thread]:
@@ -165,33 +174,48 @@ def start(names: Sequence[str], n_processes: int) -> list[threading.Thread]:
     pipe = subprocess.PIPE
     threads = []
     for _ in range(n_processes):
-        # They end when this process does, since their standard input ends then.
-        process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
-        threads.append(threading.Thread(target=_follow, args=[process], name="permix-compiling", daemon=True))
-        threads[-1].start()
+        said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 (_follow ends it)
+        try:
+            # They end when this process does, since their standard input ends then.
+            process = subprocess.Popen(
+                command, env=environment, stdin=pipe, stdout=pipe, stderr=said, text=True
+            )
+        except OSError as error:
+            _say_failed(str(error))
+            break
+        follow = threading.Thread(target=_follow, args=[process, said], name="permix-compiling", daemon=True)
+        threads.append(follow)
+        follow.start()
     return threads
 
 
-def _follow(process: subprocess.Popen[str]) -> None:
+def _follow(process: subprocess.Popen[str], said: IO[str]) -> None:
+    """Take over what a process reports; say so if it failed."""
     assert process.stdout is not None
-    assert process.stderr is not None
-    with process:
+    with said, process:
         for line in process.stdout:
-            COMPILING.done, COMPILING.total = map(int, line.split())
-        said = process.stderr.read().splitlines()
-    if process.returncode > 0 and "KeyboardInterrupt" not in said:
-        warnings.warn(
-            f"a process that compiles for this one failed, which costs time but nothing else: {said[-1]}",
-            PermixWarning,
-            stacklevel=2,
-        )
+            if line.startswith(REPORT):
+                COMPILING.done, COMPILING.total = map(int, line.removeprefix(REPORT).split())
+        code = process.wait()
+        said.seek(0)
+        text = said.read().strip()
+    if code > 0 and "KeyboardInterrupt" not in text:
+        _say_failed(text.rpartition("\n")[2] or f"it ended with {code}")
+
+
+def _say_failed(why: str) -> None:
+    warnings.warn(
+        f"a process that compiles for this one failed, which costs time and nothing else: {why}",
+        PermixWarning,
+        stacklevel=2,
+    )
 
 
 def compile_for_parent(names: Iterable[str]) -> None:
     """Compile all that the lists of some commands have, the last first, and report how much is there."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     places = [call.place() for name in names for call in reversed(first_runs()[name])]
-    waiting = {path: (dispatcher, kinds) for dispatcher, kinds, path in places}
+    waiting = {path: (dispatcher, kinds) for dispatcher, kinds, path in places if path is not None}
     paths = list(waiting)
     threading.Thread(target=_keep_reporting, args=[paths], daemon=True).start()
     while waiting:
@@ -207,7 +231,7 @@ def compile_for_parent(names: Iterable[str]) -> None:
 
 def _report(paths: Sequence[Path]) -> None:
     """Write in one piece how many entries are there: the process may end at any moment."""
-    os.write(1, f"{sum(path.exists() for path in paths)} {len(paths)}\n".encode())
+    os.write(1, f"{REPORT}{sum(path.exists() for path in paths)} {len(paths)}\n".encode())
 
 
 def _keep_reporting(paths: Sequence[Path]) -> None:
