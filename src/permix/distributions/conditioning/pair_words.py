@@ -43,11 +43,6 @@ class PairWords(NamedTuple):
         """Number of items."""
         return self.blocks.shape[1] - 1
 
-    @property
-    def n_codes(self) -> int:
-        """Number of codes."""
-        return len(self.blocks) * (self.n_items * (self.n_items - 1) // 2 + 1)
-
     def part(self, rows: Array) -> PairWords:
         """Return some of the different rows."""
         said, against, columns = (np.ascontiguousarray(each[:, rows]) for each in self[:3])
