@@ -133,7 +133,8 @@ def test_a_process_that_cannot_be_started(monkeypatch):
 
 
 def test_workers_start_no_processes():
-    code = "from multiprocessing import get_context as c\nfrom permix.kernels.first_runs import _may_start as m\n"
+    code = "from multiprocessing import get_context as c\n"
+    code += "from permix.kernels.first_runs import _may_start as m\n"
     code += "if __name__ == '__main__': print(m(), c('fork').Pool(1).apply(m))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "False"]
@@ -146,14 +147,8 @@ def test_nothing_is_read_where_nothing_is_kept(tmp_path):
     code = "import toy; print(toy.double(2.0), toy.double._cache.path((), toy.double.targetctx.codegen()))"
     environment = os.environ | {"PERMIX_COMPILED": str(tmp_path / "file" / "x")}
     environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    how = {"cwd": tmp_path, "env": environment, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-c", code], **how, check=True)
     assert done.stdout.split() == ["4.0", "None"]
     warm_up = subprocess.run([sys.executable, "-m", "permix", "warm-up", "angle"], **how)
     assert warm_up.returncode == 1

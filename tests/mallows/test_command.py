@@ -158,10 +158,10 @@ def test_interrupted_folds_say_how_to_go_on(run, votes, tmp_path, monkeypatch):
 
     whole = module.fit_mallows
 
-    def stopped(preferences, settings):
+    def stopped(preferences, settings, *smaller):
         if settings.n_components == 2:
             raise KeyboardInterrupt
-        return whole(preferences, settings)
+        return whole(preferences, settings, *smaller)
 
     monkeypatch.setattr(module, "fit_mallows", stopped)
     fit = tmp_path / "f.permix"

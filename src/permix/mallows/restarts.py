@@ -22,10 +22,10 @@ from permix.runtime.threads import at_most, run_in_threads
 # Rows in exact or in sampled steps beyond which starts are tried on a part of the agents.
 MOST_EXACT = 20_000
 MOST_SAMPLED = 1_500
-# Attempts to move a component elsewhere, in all and in vain one after another; so many from the same place,
-# whatever the number of threads.
-N_RELOCATIONS = 112
-IN_VAIN = 64
+# Attempts to move a component elsewhere, in all and in vain one after another for each component; so many
+# from the same place, whatever the number of threads.
+N_RELOCATIONS = 96
+IN_VAIN = 10
 AT_ONCE = 4
 N_STOCHASTIC_AGAIN = 5
 # One of so many starts is fresh where others have a smaller mixture to begin with.
@@ -118,13 +118,13 @@ def _relocated(
         for _ in range(AT_ONCE):
             again = MallowsEM(em.profile, em.settings, stream_key(rng))
             moved = _moved(em, best.components, rng)
-            how = {"n_stochastic": N_STOCHASTIC_AGAIN, "to_beat": float(best.log_likelihood)}
-            attempts.append(partial(again.climb, moved, **how))
+            to_beat = float(best.log_likelihood)
+            attempts.append(partial(again.climb, moved, n_stochastic=N_STOCHASTIC_AGAIN, to_beat=to_beat))
         runs = run_all("moving groups", attempts)
         better = max([best, *runs], key=lambda run: run.log_likelihood)
         if better is not best:
             best, last_gain = better, done
-        if interrupts.interrupted or done - last_gain >= IN_VAIN:
+        if interrupts.interrupted or done - last_gain >= IN_VAIN * best.components.n_components:
             break
     return best
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from permix.data.labels import Array
 from permix.distributions.conditioning.agent_posteriors import log_normalizer_table
-from permix.distributions.conditioning.pair_words import PairWords
+from permix.distributions.conditioning.pair_words import PairWords, pairs_of
 from permix.mallows.em_jit import ROWS, maximize, share_out
 from permix.runtime.threads import over_rows
 
@@ -45,11 +45,12 @@ class WordRounds:
     def __init__(self, words: PairWords, n_components: int) -> None:
         k, m, n_rows = n_components, words.n_items, len(words.counts)
         self.words, self.n_rows = words, n_rows
-        self.pairs = np.triu_indices(m, 1)
+        self.pairs = pairs_of(m)
         self.distances = np.arange(len(self.pairs[0]) + 1)
         self.known = np.full((k, m), -1, dtype=np.int32)  # the centers that codes are for
         self.codes = np.empty((k, n_rows), dtype=np.int32)
         self.room = np.empty((k, n_rows)), np.empty(n_rows)
+        self.tallies = np.empty((-(-n_rows // ROWS), k, len(words.columns), 256))
 
     def expect(
         self, weights: Array, centers: Array, decays: Array, uniforms: Array = NO_UNIFORMS, look: bool = True
@@ -68,16 +69,17 @@ class WordRounds:
         with np.errstate(divide="ignore"):
             of_shape = table @ words.blocks.T + (np.log(weights) - table[:, -1])[:, None]
         logs = (of_shape[:, :, None] - (decays[:, None] * self.distances)[:, None]).reshape(k, -1)
-        n_blocks = -(-self.n_rows // ROWS)
+        n_blocks = len(self.tallies)
         mass, totals = np.zeros((n_blocks, *logs.shape)), np.empty(n_blocks)
-        tallies = np.zeros((n_blocks, k, len(words.columns), 256))
+        if look:
+            self.tallies[:] = 0.0
         work = ((words.columns, words.counts), self.codes, logs, np.exp(logs), uniforms, look, *self.room)
         cost = ROWS * k if n_blocks > 1 else 0  # one block is for one thread
-        over_rows(share_out, n_blocks, cost, *work, mass, tallies, totals)
+        over_rows(share_out, n_blocks, cost, *work, mass, self.tallies, totals)
         by_code = mass.sum(axis=0).reshape(*of_shape.shape, -1)
         by_shape = by_code.sum(axis=2)
         members = by_shape.sum(axis=1)
-        wins = self._wins(tallies.sum(axis=0), members) if look else np.zeros((k, 1, 1))
+        wins = self._wins(self.tallies.sum(axis=0), members) if look else np.zeros((k, 1, 1))
         against = by_code.sum(axis=1) @ self.distances
         return float(totals.sum()), Statistics(
             members, members.copy(), wins, by_shape @ words.blocks, against

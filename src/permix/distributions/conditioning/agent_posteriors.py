@@ -107,13 +107,11 @@ def partition_distances(centers: Array, profile: Profile) -> Array:
 
 
 def log_normalizer_table(decays: Array, n: int) -> Array:
-    """Return ln Z over 0, 1, …, n items, a row for every λ: ``log_normalizer_step`` for all at once."""
-    places, decays = np.arange(n + 1), decays[:, None]
-    with np.errstate(all="ignore"):  # where the quotient is no number it is not taken
-        steps = np.log1p(np.exp(-decays) * (np.expm1(-(places - 1) * decays) / np.expm1(-decays)))
-        steps = np.where(places * decays < 1e-17, np.log(places), steps)
-    steps[:, :2] = 0.0
-    return np.cumsum(steps, axis=1)
+    """Return ln Z over 0, 1, …, n items, a row for every λ: sums over sizes of ln(1 + φ + … + φ^(size-1))."""
+    table = np.zeros((len(decays), n + 1))
+    powers = np.exp(-decays[:, None] * np.arange(1, n))
+    table[:, 2:] = np.cumsum(np.log1p(np.cumsum(powers, axis=1)), axis=1)
+    return table
 
 
 def partition_log_normalizers(

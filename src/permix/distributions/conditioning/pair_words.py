@@ -7,6 +7,7 @@ row depends on its *code* alone: how many pairs are reversed, and the sizes of i
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -42,15 +43,10 @@ class PairWords(NamedTuple):
         """Number of items."""
         return self.blocks.shape[1] - 1
 
-    @property
-    def n_codes(self) -> int:
-        """Number of codes."""
-        return len(self.blocks) * (self.n_items * (self.n_items - 1) // 2 + 1)
-
     def part(self, rows: Array) -> PairWords:
         """Return some of the different rows."""
-        words = (np.ascontiguousarray(each[:, rows]) for each in self[:3])
-        return PairWords(*words, self.counts[rows], self.shapes[rows], self.blocks)
+        said, against, columns = (np.ascontiguousarray(each[:, rows]) for each in self[:3])
+        return PairWords(said, against, columns, self.counts[rows], self.shapes[rows], self.blocks)
 
     def distances(self, centers: Array) -> Array:
         """Count the pairs of each row that each center reverses, int32 (centers, rows)."""
@@ -66,7 +62,7 @@ class PairWords(NamedTuple):
     def n_before(self, row: int) -> Array:
         """Return how many items a row puts before each item."""
         n = self.n_items
-        first, second = np.triu_indices(n, 1)
+        first, second = pairs_of(n)
         half = len(self.columns) // (2 if len(self.against) else 1)
         bits = np.unpackbits(self.columns[:, row], bitorder="little").reshape(-1, 8 * half)[:, : len(first)]
         said, against = bits if len(bits) == 2 else (bits[0], 1 - bits[0])
@@ -112,15 +108,22 @@ def _levels(profile: Profile) -> Array:
     return out[profile.partitioned]
 
 
+@cache
+def pairs_of(n: int) -> tuple[Array, Array]:
+    """Return all pairs i < j of n items in the order of their bits."""
+    return np.triu_indices(n, 1)
+
+
 def _words(levels: Array, before: np.ufunc) -> Array:
     """Bits of all pairs of items, (words, rows)."""
-    first, second = np.triu_indices(levels.shape[1], 1)
-    parts = []
-    for part in np.array_split(levels, len(levels) // ROWS + 1):
-        bits = np.zeros((len(part), WORD * max(1, -(-len(first) // WORD))), dtype=np.bool_)
-        bits[:, : len(first)] = before(part[:, first], part[:, second])
-        parts.append(np.packbits(bits, axis=1, bitorder="little").view("<u8"))
-    return np.ascontiguousarray(np.concatenate(parts).T, dtype=np.uint64)
+    first, second = pairs_of(levels.shape[1])
+    n_words = max(1, -(-len(first) // WORD))
+    out = np.zeros((len(levels), n_words * 8), dtype=np.uint8)
+    for start in range(0, len(levels), ROWS):
+        part = levels[start : start + ROWS]
+        bits = np.packbits(before(part[:, first], part[:, second]), axis=1, bitorder="little")
+        out[start : start + ROWS, : bits.shape[1]] = bits
+    return np.ascontiguousarray(out.view("<u8").T, dtype=np.uint64)
 
 
 def _distinct(keys: Array) -> tuple[Array, Array]:
