@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from permix.dp_mallows.lists.predictive_rows_jit import LEAST
-from permix.dp_mallows.lists.seating_jit import CHUNK, draw_index
+from permix.dp_mallows.lists.seating_jit import CHUNK
 from permix.dp_mallows.lists.top_lists_jit import write_stage
 from permix.kernels.jit import kernel
 from permix.kernels.mallows import log_normalizer_step
@@ -52,6 +52,7 @@ def assign(lists, skips_left, clusters, pinned, labels, key, first, last):
     weights = np.empty((n_stages + 1, n_clusters))  # share × relative probability of the first stages
     for k in range(n_clusters):
         weights[0, k] = clusters.shares[k]
+    cumulated = np.empty(n_clusters)
     stream = new_stream()
     before, n_known = 0, 0  # the list whose stages are scored
     for d in range(first, last):
@@ -69,18 +70,29 @@ def assign(lists, skips_left, clusters, pinned, labels, key, first, last):
         before, n_known = start, t
         for j in range(n_same, t):
             write_stage(lists.items, start, j, clusters.words, n_clusters, skips)
-            largest = 1.0
+            scale = 1.0
             if j > 0 and j % CHUNK == 0:
-                largest = weights[j].max()
+                largest = 0.0
+                for k in range(n_clusters):
+                    largest = max(largest, weights[j, k])
+                scale = 1.0 / largest
             if n_tabulated > skips_left[j]:
                 for k in range(n_clusters):
-                    weights[j + 1, k] = weights[j, k] / largest * chances[k, j, skips[k]]
+                    weights[j + 1, k] = scale * weights[j, k] * chances[k, j, skips[k]]
             else:
                 for k in range(n_clusters):
                     chance = max(np.exp(heads[j, k] - clusters.theta[j, k] * skips[k]), LEAST)
-                    weights[j + 1, k] = weights[j, k] / largest * chance
+                    weights[j + 1, k] = scale * weights[j, k] * chance
+        total = 0.0
+        for k in range(n_clusters):
+            total += weights[t, k]
+            cumulated[k] = total
         open_stream(stream, key[0], key[1], 0, d)
         for at in range(lists.agent_starts[d], lists.agent_starts[d + 1]):
             agent = lists.agents[at]
             if labels[agent] >= 0 and not pinned[agent]:
-                labels[agent] = draw_index(uniform(stream), weights[t], n_clusters)
+                threshold = uniform(stream) * total  # below the total, whatever is drawn
+                k = 0
+                while cumulated[k] <= threshold:
+                    k += 1
+                labels[agent] = k
