@@ -22,7 +22,7 @@ from permix.moves.permutation_jit import (
     fill_scores,
     in_beam,
 )
-from permix.moves.projection_jit import order_along
+from permix.moves.projection import order_along
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess, Gamma, canonical_labels
 from permix.partitions.concentration_jit import draw_concentration, log_mean_power
@@ -442,9 +442,7 @@ def test_order_along_a_direction(name, n_turns):
         state.set_labels(rng.integers(0, 5, 12))
         labels, sizes, n_clusters = state.labels, state.sizes, state.n_clusters
         direction = rng.normal(size=len(scales)) * scales
-        order_along(
-            state.stats, state.data, direction, scales, n_turns, labels, sizes, n_clusters, order, firsts
-        )
+        order_along(state, direction, scales, n_turns, order, firsts)
         projections = vectors @ direction
         means = np.array([projections[labels == k].mean() for k in range(n_clusters)])
         by_mean = np.argsort(means)

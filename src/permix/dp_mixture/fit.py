@@ -159,7 +159,8 @@ def _most_probable(
     values = trials.arrays["log_joint"].reshape(len(candidates), 2, -1)
     reached = values.max(axis=(1, 2))
     gains = (values[..., -1] - values[..., 0]).max(axis=1) / max(values.shape[2] - 1, 1)
-    hopeful = np.flatnonzero(reached + np.maximum(gains, 0.0) * (n_steps - n_first) >= reached.max())
+    possible = reached + np.maximum(gains, 0.0) * (n_steps - n_first)
+    hopeful = np.flatnonzero(possible >= reached.max()).tolist()
     if len(hopeful) > 1 and n_steps > n_first:
         labels = trials.arrays["labels"].reshape(len(candidates), 2, -1, n)[:, :, -1]
         starts = [[partial(seated, candidates[c], labels[c, chain]) for chain in range(2)] for c in hopeful]

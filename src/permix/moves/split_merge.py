@@ -22,6 +22,8 @@ SCORE_ALONE = 10.0
 # Proposals that are accepted may take as much work as a sweep. Where none was for so many steps, a tenth.
 PATIENCE, LEAST_SHARE = 50, 0.1
 MOST_PROPOSALS = 100
+# Weight of all earlier steps, in what proposals cost, after one more.
+MEMORY = 0.99
 
 
 @dataclasses.dataclass
@@ -133,7 +135,7 @@ class LearningSplitMerge(Move):
         """Do a step of the move, then learn from recent ones."""
         info = self.move.step(rng, state)
         self._since = 0 if info.accepted else self._since + 1
-        self._made, self._work = 0.95 * self._made + info.proposed, 0.95 * self._work + info.work
+        self._made, self._work = MEMORY * self._made + info.proposed, MEMORY * self._work + info.work
         if self._work > 0.0:
             share = 1.0 if self._since < PATIENCE else LEAST_SHARE
             rate = share * work_of_sweep(state) * self._made / self._work
