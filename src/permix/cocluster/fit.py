@@ -274,8 +274,8 @@ def nearest_draw(draws: Draws, settings: BlockParameters, shape: tuple[int, int]
         table = MondrianTree.from_preorder(axis, cuts, times, settings.budget).table()
         blocks.append(table[arrays["row_labels"][at][rows], arrays["column_labels"][at][columns]])
     labels = canonical_labels(np.array(blocks, dtype=np.int64))
-    compared, losses = WeightedDraws(labels, np.ones(len(labels)), settings.loss).compared(n, settings.n_jobs)
-    return int(chosen[compared[np.argmin(losses)]])
+    compared = WeightedDraws(labels, np.ones(len(labels)), settings.loss)
+    return int(chosen[np.argmin([compared.expected_loss(candidate) for candidate in labels])])
 
 
 def encoded(cells: Cells, family: CellFamily) -> EncodedMatrix:
