@@ -77,21 +77,8 @@ def sum_over_overlaps(labels, order, starts, other, n_other, counts, f):
 
 
 @kernel
-def sums_over_sizes(draws, n_clusters, f):
-    """Sum of f over the sizes of the clusters of each draw."""
-    totals = np.zeros(len(draws))
-    for m in range(len(draws)):
-        sizes = np.zeros(n_clusters[m], np.int64)
-        for label in draws[m]:
-            sizes[label] += 1
-        for size in sizes:
-            totals[m] += f[size]
-    return totals
-
-
-@kernel
 def losses_to_draws(labels, n_clusters, draws, n_clusters_of_draws, sums, f):
-    """Unscaled loss between one partition and each draw; ``sums`` is :func:`sums_over_sizes` of draws."""
+    """Unscaled loss between one partition and each draw; ``sums`` is the sum of f over sizes in each."""
     order, starts = group_by_cluster(labels, n_clusters)
     own = 0.0
     for cluster in range(n_clusters):

@@ -149,9 +149,9 @@ def point_estimate(
         labels, n_done, interrupted = _search(
             all_draws, some_draws, capacity, starts, generator(random_state), n_jobs, display
         )
+    if labels is None:
+        raise KeyboardInterrupt
     if interrupted:
-        if labels is None:
-            raise KeyboardInterrupt
         warnings.warn(
             "the search was interrupted; this is the best partition so far", PermixWarning, stacklevel=2
         )

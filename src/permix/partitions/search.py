@@ -6,10 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.partitions.labels import IntArray, canonical_labels
-from permix.partitions.search_jit import BLOCK, Draws, Estimate, best_merge, move, sweep
+from permix.partitions.search_jit import BLOCK, Draws, Estimate, best_merge, sweep
 from permix.partitions.weighted_draws import WeightedDraws
 
 Numbers = npt.NDArray[np.int64]
+NOWHERE = np.zeros(0, np.int32)
 # Clusters that one run may dissolve and rebuild.
 MAX_REBUILDS = 20
 # In units of the weight of all draws: far above rounding, far below any difference that matters.
@@ -87,11 +88,11 @@ class Search:
 
     def move(self, observations: Numbers, clusters: IntArray) -> float:
         """Put observations into clusters, -1 for none; returns, as all steps do, the objective's change."""
-        return float(move(self.draws, self.state, observations, clusters))
+        return self._sweep(observations, clusters)[0]
 
     def allocate(self, order: Numbers) -> float:
         """Put the observations one after another where each adds the least."""
-        return float(sweep(self.draws, self.state, order, 1, self.tolerance, self.stop)[0])
+        return self._sweep(order, block=1)[0]
 
     def settle(self, order: Numbers, debt: float = 0.0) -> float:
         """Move one observation at a time until none of them gains by moving.
@@ -102,7 +103,7 @@ class Search:
         some = order
         while not self.stop[0]:
             self._close_gaps()
-            change, n_moved = sweep(self.draws, self.state, some, BLOCK, self.tolerance, self.stop)
+            change, n_moved = self._sweep(some)
             total += change
             if (n_moved == 0 and len(some) == len(order)) or debt + total + HOPE * change > 0.0:
                 break
@@ -112,6 +113,9 @@ class Search:
                 margins = self.state.margins[order]
                 some = order[margins <= np.quantile(margins, 1.0 / DOUBTFUL)]
         return total
+
+    def _sweep(self, order: Numbers, clusters: IntArray = NOWHERE, block: int = BLOCK) -> tuple[float, int]:
+        return sweep(self.draws, self.state, order, clusters, block, self.tolerance, self.stop)
 
     def _close_gaps(self) -> None:
         """Number clusters anew where many numbers are empty, since these are scored too."""

@@ -186,12 +186,15 @@ def best_cluster(draws, state, i, scores, tolerance):
 
 
 @kernel
-def sweep(draws, state, order, block, tolerance, stop):
+def sweep(draws, state, order, clusters, block, tolerance, stop):
     """Put observations where each adds the least; returns the change of the objective and how many moved.
 
     Observations are scored in blocks. Moves within the block make its scores stale: whoever wants to move is
-    scored again.
+    scored again. Where ``clusters`` are given they :func:`move` there instead (another kernel for Python to
+    call would compile all of that again).
     """
+    if len(clusters) > 0:
+        return move(draws, state, order, clusters), len(order)
     labels = state.labels
     scores, fresh = state.scores[1:], state.scores[:1]
     target = np.empty(1, np.int32)

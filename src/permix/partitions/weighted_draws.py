@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from permix.partitions.geometry import FloatArray, loss_scale, loss_table, n_clusters_of
-from permix.partitions.geometry_jit import losses_to_draws, sums_over_sizes
+from permix.partitions.geometry_jit import losses_to_draws
 from permix.partitions.labels import IntArray, as_draws
 from permix.runtime.threads import run_in_threads
 
@@ -28,8 +28,10 @@ class WeightedDraws:
         self.labels, self.weights, self.loss = labels, weights, loss
         self.n_draws, self.n = labels.shape
         self.f = loss_table(loss, self.n)
-        self.n_clusters = labels.max(axis=1, initial=-1).astype(np.int64) + 1
-        self.sums = sums_over_sizes(labels, self.n_clusters, self.f)
+        sizes = [np.bincount(draw) for draw in labels]
+        self.n_clusters = np.array([len(each) for each in sizes], np.int64)
+        # Added one after another, as compiled code does, so that equal partitions have no loss at all.
+        self.sums = np.array([self.f[each].cumsum()[-1:].sum() for each in sizes])
 
     @classmethod
     def collapsed(cls, draws: npt.ArrayLike, loss: str) -> Self:
