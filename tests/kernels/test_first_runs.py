@@ -163,16 +163,19 @@ from permix.kernels.jit import kernel
 from numba.core import event
 import toy
 
-wait, hold = float(sys.argv[1]), float(sys.argv[2])
+wait, hold = float(sys.argv[1]), sys.argv[2] == "hold"
 compile_cache.WAIT_SECONDS = wait
 save = compile_cache.ContentCache.save_overload
 
 def slow(self, sig, data):
     Path("begun").touch()
-    time.sleep(hold)
+    while hold and not Path("go").exists():
+        time.sleep(0.05)
     save(self, sig, data)
 
 compile_cache.ContentCache.save_overload = slow
+if not hold:
+    Path("second").touch()
 with event.install_recorder("numba:compile") as compiled:
     assert toy.double(2.0) == 4.0
 print(len(compiled.buffer) > 0)
@@ -194,15 +197,22 @@ def test_what_another_process_compiles_is_waited_for(tmp_path, wait, compiles):
     environment = os.environ | {"PERMIX_COMPILED": str(tmp_path / "compiled")}
     environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
 
-    def run(hold):
-        command = [sys.executable, "slow.py", str(wait), str(hold)]
+    def run(how):
+        command = [sys.executable, "slow.py", str(wait), how]
         return subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True)
 
-    first = run(hold=10)
+    first = run("hold")
     while not (tmp_path / "begun").exists():
         assert first.poll() is None
         time.sleep(0.05)
-    second = run(hold=0)
+    second = run("at once")
+    while wait and not (tmp_path / "second").exists():
+        assert second.poll() is None
+        time.sleep(0.05)
+    if wait:
+        time.sleep(1.0)
+        (tmp_path / "go").touch()
     assert second.communicate(timeout=60)[0].strip() == compiles
+    (tmp_path / "go").touch()
     assert first.communicate(timeout=60)[0].strip() == "True"
     assert not list((tmp_path / "compiled").glob("*.lock"))

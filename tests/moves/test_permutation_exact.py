@@ -14,7 +14,7 @@ from permix.moves.permutation import LearningPermutation, Permutation, scratch_f
 from permix.moves.projection import Projection
 from permix.moves.state import MixtureState
 from permix.partitions import DirichletProcess, Gamma, canonical_labels
-from tests.every_run import first_in_every_run, pairs_in_every_run
+from tests.every_run import first_in_every_run, pairs_in_every_run, turns_in_every_run
 from tests.families.cases import CASES, MOST_CASES, SLOW_CASES
 from tests.moves.mixture_cases import PRIORS as FIXED
 from tests.moves.mixture_cases import chain_frequencies, state_of
@@ -281,8 +281,7 @@ def test_chains_reject_a_broken_prior():
 # --- a concentration that is learned ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("integrate", [True, False])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("method", "integrate"), turns_in_every_run(METHODS, [True, False]))
 def test_learned_concentration(method, integrate):
     """With Gibbs at the present α in between, which sees whether α fits the clusters it is left with."""
     model = augmented("categorical", "learned", "uniform", 5)
