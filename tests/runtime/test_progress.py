@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 import threading
@@ -169,6 +170,7 @@ def test_real_compilation_is_noticed(tmp_path, monkeypatch):
 
     now = Compiling()
     monkeypatch.setattr(compile_cache, "COMPILING", now)
+    monkeypatch.setattr(compile_cache, "usable_folder", lambda: tmp_path)  # nothing is compiled yet
 
     @kernel
     def double(x):
@@ -176,6 +178,7 @@ def test_real_compilation_is_noticed(tmp_path, monkeypatch):
 
     assert double(np.float64(2.0)) == 4.0
     assert now.n_compiled == 1
+    assert gc.isenabled()
 
     @kernel
     def wrong(x):
@@ -184,4 +187,9 @@ def test_real_compilation_is_noticed(tmp_path, monkeypatch):
     with pytest.raises(TypingError):
         wrong(np.float64(2.0))
     assert now.seconds == 0.0, "what failed is over"
+    assert gc.isenabled()
+    now.begin("kernel")
+    assert not gc.isenabled()
+    now.end("kernel")
+    assert gc.isenabled()
     assert not compile_cache._CLAIMS

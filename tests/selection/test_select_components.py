@@ -112,7 +112,7 @@ def held_out_trials(means, spread):
     common = rng.normal(size=400)
     return [
         HeldOutTrial(
-            mean + common + spread * rng.normal(size=400), np.zeros(400), {"n_components": k, "train": 0.0}
+            mean + common + spread * rng.normal(size=400), np.zeros(400), {"n_groups": k, "train": 0.0}
         )
         for k, mean in enumerate(means, 1)
     ]
@@ -136,7 +136,7 @@ def test_numbers_that_got_clearly_worse_are_enough():
 def test_larger_numbers_are_not_tried_in_vain(monkeypatch):
     monkeypatch.setattr(HeldOut, "is_enough", lambda judge, trials: len(trials) == 2)
     found = select_components(planted(1, n=200), range(1, 6), random_state=0, **QUICK)
-    assert found.table["n_components"].tolist() == [1, 2]
+    assert found.table["n_groups"].tolist() == [1, 2]
     assert found.untried == (3, 4, 5)
     assert not found.interrupted
     assert "clearly worse than the best: larger numbers were not tried" in repr(found)
