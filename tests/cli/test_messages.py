@@ -224,28 +224,35 @@ class Killed(BaseException):
     """Stands for a kill: nothing after it happens."""
 
 
-@pytest.mark.parametrize(
-    "place", ["mallows.answers.labels", "mallows.tables.show", "cli.unfinished.Mark.remove"]
-)
-def test_a_fit_killed_just_after_it_was_saved_is_recognized(run, folder, monkeypatch, place):
-    command = ["fit", "mallows", "votes.csv", "-k", 1, "-o", "fit.permix", "--labels", "labels.csv"]
+def cut(*_):
+    raise Killed
 
-    def cut(*_):
-        raise Killed
 
+KILLED = ["fit", "mallows", "votes.csv", "-k", 1, "-o", "fit.permix", "--labels", "labels.csv"]
+
+
+@pytest.fixture
+def killed(run, folder, monkeypatch):
+    """Kill a fit after its model was saved, before its labels are; nothing is fitted from then on."""
     with monkeypatch.context() as patch:
-        patch.setattr(f"permix.{place}", cut)
+        patch.setattr("permix.mallows.answers.labels", cut)
         with pytest.raises(Killed):
-            run(*command)
-    before = (folder / "fit.permix").read_bytes()
-    with monkeypatch.context() as patch:  # nothing is fitted again
+            run(*KILLED)
+    assert (folder / "fit.permix.unfinished").exists()
+    with monkeypatch.context() as patch:
         patch.setattr("permix.mallows.answers.fit_mallows", cut)
-        # Another command, and the same one on other data, are not taken for it.
-        assert run("fit", "mallows", "votes.csv", "-k", 2, "-o", "fit.permix")[0] == 1
-        (folder / "votes.csv").write_text(VOTES + "c,a,b\n")
-        assert run(*command)[0] == 1
-        (folder / "votes.csv").write_text(VOTES)
-        code, out, err = run(*command, "--json")
+        yield folder
+
+
+def test_a_fit_killed_just_after_it_was_saved_is_recognized(run, killed):
+    folder, command = killed, KILLED
+    before = (folder / "fit.permix").read_bytes()
+    # Another command, and the same one on other data, are not taken for it.
+    assert run("fit", "mallows", "votes.csv", "-k", 2, "-o", "fit.permix")[0] == 1
+    (folder / "votes.csv").write_text(VOTES + "c,a,b\n")
+    assert run(*command)[0] == 1
+    (folder / "votes.csv").write_text(VOTES)
+    code, out, err = run(*command, "--json")
     assert code == 0, err
     assert json.loads(out)["agents"] == 5
     assert (folder / "fit.permix").read_bytes() == before
@@ -262,11 +269,47 @@ def test_what_was_there_before_is_not_taken_for_the_fit(run, folder, monkeypatch
     assert run(*command)[0] == 0  # the same settings, six agents
     (folder / "votes.csv").write_text(VOTES)
 
-    def cut(*_):
-        raise Killed
-
     with monkeypatch.context() as patch:
         patch.setattr("permix.estimators.archive.write_archive", cut)
         with pytest.raises(Killed):
             run(*command, "--force")
-    assert json.loads(run(*command)[1])["agents"] == 5
+    code, _, err = run(*command)
+    assert (code, "fit.permix exists already" in err) == (1, True)
+    assert json.loads(run(*command, "--force")[1])["agents"] == 5
+
+
+def test_a_killed_fit_is_answered_from_what_it_saved_alone(run, killed):
+    other = (killed / "fit.permix").read_bytes() + b" "  # a byte more is another file
+    (killed / "fit.permix").write_bytes(other)
+    code, _, err = run(*KILLED)
+    assert (code, "fit.permix exists already" in err) == (1, True)
+    assert (killed / "fit.permix").read_bytes() == other
+
+
+def test_a_killed_fit_replaces_no_other_files(run, killed):
+    (killed / "labels.csv").write_text("mine")
+    code, _, err = run(*KILLED)
+    assert (code, "labels.csv exists already" in err) == (1, True)
+    assert (killed / "labels.csv").read_text() == "mine"
+    assert run(*KILLED, "--force")[0] == 0  # from the fit that was saved
+
+
+def test_output_that_is_lost_leaves_no_mark(run, folder, monkeypatch):
+    monkeypatch.setattr("permix.mallows.tables.show", cut)
+    with pytest.raises(Killed):
+        run(*KILLED)
+    assert (folder / "labels.csv").exists()
+    assert not (folder / "fit.permix.unfinished").exists()
+
+
+@pytest.mark.parametrize("text", ["mine", "[]", "{}"])
+def test_a_file_that_is_no_mark_is_not_touched(run, folder, text):
+    (folder / "fit.permix.unfinished").write_text(text)
+    for more in ([], ["--force"]):
+        code, _, err = run(*KILLED, *more)
+        assert (code, "move it, or give another --output" in err) == (1, True)
+    assert (folder / "fit.permix.unfinished").read_text() == text
+    assert not (folder / "fit.permix").exists()
+    (folder / "fit.permix.unfinished").unlink()
+    code, _, err = run(*KILLED[:-1], "fit.permix.unfinished")
+    assert (code, "is given twice" in err) == (1, True)
