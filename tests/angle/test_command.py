@@ -228,7 +228,7 @@ def test_wrong_use_is_refused(run, votes, tmp_path):
         ([votes, "-k", 2, "--criterion", "dic"], "--criterion belongs to --select"),
         ([votes], "say how many groups with -k"),
         ([votes, "-k", 2, "--picture", "x.txt"], "pictures end in"),
-        ([votes, "-k", 2, "--inference", "gibbs"], '--inference gibbs must be "em" or "sir"'),
+        ([votes, "-k", 2, "--inference", "gibbs"], '--inference gibbs must be "em", "sir"'),
         ([votes, "-k", 2, "--prior-rate", -1], "--prior-rate -1.0 must be a positive number"),
         ([votes, "-k", 2, "--inference", "vi"], "ask for it with --normalizer vmf, or use --inference em"),
         ([votes, "-k", 2, "--draws", 9], "em climbs and draws nothing on these data; leave out --draws"),
@@ -306,7 +306,7 @@ def test_predict_and_sample(run, fit, model, tmp_path):
     assert report["mean_log_probability"] == pytest.approx(model.score(rankings))
     code, _, err = run("predict", fit, newcomers, *new, "--samples", 20)
     said = " ".join(err.replace("│", " ").split())
-    assert (code, "--samples says nothing to an AngleMixture about --what groups" in said) == (2, True)
+    assert (code, "--samples says nothing to a fit of angle about --what groups" in said) == (2, True)
     completed = json.loads(run("predict", fit, newcomers, *new, "--what", "ranking", "--json")[1])["rows"]
     assert completed[0] == {"agent": "ann", "ranking": list(DRINKS)}
     order = model.complete(rankings, n_samples=200, random_state=0).orders[1]

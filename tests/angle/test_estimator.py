@@ -496,7 +496,7 @@ def test_works_with_scikit_learn(planted):
         ({"n_components": 2.0}, "n_components"),
         ({"n_components": True}, "n_components"),
         ({"n_components": 7}, "n_components=7 is more than the 6 agents"),
-        ({"inference": "magic"}, 'inference=\'magic\' must be "em" or "sir" or "vi" or "quadrature"'),
+        ({"inference": "magic"}, 'inference=\'magic\' must be "em", "sir", "vi" or "quadrature"'),
         ({"normalizer": "none"}, "normalizer='none'"),
         ({"bound": "loose"}, "bound='loose'"),
         ({"inference": "vi", "normalizer": "exact"}, "rests on the von Mises–Fisher normalizer"),
