@@ -49,7 +49,9 @@ def test_fit_and_summary(run, points, tmp_path):
     assert rows[1].startswith("p0,1,")
     assert len(rows) == 51
     report = json.loads(run("summary", fit, "--json")[1])
-    assert report["group_sizes"] == [30, 20]
+    assert report["number_of_groups"] == 2
+    assert [group["size"] for group in report["groups"]] == [30, 20]
+    assert len(report["groups"][0]["parameters"][report["main_parameter"]]) == 2
     assert report["columns"] == ["height", "weight"]
     assert report["diagnostics"]["n_groups"]["mean"] >= 2
     assert run("summary", fit)[1] == run("info", fit)[1]
@@ -95,7 +97,7 @@ def test_fit_options(run, points, tmp_path, options, clusters):
     fit = tmp_path / "fit.permix"
     code, out, err = run("fit", "dp-mixture", points, "-o", fit, "--id", "name", "--json", *options, *QUICK)
     assert code == 0, err
-    assert json.loads(out)["groups"] == clusters
+    assert json.loads(out)["number_of_groups"] == clusters
 
 
 def test_other_kinds_of_data(run, tmp_path):
@@ -124,7 +126,7 @@ def test_other_kinds_of_data(run, tmp_path):
             *QUICK,
         )
         assert code == 0, err
-        reports.append(json.loads(out)["group_parameters"])
+        reports.append(json.loads(out)["groups"])
     assert reports[0] == reports[1]
 
 

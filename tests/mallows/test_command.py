@@ -158,10 +158,10 @@ def test_interrupted_folds_say_how_to_go_on(run, votes, tmp_path, monkeypatch):
 
     whole = module.fit_mallows
 
-    def stopped(preferences, settings):
+    def stopped(preferences, settings, *start):
         if settings.n_components == 2:
             raise KeyboardInterrupt
-        return whole(preferences, settings)
+        return whole(preferences, settings, *start)
 
     monkeypatch.setattr(module, "fit_mallows", stopped)
     fit = tmp_path / "f.permix"
@@ -477,7 +477,7 @@ def a_fit(centers, decays, weights, probabilities, **more):
         "counts": np.ones(len(probabilities), dtype=np.int64),
         "log_likelihood": Estimate(-0.001, 0.0),
         "history": np.column_stack([np.arange(26.0), np.zeros(26)]),
-        "restart_log_likelihoods": np.array([-10.0, -10.5, -12.0]),
+        "start_log_likelihoods": np.array([-10.0, -10.5, -12.0]),
         "converged": True,
         "interrupted": False,
     }
@@ -545,5 +545,5 @@ def test_ctrl_c_keeps_the_best_so_far(run, made, tmp_path):
     assert "interrupted after" in out
     report = json.loads(run("summary", fit, "--json")[1])
     assert report["interrupted"] is True
-    assert len(report["restart_log_likelihoods"]) < 200
+    assert len(report["start_log_likelihoods"]) < 200
     assert len(report["groups"]) == 2

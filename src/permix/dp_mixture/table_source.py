@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from permix.cli.command import IGNORE, Option, Source
-from permix.data.io.table_columns import no_column
-from permix.data.io.text_files import check_file
 from permix.errors import Argument, DataError, about_parameters
 from permix.registries import FAMILIES
 
@@ -107,6 +105,8 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
     row_column, ignore = values.get("row_column"), values.get("ignore") or []
     header = values.get("header")
     if file.suffix in (".npy", ".npz"):
+        from permix.data.io.text_files import check_file
+
         check_file(file)
         if row_column is not None or ignore or header is not None:
             idle = (Argument("row_column"), ", ", Argument("ignore"), " and ", Argument("header"))
@@ -124,6 +124,7 @@ def read_table(file: Path, values: Mapping[str, Any]) -> Table:
             raise DataError(f"{file} holds an array of shape {rows.shape}; expected rows and columns")
         return Table(file, rows, list(range(1, rows.shape[0] + 1)), "row")
     from permix.data.io.frames import read_frame
+    from permix.data.io.table_columns import no_column
 
     frame = read_frame(file, header=header)
     left_out = [*ignore, *([row_column] if row_column else [])]
