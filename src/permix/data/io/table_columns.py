@@ -65,10 +65,10 @@ class Table(NamedTuple):
 
     def named(self, wanted: object, purpose: str) -> int:
         """Place of the column of this name or number; the purpose goes into the error if there is none."""
-        names = self.names if wanted in self.names else [str(name) for name in self.names]
+        names: list[object] = [*self.names, *map(str, self.names)]
         if wanted not in names:
             raise no_column(self.source, wanted, purpose, self.names)
-        return names.index(wanted)
+        return names.index(wanted) % len(self.names)
 
     def find(self, wanted: object, role: str) -> int | None:
         """Place of the column the caller named, else of the one with a usual name, else None."""
