@@ -128,7 +128,7 @@ def run(sizes: Sizes) -> Outcome:
         name: [float(full_log_likelihoods(part, model).mean()) for part in (train, validation)]
         for name, model in (("theirs", theirs), ("refined", refined), ("ours", ours))
     }
-    reached = np.asarray(fit.restart_log_likelihoods) / len(train)
+    reached = np.asarray(fit.start_log_likelihoods) / len(train)
     return Outcome(
         "Table 1: six sushi groups",
         ["", "paper π, φ", "our π, φ", "distance", "paper's center", "our center"],

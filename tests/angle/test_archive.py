@@ -196,7 +196,7 @@ ANY = {
     "real counts": array_by("counts", lambda a: a.astype(float)),
     "history in two dimensions": array_by("history", lambda a: a[None]),
     "undefined history": array_by("history", lambda a: np.append(a, np.nan)),
-    "restarts in two dimensions": array_by("restart_objectives", lambda a: a[None]),
+    "restarts in two dimensions": array_by("start_objectives", lambda a: a[None]),
     "guarded by numbers": array_by("guarded", lambda a: a.astype(float)),
     "guarded too often": array_by("guarded", lambda a: np.append(a, True)),
     "likelihood alone": array_by("log_likelihood", lambda a: a[:1]),

@@ -178,7 +178,7 @@ def test_ctrl_c_ends_all_classes(planted, monkeypatch):
     monkeypatch.setattr(angle_ascent, "seeded_tilts", interrupted)
     with pytest.warns(PermixWarning, match="interrupted: this is the best so far"):
         model = quick(n_components=2, n_init=50).fit(planted.data, planted.labels)
-    assert [len(fit.restart_objectives) for fit in model._fit.fits] == [3, 1]
+    assert [len(fit.start_objectives) for fit in model._fit.fits] == [3, 1]
     assert model.predict_proba(planted.data).shape == (240, 2)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

@@ -290,7 +290,7 @@ def test_large_data_are_tried_in_part(monkeypatch, planted):
     model = silently(quick(2, inference="em"), planted.data)
     whole = silently(quick(2, inference="em", n_init=1), planted.data)
     assert float(model.log_likelihood_) == pytest.approx(float(whole.log_likelihood_), abs=0.5)
-    assert model._fit.restart_objectives.shape == (3,)
+    assert model._fit.start_objectives.shape == (3,)
 
 
 @pytest.mark.parametrize("inference", INFERENCES)
@@ -375,7 +375,7 @@ def test_ctrl_c_keeps_the_best_start(planted, monkeypatch):
     monkeypatch.setattr(angle_ascent, "seeded_tilts", interrupted)
     with pytest.warns(PermixWarning, match="interrupted: this is the best so far"):
         model = quick(2, n_init=50, inference="em").fit(planted.data)
-    reached = model._fit.restart_objectives
+    reached = model._fit.start_objectives
     assert len(reached) == 3
     assert model._fit.interrupted
     assert float(model.log_likelihood_) == pytest.approx(reached.max(), rel=1e-9)
@@ -496,7 +496,7 @@ def test_works_with_scikit_learn(planted):
         ({"n_components": 2.0}, "n_components"),
         ({"n_components": True}, "n_components"),
         ({"n_components": 7}, "n_components=7 is more than the 6 agents"),
-        ({"inference": "magic"}, 'inference=\'magic\' must be "em" or "sir" or "vi" or "quadrature"'),
+        ({"inference": "magic"}, 'inference=\'magic\' must be "em", "sir", "vi" or "quadrature"'),
         ({"normalizer": "none"}, "normalizer='none'"),
         ({"bound": "loose"}, "bound='loose'"),
         ({"inference": "vi", "normalizer": "exact"}, "rests on the von Mises–Fisher normalizer"),

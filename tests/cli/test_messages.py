@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 
 import numpy as np
@@ -54,7 +55,9 @@ def test_help_is_whole_in_eighty_columns(run, monkeypatch):
         for words in re.findall(r"<[\w-]+(?:\|[\w-]+)+>", out):
             assert "\n" not in words
         for line in out.splitlines():
-            assert len(line) <= 80 or "|" in line or "permix " in line, line
+            assert len(line) <= 80 or "|" in line, line
+        # Of the library's names, none: what is not written on a command line is not in its help.
+        assert "permix." not in out
     code, out, _ = run("--help")
     assert "..." not in out.replace("[ARGS]...", "")
 
@@ -78,7 +81,7 @@ FIT = {
     ("name", "options", "words"),
     [
         ("mallows", ["--center-search", "best"], '--center-search best must be "local" or "exact"'),
-        ("mallows", ["--layout", "list"], '--layout list must be "auto" or "orders"'),
+        ("mallows", ["--layout", "list"], '--layout list must be "auto", "orders"'),
         ("mallows", ["--seed", -1], "--seed -1 must be a whole number, 0 or more\n"),
         ("dp-mallows", ["--concentration", -1], "--concentration -1.0 must be positive"),
         ("dp-mallows", ["--concentration", "x"], "--concentration x must be a number or gamma(SHAPE,RATE)"),
@@ -89,7 +92,7 @@ FIT = {
         ("dp-mixture", ["--prior", "pitman-yor", "--discount", 2], "--discount must be at least 0"),
         ("dp-mixture", ["--rate", 0], "--rate must be positive"),
         ("dp-mixture", ["--prior", "finite", "-k", 0], "the number of groups must be a whole number"),
-        ("dp-mixture", ["--family", "round"], '--family round must be "gaussian-niw" or'),
+        ("dp-mixture", ["--family", "round"], '--family round must be "gaussian-niw", '),
         ("cocluster", ["--row-groups", 3], "it belongs to --prior dirichlet"),
         ("cocluster", ["--concentration", 0], "--concentration 0.0 must be a positive number, gamma(SHAPE,R"),
         ("cocluster", ["--family", "round"], '"poisson" or "gaussian"\n'),
@@ -217,6 +220,66 @@ def test_columns_of_a_matrix_are_left_out(run, folder):
     assert (code, "there is no column 'none' to ignore" in err) == (1, True)
 
 
+def test_a_column_of_a_file_without_header_is_left_out(run, folder):
+    (folder / "orders.csv").write_text("7,x,y\n7,y,x\n8,x,y\n")
+    for option in ("--ignore", "--count-column"):
+        code, out, err = run("info", "orders.csv", "--no-header", option, 1, "--json")
+        assert code == 0, err
+        assert json.loads(out)["items"] == ["x", "y"]
+    (folder / "named.csv").write_text("pos2,pos3\nx,y\ny,x\n")  # where places have names, these are heeded
+    code, _, err = run("info", "named.csv")
+    assert (code, "must run from 1" in err) == (1, True)
+    (folder / "unnamed.csv").write_text("n,0,1\nm,1,1\nk,1,0\nl,0,0\n")
+    command = ["fit", "cocluster", "unnamed.csv", "--no-header", "--draws", 5, "--burn-in", 2]
+    code, _, err = run(*command, "--ignore", 0, "-o", "fit.permix")
+    assert code == 0, err
+    assert "4 rows x 2 columns" in err
+
+
+@pytest.mark.parametrize("model", ["dp-mixture", "cocluster"])
+def test_a_column_is_named_or_left_out(run, folder, model):
+    command = ["fit", model, "matrix.csv", "-o", "fit.permix"]
+    code, _, err = run(*command, "--id", "id", "--ignore", "id")
+    assert (code, "--id and --ignore both name the column 'id'" in err) == (2, True)
+    code, _, err = run(*command, "--ignore", "none")
+    assert (code, "matrix.csv: there is no column 'none' to ignore; the columns are 'id'," in err) == (
+        1,
+        True,
+    )
+
+
+def test_what_is_wrong_comes_in_order(run, folder):
+    code, _, err = run("info", "none.soc", "--ignore", "x")
+    assert (code, err) == (1, "permix: there is no file none.soc\n")
+    command = ["fit", "dp-mixture", "--ignore", 1, "-o", "fit.permix"]
+    assert run(*command, "none.npy")[0] == 1
+    np.save(folder / "there.npy", np.eye(3))
+    code, _, err = run(*command, "there.npy")
+    assert (code, "--ignore and --header are for CSV files" in err) == (2, True)
+
+
+def test_data_from_a_pipe(run, folder):
+    os.mkfifo(folder / "pipe.csv")
+    for command in (
+        ["info"],
+        ["fit", "cocluster", "-o", "x.permix"],
+        ["fit", "dp-mixture", "-o", "x.permix"],
+    ):
+        code, _, err = run(*command, "pipe.csv")
+        assert (code, "pipe.csv is a pipe or a device; the data must be a file" in err) == (1, True)
+
+
+def test_a_file_in_the_place_of_chains(run, folder):
+    (folder / "fit.permix.chains").write_text("mine")
+    code, _, err = run("fit", "dp-mixture", "points.csv", "-o", "fit.permix", "-q")
+    said = "fit.permix.chains is a file, and chains are kept in a folder; move it, or give another --output"
+    assert (code, said in err, "store" in err) == (1, True, False)
+
+
+def test_the_usage_of_a_list(run):
+    assert "warm-up [OPTIONS] [MODEL]...\n" in run("warm-up", "--help")[1]
+
+
 # -- a fit that was killed -------------------------------------------------------------------------
 
 
@@ -224,28 +287,35 @@ class Killed(BaseException):
     """Stands for a kill: nothing after it happens."""
 
 
-@pytest.mark.parametrize(
-    "place", ["mallows.answers.labels", "mallows.tables.show", "cli.unfinished.Mark.remove"]
-)
-def test_a_fit_killed_just_after_it_was_saved_is_recognized(run, folder, monkeypatch, place):
-    command = ["fit", "mallows", "votes.csv", "-k", 1, "-o", "fit.permix", "--labels", "labels.csv"]
+def cut(*_):
+    raise Killed
 
-    def cut(*_):
-        raise Killed
 
+KILLED = ["fit", "mallows", "votes.csv", "-k", 1, "-o", "fit.permix", "--labels", "labels.csv"]
+
+
+@pytest.fixture
+def killed(run, folder, monkeypatch):
+    """Kill a fit after its model was saved, before its labels are; nothing is fitted from then on."""
     with monkeypatch.context() as patch:
-        patch.setattr(f"permix.{place}", cut)
+        patch.setattr("permix.mallows.answers.labels", cut)
         with pytest.raises(Killed):
-            run(*command)
-    before = (folder / "fit.permix").read_bytes()
-    with monkeypatch.context() as patch:  # nothing is fitted again
+            run(*KILLED)
+    assert (folder / "fit.permix.unfinished").exists()
+    with monkeypatch.context() as patch:
         patch.setattr("permix.mallows.answers.fit_mallows", cut)
-        # Another command, and the same one on other data, are not taken for it.
-        assert run("fit", "mallows", "votes.csv", "-k", 2, "-o", "fit.permix")[0] == 1
-        (folder / "votes.csv").write_text(VOTES + "c,a,b\n")
-        assert run(*command)[0] == 1
-        (folder / "votes.csv").write_text(VOTES)
-        code, out, err = run(*command, "--json")
+        yield folder
+
+
+def test_a_fit_killed_just_after_it_was_saved_is_recognized(run, killed):
+    folder, command = killed, KILLED
+    before = (folder / "fit.permix").read_bytes()
+    # Another command, and the same one on other data, are not taken for it.
+    assert run("fit", "mallows", "votes.csv", "-k", 2, "-o", "fit.permix")[0] == 1
+    (folder / "votes.csv").write_text(VOTES + "c,a,b\n")
+    assert run(*command)[0] == 1
+    (folder / "votes.csv").write_text(VOTES)
+    code, out, err = run(*command, "--json")
     assert code == 0, err
     assert json.loads(out)["agents"] == 5
     assert (folder / "fit.permix").read_bytes() == before
@@ -262,11 +332,47 @@ def test_what_was_there_before_is_not_taken_for_the_fit(run, folder, monkeypatch
     assert run(*command)[0] == 0  # the same settings, six agents
     (folder / "votes.csv").write_text(VOTES)
 
-    def cut(*_):
-        raise Killed
-
     with monkeypatch.context() as patch:
         patch.setattr("permix.estimators.archive.write_archive", cut)
         with pytest.raises(Killed):
             run(*command, "--force")
-    assert json.loads(run(*command)[1])["agents"] == 5
+    code, _, err = run(*command)
+    assert (code, "fit.permix exists already" in err) == (1, True)
+    assert json.loads(run(*command, "--force")[1])["agents"] == 5
+
+
+def test_a_killed_fit_is_answered_from_what_it_saved_alone(run, killed):
+    other = (killed / "fit.permix").read_bytes() + b" "  # a byte more is another file
+    (killed / "fit.permix").write_bytes(other)
+    code, _, err = run(*KILLED)
+    assert (code, "fit.permix exists already" in err) == (1, True)
+    assert (killed / "fit.permix").read_bytes() == other
+
+
+def test_a_killed_fit_replaces_no_other_files(run, killed):
+    (killed / "labels.csv").write_text("mine")
+    code, _, err = run(*KILLED)
+    assert (code, "labels.csv exists already" in err) == (1, True)
+    assert (killed / "labels.csv").read_text() == "mine"
+    assert run(*KILLED, "--force")[0] == 0  # from the fit that was saved
+
+
+def test_output_that_is_lost_leaves_no_mark(run, folder, monkeypatch):
+    monkeypatch.setattr("permix.mallows.tables.show", cut)
+    with pytest.raises(Killed):
+        run(*KILLED)
+    assert (folder / "labels.csv").exists()
+    assert not (folder / "fit.permix.unfinished").exists()
+
+
+@pytest.mark.parametrize("text", ["mine", "[]", "{}"])
+def test_a_file_that_is_no_mark_is_not_touched(run, folder, text):
+    (folder / "fit.permix.unfinished").write_text(text)
+    for more in ([], ["--force"]):
+        code, _, err = run(*KILLED, *more)
+        assert (code, "move it, or give another --output" in err) == (1, True)
+    assert (folder / "fit.permix.unfinished").read_text() == text
+    assert not (folder / "fit.permix").exists()
+    (folder / "fit.permix.unfinished").unlink()
+    code, _, err = run(*KILLED[:-1], "fit.permix.unfinished")
+    assert (code, "is given twice" in err) == (1, True)

@@ -301,7 +301,7 @@ def test_numbers_have_no_levels(run, files, tmp_path):
     ("options", "exit_code", "said"),
     [
         (["--budget", 2], 2, "--budget 2.0 would change nothing with --prior dp; it belongs to --prior mond"),
-        (["--prior", "mondrian", "--concentration", 2], 2, "it belongs to --prior dp and 'dirichlet'"),
+        (["--prior", "mondrian", "--concentration", 2], 2, "it belongs to --prior dp or --prior dirichlet"),
         (["--prior", "dirichlet"], 2, "--prior dirichlet needs --row-groups; with --prior dp the data"),
         (["--prior", "dirichlet", "--ensemble", 3], 2, '--prior dirichlet must be "dp" or "mondrian"'),
         (["--label-pseudo-count", 2], 2, "--label-pseudo-count says nothing without --ensemble"),
@@ -312,7 +312,7 @@ def test_numbers_have_no_levels(run, files, tmp_path):
         (["--plot", "blocks.txt"], 2, "pictures end in"),
         (["--row-groups", 3], 2, "it belongs to --prior dirichlet"),
         (["--concentration", -1], 2, "--concentration -1.0 must be"),
-        (["--prior", "other"], 2, '--prior other must be "dp" or "dirichlet" or "mondrian"'),
+        (["--prior", "other"], 2, '--prior other must be "dp", "dirichlet" or "mondrian"'),
         (["--family", "poisson", "--levels", "1,2"], 2, "--levels belongs to --family categorical"),
         (["--family", "categorical", "--levels", "1,nan"], 2, "got nan"),
     ],
@@ -350,12 +350,12 @@ def test_trouble_with_predictions(run, fit, tmp_path):
         (["--what", "groups"], "give a file of new data as well; --what groups is about new rows"),
         (["--what", "score"], "give a file of new data as well"),
         (["--what", "ranking"], "which answers cells, groups, score"),
-        (["--samples", 10], "--samples says nothing to a CoClustering"),
-        (["--seed", 0], "--seed says nothing to a CoClustering about --what cells"),
+        (["--samples", 10], "--samples says nothing to a fit of cocluster"),
+        (["--seed", 0], "--seed says nothing to a fit of cocluster about --what cells"),
         (["--no-header"], "--header says how to read a file of new data, and none is given"),
         (["--id", "name"], "--id says how to read a file of new data, and none is given"),
         ([new, "--layout", "orders"], "whose files may be auto, wide, long"),
-        ([new, "--count-column", "n"], "--count-column says nothing to a CoClustering"),
+        ([new, "--count-column", "n"], "--count-column says nothing to a fit of cocluster"),
     ):
         code, _, err = run("predict", fit, *options)
         assert code == 2, options

@@ -321,6 +321,6 @@ def test_a_mistake_gets_one_clear_message(run, votes, tmp_path, arguments, code,
 def test_options_that_say_nothing_are_refused(run, fit, newcomers):
     code, _, err = run("predict", fit, newcomers, *NEW, "--length", 3)
     assert code == 2
-    assert "--length says nothing to a DPMallowsMixture about --what groups" in " ".join(
+    assert "--length says nothing to a fit of dp-mallows about --what groups" in " ".join(
         err.replace("│", " ").split()
     )

@@ -284,8 +284,14 @@ def test_survey_with_missing_answers():
         (quick(prior="crp"), "unknown prior 'crp'; known are mfm"),
         (quick(prior="finite"), r"prior='finite' does not say enough: write permix.FiniteDirichlet"),
         (quick(burn_in_moves="gibbs", n_burn_in=0), "burn_in_moves are given, but n_burn_in is 0"),
-        (quick(init="warm"), 'init=.warm. must be a whole number, 1 or more or "both" or "sequential"'),
-        *[(quick(init=init), f"init={init} must be a whole number") for init in (0, True, 2.0, None)],
+        (
+            quick(init="warm"),
+            'init=.warm. must be "both", "sequential", "one-group", "random", or a whole number, 1 or more',
+        ),
+        *[
+            (quick(init=init), f'init={init} must be "both", .*, or a whole number')
+            for init in (0, True, 2.0, None)
+        ],
         (quick(init=81), "init=81 must be from 1 to 80 groups"),
         (quick(loss="zero-one"), 'loss=\'zero-one\' must be "vi" or "binder"'),
         (quick(n_draws=0), "n_draws"),

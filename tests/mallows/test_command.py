@@ -399,8 +399,8 @@ PREDICT = ["predict", "drinks.permix", "votes.csv"]
         ([*FIT, "-k", "1", "--on-cycle", "keep"], "--on-cycle drop"),
         (["fit", "mallows", "votes.csv", "-k", "1", "-o", "model.csv"], "model.permix"),
         (["fit", "mallows", "votes.csv", "-k", "1", "-o", "model.soc.gz"], "model.permix"),
-        ([*PREDICT, "--top", "3"], "--top says nothing to a MallowsMixture about --what groups"),
-        ([*PREDICT, "--id", "agent"], "says nothing to a MallowsMixture about --what groups"),
+        ([*PREDICT, "--top", "3"], "--top says nothing to a fit of mallows about --what groups"),
+        ([*PREDICT, "--id", "agent"], "says nothing to a fit of mallows about --what groups"),
         ([*PREDICT, "--what", "fortune"], "fortune"),
         ([*PREDICT, "--on-cycle", "keep"], "--on-cycle drop"),
         ([*PREDICT, "-o", "kinds.soc"], ".csv or .tsv"),
@@ -477,7 +477,7 @@ def a_fit(centers, decays, weights, probabilities, **more):
         "counts": np.ones(len(probabilities), dtype=np.int64),
         "log_likelihood": Estimate(-0.001, 0.0),
         "history": np.column_stack([np.arange(26.0), np.zeros(26)]),
-        "restart_log_likelihoods": np.array([-10.0, -10.5, -12.0]),
+        "start_log_likelihoods": np.array([-10.0, -10.5, -12.0]),
         "converged": True,
         "interrupted": False,
     }
@@ -545,5 +545,5 @@ def test_ctrl_c_keeps_the_best_so_far(run, made, tmp_path):
     assert "interrupted after" in out
     report = json.loads(run("summary", fit, "--json")[1])
     assert report["interrupted"] is True
-    assert len(report["restart_log_likelihoods"]) < 200
+    assert len(report["start_log_likelihoods"]) < 200
     assert len(report["groups"]) == 2

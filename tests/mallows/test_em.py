@@ -331,7 +331,7 @@ def test_starts_race_on_a_part_of_many_agents(monkeypatch):
         values, errors = log_normalizers(fit.components, profile, 64, KEY)
         whole = total_log_likelihood(values + fit.components.log_weights, errors, profile.counts)
         assert abs(fit.log_likelihood - whole) < 5 * fit.log_likelihood.standard_error + 0.02 * abs(whole)
-        assert np.allclose(fit.restart_log_likelihoods, whole, rtol=0.1)
+        assert np.allclose(fit.start_log_likelihoods, whole, rtol=0.1)
         em = MallowsEM(profile, fit.settings, KEY)
         if em.exact:  # the fit is at rest with everybody, not only with the part
             now, statistics = em.e_step(fit.components, 0)

@@ -41,7 +41,7 @@ def a_fit(items, n_components, *, errors=0.0, seed=0):
         counts=np.ones(30, dtype=np.int64),
         log_likelihood=Estimate(values[-1], errors),
         history=np.column_stack([values, np.full(12, errors)]),
-        restart_log_likelihoods=values[-1] - np.arange(4.0),
+        start_log_likelihoods=values[-1] - np.arange(4.0),
         converged=True,
         interrupted=False,
     )
@@ -116,7 +116,7 @@ def test_history(errors):
     fit = a_fit("abc", 2, errors=errors)
     axes = plots.history(fit)
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), fit.history[:, 0])
-    np.testing.assert_array_equal(axes.lines[1].get_ydata(), fit.restart_log_likelihoods)
+    np.testing.assert_array_equal(axes.lines[1].get_ydata(), fit.start_log_likelihoods)
     assert len(axes.collections) == (errors > 0)  # the band
     assert axes.get_title() == "converged after 12 iterations"
     assert plots.history(replace(fit, interrupted=True)).get_title().startswith("interrupted")

@@ -60,7 +60,7 @@ def test_resumed_run_starts_where_it_was(tmp_path, monkeypatch: pytest.MonkeyPat
     terminal = fake_terminal(monkeypatch)
     run(tmp_path, 50)
     run(tmp_path, 60, progress=True, seconds=0.01)
-    counts = [int(count) for count in re.findall(r"(\d+)/200", terminal.getvalue())]
+    counts = [int(count) for count in re.findall(r"(\d+) of 200", terminal.getvalue())]
     assert min(counts) >= 170
     assert max(counts) == 200
 

@@ -104,7 +104,7 @@ def test_larger_fits_begin_with_smaller_ones(monkeypatch):
     two = fit_mallows(train, one)
     three = fit_mallows(train, one.replaced(n_components=3), two.components)
     assert three.log_likelihood > two.log_likelihood
-    assert len(three.restart_log_likelihoods) == 2
+    assert len(three.start_log_likelihoods) == 2
 
 
 def held_out_trials(means, spread):

@@ -69,7 +69,7 @@ class AngleFit:
     objective: float | None = None
     # Log-likelihood or evidence bound after every pass of the best run, and what each start reached.
     history: Array = field(default_factory=lambda: np.empty(0))
-    restart_objectives: Array = field(default_factory=lambda: np.empty(0))
+    start_objectives: Array = field(default_factory=lambda: np.empty(0))
     variational: VariationalPosterior | None = None
     # Of one component by quadrature: N, β, m and the prior, which say all.
     evidence: Evidence | None = None
@@ -193,7 +193,7 @@ def _ascent(data: AngleData, settings: AngleParameters) -> AngleFit:
         probabilities=probabilities,
         counts=np.array(given.counts),
         history=np.array(run.history),
-        restart_objectives=climbed.reached,
+        start_objectives=climbed.reached,
         guarded=point.guarded[order],
         converged=run.converged,
         interrupted=climbed.interrupted,

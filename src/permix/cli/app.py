@@ -191,6 +191,6 @@ def _add_model_commands(app: typer.Typer, commands: list[ModelCommand]) -> None:
     folder = positional("folder", "Folder for data, fit and picture.", default=Path("permix-demo"))
     seed = Option(int, "Seed of data and fit [default: 0].", least=0)
     add_command(app, demo, [folder], {"seed": seed}, "permix demo")
-    named = typer.Argument(metavar="[MODEL]...", help="Models as in `permix fit` [default: all].")
+    named = typer.Argument(metavar="MODEL", help="Models as in `permix fit` [default: all].")
     models = argument("models", Annotated[list[str] | None, named], None)
     add_command(app, warm_up, [models], {}, "permix warm-up", "permix warm-up dp-mallows")

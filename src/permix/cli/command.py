@@ -174,6 +174,10 @@ def add_command(
     checks = {name: Choice(*option.choices) for name, option in options.items() if option.choices}
 
     def call(**values: Any) -> None:
+        for name in options.keys() & {"row_column", "agent_column", "count_column"}:
+            if values[name] in (values.get("ignore") or ()):
+                flag = (options[name].flags or (_flag(name),))[0]
+                raise typer.BadParameter(f"{flag} and --ignore both name the column {values[name]!r}")
         words = {name: values[name] for name in checks if values[name] is not None}
         run(**(values | {name: checks[name](name, checks[name].parse(word)) for name, word in words.items()}))
 

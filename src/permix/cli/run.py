@@ -75,7 +75,8 @@ def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
     mark = Mark(targets.output, command.name, values)
     # Chains that are still there are a run that was cut short: the same command may replace what it left.
     wanted = [target for target in targets[:-1] if target is not None]
-    check_targets(wanted, [file], values["force"] or unfinished or mark.is_mine)
+    ours = [mark.path, *([targets.output] if mark.is_mine else [])]
+    check_targets([*wanted, mark.path], [file], values["force"] or unfinished, ours)
     if unfinished and not (as_json or quiet):
         print(f"found chains in {targets.chains}", file=sys.stderr)
     given["progress"] = False if quiet or as_json else None
@@ -85,7 +86,7 @@ def _run_fit(command: ModelCommand, values: Mapping[str, Any]) -> None:
     data = part(command.source.read)(file, values)
     selection = None
     with running_fit(targets.chains):
-        fit = None if unfinished or candidates is not None else mark.saved_fit(settings)
+        fit = None if unfinished or candidates is not None else mark.saved_fit()
         if fit is None and candidates is None:
             options = {name: values[name] for name in command.fit_options if values[name] is not None}
             fit = command.function("fit_data")(data, settings, **options)
@@ -203,10 +204,11 @@ def _finish(
         said = f"interrupted before a model was fitted to all; -k {selection.chosen} fits one"
         print(f"permix: {said}", file=sys.stderr)
         raise typer.Exit(130)
-    mark.set()
     write_model(fit, targets.output)
     interrupted = bool(getattr(fit, "interrupted", False))
     partial = selection is not None and selection.interrupted
+    if selection is None and not interrupted:
+        mark.set()
     if targets.labels is not None and not partial:
         write_csv(command.function("labels")(fit, data), targets.labels)
     if targets.column_labels is not None:
@@ -216,10 +218,10 @@ def _finish(
     report = command.function("report")(fit)
     if command.measures and not (partial or interrupted):
         report |= command.function("measures")(fit, data, values)
+    mark.remove()  # what is shown below may go nowhere; permix summary shows it again
     show(targets.output, report)
     if targets.curve is not None and not as_json:
         print(f"{targets.curve}: what the choice rests on, by number of groups")
-    mark.remove()
     if partial or interrupted:
         _say_interrupted(targets, partial)
         raise typer.Exit(130)

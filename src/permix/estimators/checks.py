@@ -56,11 +56,15 @@ class Check:
 
     def kind(self) -> str:
         """Say what the value is, for the parameter lists of docstrings."""
-        return " or ".join([self.noun, *map(_written, self.special)]) if self.noun else self.allowed()
+        return either(self.noun, *map(_written, self.special)) if self.noun else self.allowed()
 
     def allowed(self) -> str:
         """Say all that is accepted, special values included."""
-        return " or ".join([self.must_be(), *map(_written, self.special)])
+        must, words = self.must_be(), [word for word in self.special if word is not None]
+        none = ["None"] if None in self.special else []
+        # A number with bounds has a comma in it: words go before it.
+        said = either(*map(_written, words), must) if words else must
+        return either(said, *none)
 
     def to_json(self, value: Any) -> Any:
         """Return what files hold of the value."""
@@ -73,6 +77,13 @@ class Check:
     def parse(self, text: str) -> Any:
         """Return the value that a word on the command line means."""
         return text
+
+
+def either(*things: str) -> str:
+    """Join what may be chosen: "a", "a or b", "a, b or c"; with a comma before "or" where one has commas."""
+    *first, last = things
+    comma = "," if any("," in thing for thing in things) and first and not first[-1].endswith(",") else ""
+    return f"{', '.join(first)}{comma} or {last}" if first else last
 
 
 def _written(value: Any) -> str:
@@ -148,7 +159,7 @@ class Choice(Check):
         return str(value) if isinstance(value, str) and value in self.words else NotImplemented
 
     def must_be(self) -> str:
-        return " or ".join(_written(word) for word in self.words)
+        return either(*map(_written, self.words))
 
     def parse(self, text: str) -> Any:
         return next((word for word in self.words if word == text.casefold()), text)

@@ -41,7 +41,7 @@ def fit_mallows(
         counts=np.array(profile.counts),
         log_likelihood=total_log_likelihood(joint, posterior.errors, profile.counts),
         history=best.history,
-        restart_log_likelihoods=reached,
+        start_log_likelihoods=reached,
         converged=best.converged,
         interrupted=interrupted,
     )

@@ -405,7 +405,7 @@ def test_unknown_items_are_named_by_line_and_column(tmp_path):
     [
         (b"", "empty"),
         (b"pos1,pos2\n", "no rows after it"),
-        (b"pos1,pos2\na,b\na\n", "line 3: 1 fields where the first line has 2"),
+        (b"pos1,pos2\na,b\na\n", "line 3: 1 field where the first line has 2"),
         (b"pos1,pos2\na,b\na,b,c\n", "line 3: 3 fields where the first line has 2"),
         (b'pos1,pos2\na,"b\n', "line 2"),
         (b"pos1,pos1\na,b\n", "line 1: two columns are called 'pos1'"),

@@ -33,9 +33,9 @@ from permix.data.io import cells_layout as layout_of
 from permix.data.io.headers import DECIMAL_COMMA, NOTHING, has_header, is_number, split_header
 from permix.data.io.numpy_files import read_sparse
 from permix.data.io.table_columns import Table, guess_delimiter, missing_mask, naturals
-from permix.data.io.text_files import PathLike, plain_suffix, read_text
+from permix.data.io.text_files import PathLike, check_file, plain_suffix, read_text
 from permix.data.labels import Array, Label, as_column, as_objects, factorize, repeats
-from permix.errors import Argument, DataError, ParameterError, PermixWarning, Wording
+from permix.errors import Argument, DataError, ParameterError, PermixWarning, Wording, about_parameters
 
 LAYOUTS = ("auto", "wide", "long")
 RowColumn = str | Literal[False] | None
@@ -99,12 +99,14 @@ def read_cells(
         raise ParameterError("layout", layout, "'auto', 'wide' or 'long'")
     codes = MissingCodes(missing)
     if plain_suffix(path) == "npz":
+        check_file(path)
         options = (header, row_column, delimiter)
         if layout == "long" or any(given is not None for given in options) or ignore not in ((), []):
             idle = (Argument("layout"), ", ", Argument("header"), ", ", Argument("row_column"))
             said = f"{path}: a sparse matrix has neither lines nor names; "
             more = (Wording(", delimiter", ""), " and ", Argument("ignore"), " are for text files")
-            raise DataError(said, *idle, *more)
+            with about_parameters():
+                raise DataError(said, *idle, *more)
         entries, origin = sparse_entries(read_sparse(path), codes), f"from {path}, a sparse matrix"
         return looked_over(Cells(*entries, origin=origin, new_rows=new_rows), codes, new_rows)
     table = _table_of_file(path, delimiter, header, layout, codes).without(ignore)

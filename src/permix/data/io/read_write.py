@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 from permix.data.io import preflib, tables
-from permix.data.io.text_files import PREFLIB, TABLES, PathLike, plain_suffix
+from permix.data.io.text_files import PREFLIB, TABLES, PathLike, check_file, plain_suffix
 from permix.data.preferences import Preferences
 from permix.data.rankings import Rankings
 from permix.errors import Argument, DataError, about_parameters
@@ -28,6 +28,7 @@ def read(path: PathLike, **options: Any) -> Rankings | Preferences:
     reader = preflib.read_preflib if _kind(path) == "preflib" else tables.read_table
     readers = [reader] if reader is preflib.read_preflib else [reader, tables.from_frame]
     known = {name for taking in readers for name in inspect.signature(taking).parameters}
+    check_file(path)
     _refuse_options(path, [name for name in options if name not in known])
     return reader(path, **options)
 

@@ -219,7 +219,9 @@ def _could_be_orders(table: Table, wide: list[int], text: list[int]) -> bool:
 
 
 def ordered_places(table: Table, wide: list[int]) -> list[int]:
-    """Columns of an ordering in the order of their numbers, which must run from 1."""
+    """Columns of an ordering in the order of their numbers, which must run from 1 if the file has them."""
+    if table.numbered:
+        return wide
     number: list[int] = []
     for place in wide:
         name = table.names[place]

@@ -118,14 +118,15 @@ def read_table(
 def _table_of_file(path: PathLike, delimiter: str | None, header: bool | None, layout: str) -> Table:
     text = read_text(path)
     decide = partial(has_header, path, known=_is_known, numbers_may_be_names=True)
-    names, lines, rows = split_header(path, text, delimiter or guess_delimiter(path, text), header, decide)
+    found, lines, rows = split_header(path, text, delimiter or guess_delimiter(path, text), header, decide)
+    names = found
     if names is None:
         names = [str(place) for place in range(1, len(rows[0]) + 1)]
         if len(names) == len(_LONG.get(layout, ())):
             names = list(_LONG[layout])
         if header is None:
             warn_of_no_header(path, rows[0], ", ".join(names[:2]))
-    return Table.of_lines(path, list(names), lines, rows)
+    return Table.of_lines(path, list(names), lines, rows)._replace(numbered=found is None)
 
 
 def _is_known(name: str) -> bool:
