@@ -173,7 +173,7 @@ def test_the_way_uphill_is_the_gradient(t, k, kind):
     data = data._replaced(counts=np.random.default_rng(1).integers(1, 5, size=40))
     components = mixture(t, k)
     total, sums, masses = enumerated(components, data)
-    y = oracle.standardised(t)
+    y = oracle.standardized(t)
     expected = np.exp(y @ components.tilts.T - components.log_sums).T @ y
     made = (angle_data.TopLists if kind == "lists" else AngleData)(data)
     found = made.uphill(components.tilts, np.log(components.weights), "exact")
