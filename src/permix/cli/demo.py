@@ -25,10 +25,10 @@ def run_demo(folder: Path, seed: int) -> None:
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder} is a file; give the name of a folder")
     folder.mkdir(parents=True, exist_ok=True)
-    made = datasets.make_gaussian_clusters(200, 2, 5, separation=18.0, random_state=seed)
+    made = datasets.make_gaussian_clusters(400, 2, 5, separation=18.0, random_state=seed)
     points = pd.DataFrame(made.data, columns=["x", "y"])
     points.to_csv(folder / "points.csv", index=False)
-    print("200 points from 5 groups; permix is told neither the number of groups nor their shape.\n")
+    print("400 points from 5 groups; permix is told neither the number of groups nor their shape.\n")
     estimator = part("permix.dp_mixture.estimator:DPMixture")
     model = estimator(n_draws=2000, n_burn_in=100, random_state=seed).fit(points)
     model.save(folder / "points.permix")

@@ -66,7 +66,7 @@ def show(report: dict[str, Any], title: str) -> None:
     fit_tables.print_if_not_converged(report)
     which = "the partition nearest to all draws"
     if report["shows_a_draw"]:
-        which = "those of the draw nearest to all others"
+        which = f"{'that' if n == 1 else 'those'} of the draw nearest to all others"
     print(
         f"The {groups} below {'is' if n == 1 else 'are'} {which} (least expected "
         f"{fit_tables.LOSSES[report['loss']]}); shares are means over draws of the groups most like each, "

@@ -28,6 +28,7 @@ from permix.partitions.geometry import how_sure
 from permix.partitions.point_estimate import PointEstimate
 from permix.posterior import warn_if_chains_disagree
 from permix.posterior.estimated import EstimatedPartition, nearest_partition
+from permix.runtime.progress import Display
 from permix.sampling import Draws, run_chains
 from permix.sampling.fingerprint import digest
 
@@ -176,19 +177,21 @@ def _try_out(
     """Run short chains, half of them climbing, half to be kept."""
     burn_in_move, move = moves_of(settings.moves, settings.burn_in_moves, settings.n_burn_in)
     makers = [make for of_candidate in starts for make in of_candidate]
-    trials = run_chains(
-        makers,
-        move,
-        n_draws=max(1, n_steps - n_steps // 2),
-        n_burn_in=n_steps // 2,
-        n_thin=1,
-        n_chains=len(makers),
-        random_state=seed,
-        n_jobs=settings.n_jobs,
-        progress=settings.progress,
-        burn_in_move=burn_in_move,
-        fingerprint={},
-    )
+    with Display(settings.progress) as display:
+        display.begin(f"choosing the scale of groups by {len(makers)} short chains")
+        trials = run_chains(
+            makers,
+            move,
+            n_draws=max(1, n_steps - n_steps // 2),
+            n_burn_in=n_steps // 2,
+            n_thin=1,
+            n_chains=len(makers),
+            random_state=seed,
+            n_jobs=settings.n_jobs,
+            progress=False,
+            burn_in_move=burn_in_move,
+            fingerprint={},
+        )
     if trials.interrupted:
         raise KeyboardInterrupt
     return trials

@@ -172,9 +172,12 @@ class Display:
         """Return the lines, and one about the compiler while it keeps the user waiting."""
         if COMPILING.seconds < COMPILING_SECONDS:
             return self.lines
-        self._compiling.done, self._compiling.total = COMPILING.done, COMPILING.total
-        self._compiling.text = "" if COMPILING.total else f"{COMPILING.n_compiled} functions"
-        return [self._compiling, *self.lines]
+        line = self._compiling
+        if line.total is None and COMPILING.total is not None:  # what was there before took no time
+            line.done_before, line.began = COMPILING.done, time.monotonic()
+        line.done, line.total = COMPILING.done, COMPILING.total
+        line.text = "" if COMPILING.total else f"{COMPILING.n_compiled} functions"
+        return [line, *self.lines]
 
     def _draw(self, shown: Progress) -> None:
         lines = self._all_lines()
